@@ -31,7 +31,7 @@ class Fault(NamedTuple):
     says: str = "memplan: failed"
 
     @classmethod
-    def of(cls, error: BaseException) -> Fault:
+    def from_error(cls, error: BaseException) -> Fault:
         """Return the fault for an error, without its message, which may contain data of callers."""
         if isinstance(error, FaultError):
             return error.fault
@@ -61,7 +61,7 @@ class Faults:
 
     def note(self, error: BaseException, question: str) -> FaultError:
         """Count and log the fault of an error, and return the message for the caller."""
-        fault = Fault.of(error)
+        fault = Fault.from_error(error)
         kind = sha256(f"{question} {fault.error} {fault.place}".encode()).hexdigest()[:_KIND_DIGITS]
         self._count(question, kind)
         facts = {"fault": kind, "question": question}

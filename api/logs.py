@@ -21,7 +21,7 @@ _QUIET = ("sqlalchemy", "httpx", "asyncio")
 
 
 @contextmanager
-def about(request_id: str | None, job_id: str | None) -> Iterator[None]:
+def log_context(request_id: str | None, job_id: str | None) -> Iterator[None]:
     """Attach the ids of a request and a job to every line logged in the block or in tasks started there."""
     tokens = [(name, name.set(value)) for name, value in ((REQUEST, request_id), (JOB, job_id))]
     try:

@@ -74,12 +74,12 @@ class Metrics(Collector):
         registry.register(self)
         self._now = {name: gauge(f"memplan_{name}", says) for name, says in _NOW.items()}
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request; `route` is the path as the app declares it, without its parameters' values."""
         self._requests(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds(route).observe(seconds)
 
-    def solved(self, result: SolveResult, solver: str, place: Place) -> None:
+    def count_solve(self, result: SolveResult, solver: str, place: Place) -> None:
         """Count a solve by the requested solver, the solver of the plan, and the place where it ran."""
         plan = result.plan
         made_by = (plan.solver or "none").partition(":")[0]
@@ -93,11 +93,11 @@ class Metrics(Collector):
         self._lookups(result).inc()
         LOOKUP.set("hit" if result == "hit" else "miss")
 
-    def refused(self, reason: str, route: str, about: str) -> None:
+    def count_refusal(self, reason: str, route: str, about: str) -> None:
         """Count a refused request by its error's name, its route, and the field concerned."""
         self._refusals.labels(reason, route, about).inc()
 
-    def failed(self, question: str, kind: str) -> None:
+    def count_fault(self, question: str, kind: str) -> None:
         """Count a fault of the program by its question and identifier."""
         self._faults.labels(question, kind).inc()
 
@@ -105,7 +105,7 @@ class Metrics(Collector):
         """Count an answer after its deadline."""
         self._misses.inc()
 
-    def lost_worker(self) -> None:
+    def count_lost_worker(self) -> None:
         """Count a worker that died or was killed during a solve."""
         self._lost.inc()
 
@@ -127,7 +127,7 @@ class Metrics(Collector):
         ):
             yield GaugeMetricFamily(name, says, value)
 
-    def rendered(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
+    def render(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
         """Return all metrics in Prometheus' text format; `now` by the names of _NOW."""
         self._stored = stored
         for name, count in now.items():

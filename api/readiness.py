@@ -80,7 +80,7 @@ def warm_up() -> None:
 
 def load_solvers() -> None:
     """Load everything that solving needs."""
-    _ = CORE.loaded
+    _ = CORE.handle
     np.random.default_rng()  # imported by numpy on first use
     for name in ("json", "memplan.planner.verify.verifier"):  # which are imported where they are used
         import_module(name)

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any, get_args
 
 from memplan.api.options import NO_OPTIONS, Options
-from memplan.files import named
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, Sentence, mended, path_of, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, meant, object_way, other_words
+from memplan.files import prefix_file_name
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, Sentence, add_way, excerpt, path_of
+from memplan.planner.errors.did_you_mean import closest_word, did_you_mean, object_way, word_table
 from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv
 from memplan.planner.model.rows import WireValue
@@ -87,9 +87,9 @@ class BodyShape:
         """Return True for an object under an unknown name that is meant to be the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
-    def meant(self, name: str, value: object) -> str:
+    def field_hint(self, name: str, value: object) -> str:
         """Return the hint for an unknown field: the field that is most likely meant."""
-        if name == "kind" and isinstance(value, str) and (kind := meant(value, QUESTIONS)) is not None:
+        if name == "kind" and isinstance(value, str) and (kind := closest_word(value, QUESTIONS)) is not None:
             return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
             return f" (did you mean {self.inputs[0]}.{name}?)"
@@ -142,17 +142,17 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
             raise InputError(f"{first.name}: must not be a problem of buffers: /v1/{PLAN} takes one")
         if "buffers" in shape.own and not {"graph", "ops"}.isdisjoint(rest):
             raise InputError(f"{first.name}: must not be a graph of operations: /v1/order and /v1/cascade take one")
-        parts = _taken(shape, content, shape.own, terms)
+        parts = _take_options(shape, content, shape.own, terms)
         parts.fields = {first.name: content}
         return parts
-    parts = _taken(shape, content, shape.inputs, terms)
+    parts = _take_options(shape, content, shape.inputs, terms)
     if unknown := [name for name in content if name not in shape.inputs][:MAX_SHOWN]:
         if "buffers" in unknown and "problem" in shape.inputs and "problem" not in content:
             beside = ", ".join(f'"{name}": ...' for name in shape.inputs if name in {"plan", *content})
             raise InputError(f'buffers: must lie in problem, as {{"problem": {{"buffers": [...]}}, {beside}}}')
         raise InputError(
-            *lacking(shape.question, content),
-            *(f"{path_of((name,))}: is not a known field{shape.meant(name, content[name])}" for name in unknown),
+            *missing_inputs(shape.question, content),
+            *(f"{path_of((name,))}: is not a known field{shape.field_hint(name, content[name])}" for name in unknown),
         )
     for name, value in content.items():
         if isinstance(value, dict) and isinstance(value.get(name), dict):
@@ -163,15 +163,17 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
 
 def _is_foreign(body: bytes) -> bool:
     """Return True if the content is a file of another system."""
-    with named("body"):
+    with prefix_file_name("body"):
         return detect(body) is not None
 
 
-def _taken(shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]) -> BodyParts:
-    """Remove the options and terms from the fields of a body, also from beside the inputs."""
+def _take_options(
+    shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]
+) -> BodyParts:
+    """Remove the options and terms from the fields of a body, also those next to the inputs."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
-        raise OptionError(f"options: must be an object, got {shown(options)}", way=object_way("options"))
+        raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
     parts = BodyParts(options=dict(options))
     for name in content.keys() & shape.known - set(kept):
         check_once(name, parts.options, "options and beside the inputs")
@@ -192,7 +194,7 @@ def _object(body: bytes) -> dict[str, Any]:
             raise FormatError(f"body: must be what is in a file, got its name: write `--json @{name}`") from None
         if minimalloc_csv.recognises(body):
             raise FormatError(f"body: must be JSON, and looks like CSV: send it with content-type: {CSV}") from None
-        with named("body"):
+        with prefix_file_name("body"):
             if (kind := detect(body)) is not None:
                 rule = f"must be JSON, and looks like a file of {kind}: send it with content-type: {BYTES}"
                 raise FormatError(rule) from None
@@ -203,7 +205,7 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
     """Split a form with a file for each input and fields for options; raises InputError."""
     boundary = re.search(r'boundary="?([^";,]+)', media)
     if boundary is None:
-        raise MediaTypeError(f"content-type: must have the boundary of a form, got {shown(media)}")
+        raise MediaTypeError(f"content-type: must have the boundary of a form, got {excerpt(media)}")
     parts, inputs = BodyParts(), shape.inputs
     for number, part in enumerate(_cut(body, b"\r\n--" + boundary[1].encode())):
         if number >= _MOST_FIELDS:
@@ -218,7 +220,7 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
             parts.options |= read_object(data)
         else:
             names = f"{', '.join(inputs)} or options"
-            raise InputError(f"form: must have parts named {names}, got {shown(name)}{did_you_mean(name, inputs)}")
+            raise InputError(f"form: must have parts named {names}, got {excerpt(name)}{did_you_mean(name, inputs)}")
     return parts
 
 
@@ -236,10 +238,10 @@ def check_once(name: str, known: Collection[str], where: str) -> None:
         raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
 
 
-def lacking(question: Question[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
+def missing_inputs(question: Question[Any], given: Collection[str], *, has_files: bool = False) -> list[Sentence]:
     """Return a sentence for each required input that is missing."""
     breaks = [
-        mended(f"{each.name}: is required", other_words("required").get(each.name))
+        add_way(f"{each.name}: is required", word_table("required").get(each.name))
         for each in question.inputs
         if each.required and each.name not in given and not (has_files and each.absent is not None)
     ]

@@ -25,17 +25,25 @@ from memplan.api.request_bodies import (
     TooLargeError,
     body_shape,
     check_once,
-    lacking,
+    missing_inputs,
     split_body,
 )
 from memplan.api.settings import Settings
-from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, path_of, sentences_of_options, shown
+from memplan.planner.errors import (
+    MAX_SHOWN,
+    FormatError,
+    InputError,
+    OptionError,
+    excerpt,
+    path_of,
+    sentences_of_options,
+)
 from memplan.planner.errors.did_you_mean import unknown_option
 from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import WireValue, as_tuple
+from memplan.planner.model.rows import WireValue, tuple_from_list
 from memplan.questions import QUESTIONS
 from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expanded
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
@@ -43,7 +51,14 @@ from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Control, Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
-from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validated, with_reading
+from memplan.questions.reading import (
+    OF_PLANS,
+    Reader,
+    ReadOptions,
+    add_reading_facts,
+    reading_of_plan,
+    validate_options,
+)
 
 PLAN_HASH = "plan_hash"
 """The field that names a plan to keep, instead of the plan."""
@@ -86,7 +101,7 @@ class ParsedRequest:
         """The question that answers it."""
         return QUESTIONS[self.kind]
 
-    def without_inputs(self) -> ParsedRequest:
+    def drop_inputs(self) -> ParsedRequest:
         """Return the request without what its inputs hold, but for the hash of a plan to keep."""
         keep = self.fields.get("keep")
         kept = {PLAN_HASH: keep[PLAN_HASH]} if isinstance(keep, dict) and PLAN_HASH in keep else None
@@ -111,7 +126,7 @@ class ParsedRequest:
         is_read_so = any(each.reading is ReadOptions for each in self.question.inputs)
         reading = reading_of_plan(plan) if is_read_so else {}
         plan_hash = reading.pop("problem_hash", None)
-        unsaid = validated(ReadOptions, {name: value for name, value in reading.items() if name not in names})
+        unsaid = validate_options(ReadOptions, {name: value for name, value in reading.items() if name not in names})
         options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
@@ -128,7 +143,7 @@ class ParsedRequest:
             try:
                 return each.from_file(files, sent.data, sent.name or "-", values)
             except FormatError as error:
-                raise error.within(each.name) from error
+                raise error.prefix_name(each.name) from error
 
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
@@ -149,11 +164,11 @@ class ParsedRequest:
         question, reader, note = self.question, self.reader(), control.note
         values = self.input_values(reader)
 
-        def written(answer: Any) -> tuple[bytes, str | None]:
-            return self._write(values, with_reading(answer, reader)), question.status(answer)
+        def write_answer(answer: Any) -> tuple[bytes, str | None]:
+            return self._write(values, add_reading_facts(answer, reader)), question.status(answer)
 
-        noting = None if note is None else lambda found: note(written(found))
-        return written(question.answered(values, self.options, replace(control, note=noting)))
+        noting = None if note is None else lambda found: note(write_answer(found))
+        return write_answer(question.answered(values, self.options, replace(control, note=noting)))
 
     def _write(self, values: InputValues, answer: Any) -> bytes:
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
@@ -187,18 +202,18 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
     options, reading = _read_options(shape, parts, asked) if asked or parts.options else (shape.unsaid, None)
     names = parts.fields.keys() | parts.files.keys()
     if (not shape.required <= names or question.any_of) and (
-        breaks := lacking(question, names, has_files=bool(parts.files))
+        breaks := missing_inputs(question, names, has_files=bool(parts.files))
     ):
         raise InputError(*breaks)
     extent, is_foreign = _NONE, bool(parts.files) and media not in TABLES
     for each in question.inputs:
         if each.name in parts.fields:
             file_extent = each.extent(parts.fields[each.name])
-            extent = file_extent if extent is _NONE else extent.with_other(file_extent)
+            extent = file_extent if extent is _NONE else extent.combine(file_extent)
             is_foreign |= each.is_foreign and (each.takes_bytes or isinstance(parts.fields[each.name], str))
     for file in parts.files.values():
         rows = file.data.count(b"\n") if minimalloc_csv.recognises(file.data) else 0
-        extent = extent.with_other(Extent(rows, rows))
+        extent = extent.combine(Extent(rows, rows))
     check_extent(extent)
     return ParsedRequest(kind, parts.fields, parts.files, options, reading, extent, parts.terms, is_foreign)
 
@@ -210,14 +225,14 @@ def submissions_of(body: bytes) -> bytes:
     content = read_object(body)
     if unknown := [name for name in content if name != "submissions"]:
         rule = "is not a known field: a batch is a problem a line, or a list of submissions; /v1/plan takes one problem"
-        raise InputError(*(f"{shown(name)}: {rule}" for name in unknown[:10]))
+        raise InputError(*(f"{excerpt(name)}: {rule}" for name in unknown[:10]))
     entries = content.get("submissions")
     if not isinstance(entries, list):
-        got = shown(entries) if "submissions" in content else "nothing"
+        got = excerpt(entries) if "submissions" in content else "nothing"
         raise InputError(f"submissions: must be a list, got {got}")
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise InputError(f"submissions[{i}]: must be an object, got {shown(entry)}")
+            raise InputError(f"submissions[{i}]: must be an object, got {excerpt(entry)}")
     return b"\n".join(map(to_json, entries))
 
 
@@ -236,7 +251,7 @@ def check_extent(extent: Extent) -> None:
             raise TooLargeError(f"problem: {what} must be at most {most}, got {number}")
 
 
-def most_bytes(media: str, settings: Settings) -> int:
+def max_bytes(media: str, settings: Settings) -> int:
     """Return the size limit of a body; files other than tables have the limit of models."""
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
@@ -245,7 +260,9 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
     """Refuse a time limit above the server's; raises OptionError."""
     if options.time_limit_s > settings.max_time_limit_s:
         most_s = settings.max_time_limit_s
-        raise OptionError(f"time_limit_s: must be at most {most_s:g} on this server, got {shown(options.time_limit_s)}")
+        raise OptionError(
+            f"time_limit_s: must be at most {most_s:g} on this server, got {excerpt(options.time_limit_s)}"
+        )
 
 
 def _read_options(
@@ -310,4 +327,4 @@ def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str
 def takes_list(model: type[BaseModel], name: str) -> bool:
     """Return True for an option that takes a list of texts, which a query may repeat."""
     field = model.model_fields.get(name)
-    return field is not None and any(getattr(each, "func", None) is as_tuple for each in field.metadata)
+    return field is not None and any(getattr(each, "func", None) is tuple_from_list for each in field.metadata)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memplan.planner.errors import InputError, OptionError, sentences, shown
+from memplan.planner.errors import InputError, OptionError, excerpt, sentences
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
 from memplan.solvers.processes.threads import processors
 
@@ -105,7 +105,7 @@ class Settings(BaseSettings):
             return folder.expanduser().absolute()
         except RuntimeError:
             rule = "must be a folder without ~, since there is no home folder, got {shown}"
-            raise PydanticCustomError("rule", rule, {"shown": shown(str(folder))}) from None
+            raise PydanticCustomError("rule", rule, {"shown": excerpt(str(folder))}) from None
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:

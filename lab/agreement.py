@@ -46,7 +46,7 @@ def draw(seed: int) -> Problem:
 
 
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
-    """Return a line for each answer of a solver, in a process of its own, that brute force contradicts.
+    """Return a line for each answer of a solver, run in a separate process, that brute force contradicts.
 
     What is no proof must be a plan without a fault, or nothing; the tally counts what the solver did.
     """
@@ -69,7 +69,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield what is wrong with the plans of a case of two features by `auto`, and by another solver."""
+    """Yield the faults of the plans of a case of two features by `auto`, and by another solver."""
     warnings.simplefilter("error")  # a fault of a solver is one
     # Sizes and pairs go around at paces without a common factor, so that in time each meets each.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)

@@ -1,4 +1,4 @@
-"""Cascades beside brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
+"""Cascades compared with brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
 
 `exactness`: random regions of N graphs (2,000) run by value, each of their buffers with one row or column less, which
 must fail. `enumeration`: N random graphs (500) of up to six operations, against all intervals, heights and mixes of
@@ -62,7 +62,7 @@ def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield where some regions in stripes of rows beat those of a search."""
+    """Yield the cases in which regions in stripes of rows beat the regions of a search."""
     if beaten(seed):
         yield "other chains beat those of the search"
 

@@ -1,4 +1,4 @@
-"""Checkers of certificates beside each other: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
+"""Checkers of certificates compared with each other: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
 
 Of each random problem the certificate must claim what brute force says. It is read with the file as memplan writes it,
 and with the same problem in other writings: escapes, closed lifetimes, tables, sizes given beside the file. Then so
@@ -26,8 +26,8 @@ from typing import Any
 
 from lab.support.cases import run_cases
 from lab.support.certified import PROFILES, draw, wrong_claims
-from lab.support.kept_checkers import in_python, proved
-from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, with_right_capacities
+from lab.support.kept_checkers import proved_checker, python_verdict
+from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, set_capacities
 from memplan.extensions.checkers.tests.certificate_mutants import mutant
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
@@ -43,7 +43,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem's file, a certificate, and the words beside the files; `problem` is what the file says.
+    """A problem's file, a certificate, and the other command words; `problem` is the content of the file.
 
     `must` is None where it is not known whether the certificate is to be taken.
     """
@@ -57,7 +57,7 @@ class Case:
     sizes: tuple[str, ...] = ()
 
 
-def bent(text: str, rng: random.Random) -> str:
+def corrupt(text: str, rng: random.Random) -> str:
     """Return a text with one to three of its places changed."""
     for _ in range(rng.randint(1, 3)):
         k = rng.randrange(len(text) + 1)
@@ -74,14 +74,14 @@ def bent(text: str, rng: random.Random) -> str:
     return text
 
 
-def _with_another_number(text: str, rng: random.Random) -> str:
+def _replace_number(text: str, rng: random.Random) -> str:
     found = rng.choice([*re.finditer(r"(?<![\w.\"])\d+", text)])
     number = int(found[0])
     other = rng.choice([number + 1, max(0, number - 1), number // 2, 2 * number, 0, 1, rng.randrange(20)])
     return text[: found.start()] + str(other) + text[found.end() :]
 
 
-def escaped(text: str) -> str:
+def escape_strings(text: str) -> str:
     """Return a text of JSON in which a character of every second string is written as an escape."""
     pieces = text.split('"')
     for k in range(1, len(pieces), 4):
@@ -91,7 +91,7 @@ def escaped(text: str) -> str:
     return '"'.join(pieces)
 
 
-def closed(data: Data) -> Data:
+def close_lifetimes(data: Data) -> Data:
     """Return a problem with closed lifetimes that says the same."""
     rows = []
     for row in data["buffers"]:
@@ -121,19 +121,19 @@ def table(data: Data, head: str) -> str | None:
 
 
 def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield files by what is wrong with them; no checker may take one, whatever the certificate says."""
+    """Yield wrong files by their mistake; no checker may accept one, whatever the certificate is."""
     row = rng.choice(data["buffers"])
 
-    def other(**fields: Any) -> str:
+    def text_with(**fields: Any) -> str:
         return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
 
     plain = json.dumps(data)
     yield "a key twice", plain.replace('"size"', '"size": 1, "size"', 1)
     yield "a key twice by an escape", plain.replace('"size"', '"\\u0073ize": 1, "size"', 1)
-    yield "a field that is none", other(aligment=8)
-    yield "alignment 0", other(alignment=0)
-    yield "modulus 0", other(offset_mod={"modulus": 0, "remainder": 0})
-    yield "a size beyond the range", other(size=2**62 + 1)
+    yield "a field that is none", text_with(aligment=8)
+    yield "alignment 0", text_with(alignment=0)
+    yield "modulus 0", text_with(offset_mod={"modulus": 0, "remainder": 0})
+    yield "a size beyond the range", text_with(size=2**62 + 1)
     yield "a size with an exponent", plain.replace('"size": ', '"size": 1e0', 1).replace("1e01", "1e0")
     yield "a size with a zero before it", plain.replace('"size": ', '"size": 0', 1)
     yield "a lone surrogate", plain.replace('"id"', '"\\ud800d"', 1)
@@ -168,13 +168,13 @@ class Checkers:
     """The checkers, each of which takes a file and a certificate or not."""
 
     def __init__(self, folder: Path) -> None:
-        self._proved = proved(folder)
+        self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:
-        """Let all read a case; yield what is wrong."""
+        """Let all checkers read a case; yield the disagreements."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
         asked = case.flags, *files, case.sizes
-        found = {"Python": in_python(*asked), "proved": self._proved.answer(*asked)}
+        found = {"Python": python_verdict(*asked), "proved": self._proved.answer(*asked)}
         taken = {status == 0 for status, _ in found.values()}
         tally[f"{case.kind}, {'taken' if True in taken else 'not taken'}"] += 1
         wrong = []
@@ -200,14 +200,14 @@ class Checkers:
 
 
 def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
-    """Yield what is read of a problem with its certificate."""
+    """Yield the cases of a problem with its certificate."""
     rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()
     sizes = tuple(lines[1].split()[1:])
     yield Case("certificate", text, proof, must=True)
-    yield Case("certificate with escapes", escaped(text), proof, must=True)
-    yield Case("certificate of closed lifetimes", json.dumps(closed(data)), proof, must=True)
+    yield Case("certificate with escapes", escape_strings(text), proof, must=True)
+    yield Case("certificate of closed lifetimes", json.dumps(close_lifetimes(data)), proof, must=True)
     bare = data | {"pools": [{key: v for key, v in pool.items() if key != "size"} for pool in data["pools"]]}
     bases = [pool.get("base_address", 0) for pool in data["pools"]]
     given = tuple(f"{size}@{base}" if base else size for size, base in zip(sizes, bases, strict=True))
@@ -226,13 +226,13 @@ def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Cas
             yield Case("ends read as half-open", short, proof, problem=shorter, flags=("--half-open",), sizes=sizes)
     for _ in range(mutants):
         yield Case("mutant of words", text, "\n".join([*mutant(lines, rng), ""]), problem=problem)
-        yield Case("mutant of bytes", text, bent(proof, rng), problem=problem)
-        yield Case("mutant of the problem", bent(text, rng), proof)
-        yield Case("mutant of a number", _with_another_number(text, rng), proof)
+        yield Case("mutant of bytes", text, corrupt(proof, rng), problem=problem)
+        yield Case("mutant of the problem", corrupt(text, rng), proof)
+        yield Case("mutant of a number", _replace_number(text, rng), proof)
     for name, file in rng.sample([*forgeries(data, text, rng)], 2):
         yield Case(f"forged: {name}", file, proof, must=False)
     for false in false_claims(lines) if "-" not in lines[2] else []:
-        right = with_right_capacities(false, [pool.size for pool in problem.pools])
+        right = set_capacities(false, [pool.size for pool in problem.pools])
         yield Case("false claim", text, "\n".join([*right, ""]), must=False)
         yield Case("mutant of a false claim", text, "\n".join([*mutant(right, rng), ""]), must=False)
 
@@ -246,7 +246,7 @@ def _checkers() -> Checkers:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 2) -> Iterator[str]:
-    """Yield what is wrong with a certificate, and with the checkers' answers about it, its mutants and forgeries."""
+    """Yield the faults of a certificate, and of the checkers' answers about it, its mutants and forgeries."""
     problem = draw(seed)
     profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
     plan = solve(problem, time_limit_s=10, profile=profile)

@@ -44,7 +44,7 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return the functions of memplan among what was entered, and begin anew."""
+        """Return the entered functions of memplan, and begin anew."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
@@ -54,7 +54,7 @@ class Recorder:
         }
 
 
-def of_post(is_known: bool = False, query: str = "") -> set[Function]:
+def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
     """Return the functions that one request enters, of a problem whose plan `is_known` of other rows, or is not."""
     recorder, found = Recorder(), []
     with (
@@ -72,7 +72,7 @@ def of_post(is_known: bool = False, query: str = "") -> set[Function]:
     return min(found[1:], key=len)
 
 
-def of_command(words: list[str]) -> set[Function]:
+def functions_of_command(words: list[str]) -> set[Function]:
     """Return the functions that a command enters."""
     recorder = Recorder()
     command(words)
@@ -85,9 +85,9 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the functions as well")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | above | COMMAND")
     given = parser.parse_args()
-    of_words = {"post": of_post, "reordered": lambda: of_post(is_known=True)}
-    of_words["above"] = lambda: of_post(query="?capacity=64")
-    found = of_words.get(" ".join(given.words), lambda: of_command(given.words))()
+    of_words = {"post": functions_of_post, "reordered": lambda: functions_of_post(is_known=True)}
+    of_words["above"] = lambda: functions_of_post(query="?capacity=64")
+    found = of_words.get(" ".join(given.words), lambda: functions_of_command(given.words))()
     sys.setprofile(None)
     for file, name in sorted(found) if given.list else ():
         print(f"{file}: {name}")

@@ -48,7 +48,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
 
 
 def main() -> int:
-    """Run what is named, or all; return 1 where any of it failed."""
+    """Run the named checks, or all; return 1 if any of them failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
     parser.add_argument("--share", type=float, default=1.0, help="the part of the cases that a release wants")

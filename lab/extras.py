@@ -1,4 +1,4 @@
-"""What is documented of each extra, in a new environment of it alone: `python -m lab.extras [NAME ...]`.
+"""The documented use of each extra, in a new environment with it alone: `python -m lab.extras [NAME ...]`.
 
 Before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs where all that
 is not in the extra cannot be imported.
@@ -159,7 +159,7 @@ run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
 """,
 }
-"""From an extra to what is documented of it."""
+"""From an extra to the program of its documented use."""
 
 
 def requirements(extra: str) -> list[str]:
@@ -175,18 +175,18 @@ def requirements(extra: str) -> list[str]:
     return found
 
 
-def hidden(extra: str) -> list[str]:
+def unrelated_packages(extra: str) -> list[str]:
     """Return the packages that can be imported here, and neither memplan nor an extra requires, at any distance."""
     kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
     packages = metadata.packages_distributions()
-    return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_plain, brought_by)))
+    return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_normal_name, brought_by)))
 
 
-def lacking(extra: str) -> list[str]:
+def missing_packages(extra: str) -> list[str]:
     """Return what an extra requires and is not installed here."""
     needed = [Requirement(line) for line in requirements(extra)]
-    installed = {_plain(each.name) for each in metadata.distributions()}
-    return [each.name for each in needed if _applies(each, "") and _plain(each.name) not in installed]
+    installed = {_normal_name(each.name) for each in metadata.distributions()}
+    return [each.name for each in needed if _applies(each, "") and _normal_name(each.name) not in installed]
 
 
 def _distributions(needed: Iterable[Requirement]) -> set[str]:
@@ -194,7 +194,7 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
     while waiting:
         requirement, of_extra = waiting.pop()
         for extra in ("", *requirement.extras):
-            key = (_plain(requirement.name), extra)
+            key = (_normal_name(requirement.name), extra)
             if key in seen or not _applies(requirement, of_extra):
                 continue
             seen.add(key)
@@ -209,7 +209,7 @@ def _applies(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
-def _plain(name: str) -> str:
+def _normal_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -226,9 +226,9 @@ def run(extra: str, folder: Path, python: str = sys.executable, **environment: s
 
 
 def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra here, as if nothing else were installed; the folder is for what it writes."""
+    """Run the program of an extra here, as if nothing else were installed; the folder is for its files."""
     (folder / "sitecustomize.py").write_text(_HIDE, encoding="utf-8")
-    return run(extra, folder, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(hidden(extra)))
+    return run(extra, folder, PYTHONPATH=str(folder), MEMPLAN_HIDDEN=" ".join(unrelated_packages(extra)))
 
 
 def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
@@ -242,7 +242,7 @@ def _run_anew(extra: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Run what is named, or all; return 1 where any of it failed."""
+    """Run the named extras, or all; return 1 if any of them failed."""
     failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_anew(name)).returncode}
     print(json.dumps(failed, indent=1) if failed else "all work alone")
     return 1 if failed else 0

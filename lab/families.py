@@ -19,10 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.support.ruled_families import aligned, banked, conflicting, costly, loose
+from lab.support.ruled_families import (
+    aligned_problem,
+    banked_problem,
+    conflicting_problem,
+    costly_problem,
+    loose_problem,
+)
 from memplan.planner import formats
 from memplan.planner.model.buffer_table import I64, BufferTable
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 
 
 class Rectangle(NamedTuple):
@@ -78,13 +84,13 @@ def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> lis
     """Cut the whole into exactly `n` rectangles, in random order; n must be at most half its area."""
     pieces = [whole]
     while len(pieces) < n:
-        k = _chosen(pieces, rng)
+        k = _choose_piece(pieces, rng)
         # A cut in five adds four: the last few are made two by two.
         pieces[k : k + 1] = (cut if n - len(pieces) >= 4 else guillotine)(pieces[k], whole, rng)
     return [pieces[k] for k in rng.permutation(n).tolist()]
 
 
-def _chosen(pieces: list[Rectangle], rng: np.random.Generator) -> int:
+def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
     """Choose what to cut next: mostly in proportion to the area, else any."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
@@ -92,7 +98,7 @@ def _chosen(pieces: list[Rectangle], rng: np.random.Generator) -> int:
     return int(rng.choice(len(pieces), p=area / area.sum()))
 
 
-def perfect(
+def perfect_problem(
     seed: int,
     n: int = 100,
     kind: str = "guillotine",
@@ -119,8 +125,8 @@ def perfect(
     return _problem(start, end, size * granule)
 
 
-def tight(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
-    """Keep the pool full at every time, with no packing behind it: the best peak is often above the bound.
+def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
+    """Keep the pool full at every time, without a hidden packing: the best peak is often above the bound.
 
     About `live` buffers, at most `height`, are alive at once; in a time step about `turnover` of them end, and
     others, of as many bytes together, start. There may be a few more than `n` of them.
@@ -142,7 +148,7 @@ def tight(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover
     return _problem(rows[:, 0], rows[:, 1], rows[:, 2])
 
 
-def random(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
+def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
     """Start two buffers in a time step on average, with geometric lives (mean 1/alpha) and lognormal(10, sigma) sizes.
 
     These are the random problems on which other planners were measured: about 2/alpha buffers are alive at once.
@@ -154,9 +160,9 @@ def random(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> 
     return _problem(start, end, size)
 
 
-def dense(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
+def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
     """Make a random problem with up to n/10 buffers alive at a time, so that about n²/11 pairs conflict."""
-    return random(seed, n, min(1.0, 20 / n), sigma)
+    return draw_random_problem(seed, n, min(1.0, 20 / n), sigma)
 
 
 def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
@@ -171,36 +177,36 @@ def _problem(start: I64, end: I64, size: I64) -> Problem:
 
 
 FAMILIES: dict[str, Callable[..., Problem]] = {
-    "perfect": perfect,
-    "tight": tight,
-    "random": random,
-    "dense": dense,
-    "loose": loose,
-    "aligned": aligned,
-    "conflicting": conflicting,
-    "costly": costly,
-    "banked": banked,
+    "perfect": perfect_problem,
+    "tight": draw_tight_problem,
+    "random": draw_random_problem,
+    "dense": dense_problem,
+    "loose": loose_problem,
+    "aligned": aligned_problem,
+    "conflicting": conflicting_problem,
+    "costly": costly_problem,
+    "banked": banked_problem,
 }
 
 
-def shuffled(problem: Problem, seed: int) -> Problem:
+def shuffle_buffers(problem: Problem, seed: int) -> Problem:
     """Return the problem with its buffers in another order."""
     order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
-    return with_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
+    return replace_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
 
 
-def mirrored(problem: Problem) -> Problem:
+def mirror_time(problem: Problem) -> Problem:
     """Return the problem with time backwards."""
     rows = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
     for row in rows:
         if "start" in row:
-            row["start"], row["end"] = _backwards(row["start"], row["end"])
+            row["start"], row["end"] = _mirrored_span(row["start"], row["end"])
         if "lifetimes" in row:
-            row["lifetimes"] = tuple(_backwards(start, end) for start, end in reversed(row["lifetimes"]))
-    return with_fields(problem, buffers=rows)
+            row["lifetimes"] = tuple(_mirrored_span(start, end) for start, end in reversed(row["lifetimes"]))
+    return replace_fields(problem, buffers=rows)
 
 
-def _backwards(start: int, end: int) -> tuple[int, int]:
+def _mirrored_span(start: int, end: int) -> tuple[int, int]:
     # From -1 and not from 0, so that every 64-bit time has its mirror image.
     return -1 - end, -1 - start
 
@@ -209,7 +215,7 @@ def pose(name: str) -> Problem:
     """Make or read the problem of a name."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
-        return shuffled(inner, int(change[2])) if change[2] else mirrored(inner)
+        return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
     family, _, text = name.partition(":")
     if family not in FAMILIES:
         return formats.read_problem(Path(name).read_bytes(), name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from lab.support.cases import run_cases
 from memplan.extensions.library.entries import ProblemLibrary
 from memplan.extensions.systems.tests import foreign_files
-from memplan.extensions.systems.tests.drawn_files import drawn_file
+from memplan.extensions.systems.tests.drawn_files import draw_file
 from memplan.extensions.systems.tests.file_invariants import violations
 
 _ROOT = Path(__file__).parents[1]
@@ -37,7 +37,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield a line for each invariant that the answers about a drawn model break."""
-    name, data, live = drawn_file(seed)
+    name, data, live = draw_file(seed)
     for line in violations(data, name, live=live, tally=tally):
         yield f"{name}: {line}"
 

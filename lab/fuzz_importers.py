@@ -23,7 +23,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import model_of_plan, read_as, read_plan_as
 from memplan.planner.systems import file_readers
 from memplan.planner.verify.verifier import verify
-from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron, recorded
+from tests.support.dump_files import DUMPS, MEMORIES, PACKS, dump_bytes, perceptron
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 PLANNED = DUMPS / "wrong" / "onnxruntime-32466.onnx"
@@ -42,7 +42,7 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 
-def _with_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     """Return an exported program of PyTorch whose JSON is changed."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
@@ -52,7 +52,7 @@ def _with_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return out.getvalue()
 
 
-def _sized(program: bytes) -> bytes:
+def _set_sizes(program: bytes) -> bytes:
     return program.replace(b"Symbol('s77', positive=True, integer=True)", b"16")
 
 
@@ -60,31 +60,31 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tflite": _files(".tflite"),
     "executorch": _files(".pte"),
     "onnx": _onnx,
-    "xla": lambda: recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
-    "iree": lambda: [PACKS, *recorded("bvlc_alexnet.iree.txt")],
-    "stablehlo": lambda: [data.replace(b"?", b"8") for data in recorded("recurrent.stablehlo.mlir")],
+    "xla": lambda: dump_bytes("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
+    "iree": lambda: [PACKS, *dump_bytes("bvlc_alexnet.iree.txt")],
+    "stablehlo": lambda: [data.replace(b"?", b"8") for data in dump_bytes("recurrent.stablehlo.mlir")],
     "tvm": lambda: [perceptron()],
-    "torch-export": lambda: [_with_program(data, _sized) for data in _files(".pt2")()],
-    "relax": lambda: recorded("network_allocated.relax", "network_planned.relax"),
+    "torch-export": lambda: [_change_program(data, _set_sizes) for data in _files(".pt2")()],
+    "relax": lambda: dump_bytes("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
     "ggml": lambda: [(MODELS / "ggml" / "lenet.json").read_bytes()],
-    "litert-state": lambda: recorded("wrong/litert-8889.txt"),
-    "inductor": lambda: recorded("wrong/pytorch-187678.py.txt"),
-    "pto": lambda: recorded("wrong/ptoas-545.pto", "wrong/ptoas-913.pto"),
-    "tilelang": lambda: recorded("wrong/tilelang-ascend-1765.tir"),
-    "onnxruntime-plan": lambda: recorded("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
+    "litert-state": lambda: dump_bytes("wrong/litert-8889.txt"),
+    "inductor": lambda: dump_bytes("wrong/pytorch-187678.py.txt"),
+    "pto": lambda: dump_bytes("wrong/ptoas-545.pto", "wrong/ptoas-913.pto"),
+    "tilelang": lambda: dump_bytes("wrong/tilelang-ascend-1765.tir"),
+    "onnxruntime-plan": lambda: dump_bytes("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
 """From an importer's name to good files."""
 
 
-def _broken_onnx(data: bytes, chance: random.Random) -> bytes:
+def _break_onnx(data: bytes, chance: random.Random) -> bytes:
     """Return a model that is well-formed, with nodes, names, shapes or types changed."""
     from memplan.extensions.models.tests import onnx_models
 
-    return onnx_models.changed(data, chance)
+    return onnx_models.change_model(data, chance)
 
 
-def _broken_json(data: bytes, chance: random.Random) -> bytes:
+def _break_json(data: bytes, chance: random.Random) -> bytes:
     """Return JSON with one to four values changed, taken out, or put in once more."""
     whole = json.loads(data)
     for _ in range(chance.randint(1, 4)):
@@ -110,7 +110,7 @@ def _broken_json(data: bytes, chance: random.Random) -> bytes:
     return json.dumps(whole).encode()
 
 
-def _broken_lines(data: bytes, chance: random.Random) -> bytes:
+def _break_lines(data: bytes, chance: random.Random) -> bytes:
     """Return a text with one to four lines taken out, moved, or with words of others in them."""
     lines = data.splitlines(keepends=True)
     for _ in range(chance.randint(1, 4)):
@@ -128,19 +128,19 @@ def _broken_lines(data: bytes, chance: random.Random) -> bytes:
 
 
 INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
-    "onnx": _broken_onnx,
-    "iree": _broken_lines,
-    "relax": _broken_lines,
-    "stablehlo": _broken_lines,
-    "tvm": _broken_json,
-    "torch-export": lambda data, chance: _with_program(data, lambda program: _broken_json(program, chance)),
-    "cadence": _broken_json,
-    **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _broken_lines),
+    "onnx": _break_onnx,
+    "iree": _break_lines,
+    "relax": _break_lines,
+    "stablehlo": _break_lines,
+    "tvm": _break_json,
+    "torch-export": lambda data, chance: _change_program(data, lambda program: _break_json(program, chance)),
+    "cadence": _break_json,
+    **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _break_lines),
 }
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 
 
-def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
+def broken_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
     """Return one of an importer's files with one to four things wrong."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
@@ -170,7 +170,7 @@ def broken(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file, and say what came of it: "read", or the name of an error that says in sentences what is wrong."""
+    """Read a file, and return the outcome: "read", or the name of an error whose sentences state the mistake."""
     try:
         if file_readers()[name].of is None:
             model = read_as(name, data, ModelOptions())
@@ -199,7 +199,7 @@ def main(name: str, count: int, first: int = 0) -> None:
     for seed in range(first, first + count):
         faulthandler.dump_traceback_later(_HANGS_AFTER_S, exit=True)
         try:
-            found[outcome(name, broken(name, seeds, seed))] += 1
+            found[outcome(name, broken_file(name, seeds, seed))] += 1
         except BaseException:
             print(f"seed {seed}")
             raise

@@ -22,8 +22,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.support.drawn_requests import drawn_request
-from lab.support.served import Served, served
+from lab.support.drawn_requests import draw_request
+from lab.support.served import ServerProcess, run_server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
 """The seconds until an answer begins, and those until its end: the events of a job that waits may go on for long."""
@@ -34,7 +34,7 @@ _JOB = re.compile(rb'"id":"([0-9a-f-]{36})"')
 
 
 @dataclass
-class _Found:
+class _Findings:
     """What came of the requests.
 
     - `statuses`: how often each came.
@@ -58,8 +58,8 @@ def main() -> int:
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
         # What never ends is soon over by this setting.
-        with served(Path(folder), max_time_limit_s="10") as own:
-            found = asyncio.run(_asked(own, given))
+        with run_server(Path(folder), max_time_limit_s="10") as own:
+            found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()
     tracebacks = [line for line in log if line.startswith(("Traceback", "  File"))]
     health = sorted(found.health)
@@ -76,16 +76,16 @@ def main() -> int:
     return 1 if found.wrong or tracebacks else 0
 
 
-async def _asked(own: Served, given: argparse.Namespace) -> _Found:
-    """Ask with several connections at once, and `/healthz` beside them."""
-    found, numbers = _Found(), iter(range(given.count))
+async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
+    """Send requests on several connections at once, and ask `/healthz` meanwhile."""
+    found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:
         for number in numbers:
             if found.wrong:
                 return
-            name, request = drawn_request(random.Random(f"{given.seed} {number}"), found.job_ids[-_IDS:])
-            answer = await _answered(own, request)
+            name, request = draw_request(random.Random(f"{given.seed} {number}"), found.job_ids[-_IDS:])
+            answer = await _exchange(own, request)
             status = _STATUS.match(answer)
             found.statuses[status[1].decode() if status else "none"] += 1
             found.job_ids += [one.decode() for one in _JOB.findall(answer)[:1]]
@@ -95,13 +95,13 @@ async def _asked(own: Served, given: argparse.Namespace) -> _Found:
                 row = {"name": name, "number": str(number), "answer": repr(answer[:2000])}
                 found.wrong.append(row | {"request": base64.b64encode(request).decode()})
 
-    probe = asyncio.create_task(_probed(own, found.health))
+    probe = asyncio.create_task(_probe_health(own, found.health))
     await asyncio.gather(*(ask() for _ in range(given.at_once)))
     probe.cancel()
     return found
 
 
-async def _probed(own: Served, latencies: list[float]) -> None:
+async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
     """Ask `/healthz` until it is cancelled; note the seconds of each answer from when it was due."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     due = time.monotonic()
@@ -115,8 +115,8 @@ async def _probed(own: Served, latencies: list[float]) -> None:
         due = max(due + _HEALTH_EVERY_S, time.monotonic())
 
 
-async def _answered(own: Served, request: bytes) -> bytes:
-    """Send a request on a connection of its own; return what came until the server hung up."""
+async def _exchange(own: ServerProcess, request: bytes) -> bytes:
+    """Send a request on a new connection; return all bytes received until the server hung up."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     parts: list[bytes] = []
     try:

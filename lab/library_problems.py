@@ -31,13 +31,13 @@ from memplan.planner import __version__
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
     """Add a problem to the library, and return what became of it in a line."""
-    same = [each.name for each in _known(library, entry.kind) if each.fingerprint == entry.fingerprint]
+    same = [each.name for each in _known_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
     if not same:
         write_file(library.problem(entry), data)
         library.put(entry)
-    entry = next(each for each in _known(library, entry.kind) if each.name == entry.name)
+    entry = next(each for each in _known_entries(library, entry.kind) if each.name == entry.name)
     found = answer(entry.kind, library.problem(entry), entry.limit, time_limit_s)
     path = library.problem(entry).relative_to(library.folder.parent)
     finder = Finder(f"memplan {__version__}", found.command.replace("FILE", str(path)))
@@ -58,7 +58,7 @@ def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float,
     return f"{entry.name}: {entry.status}, {entry.best}, bound {entry.bound or entry.claimed}; {', '.join(words)}"
 
 
-def _known(library: ProblemLibrary, kind: str) -> list[Entry]:
+def _known_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
     return library.entries(kind) if kind in library.kinds() else []
 
 
@@ -79,13 +79,13 @@ def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str
     )
 
 
-def limited(path: Path) -> tuple[Path, int | None]:
+def path_and_limit(path: Path) -> tuple[Path, int | None]:
     """Return the file and the limit that a word such as `a.csv:4096` says."""
     name, is_limited, limit = str(path).rpartition(":")
     return (Path(name), int(limit)) if is_limited else (path, None)
 
 
-def chosen(library: ProblemLibrary, count: int) -> list[str]:
+def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
     """Return the names of the benchmark: as many of each kind as there are, or a share."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in library.entries():
@@ -97,7 +97,7 @@ def chosen(library: ProblemLibrary, count: int) -> list[str]:
     return sorted(found)
 
 
-def easy(library: ProblemLibrary) -> list[str]:
+def easy_names(library: ProblemLibrary) -> list[str]:
     """Return the names of proved problems that memplan proves by itself, with every seed, as the ledger has it."""
     ranks: dict[str, int] = defaultdict(int)
     for row in read_rows().values():
@@ -111,7 +111,7 @@ def easy(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of so many problems that differ in their features and in what is known of them."""
+    """Return the names of so many problems that differ in their features and in their known bounds."""
     points = {row.name: _point(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:
@@ -125,15 +125,15 @@ def _point(row: Entry) -> list[float]:
     return [*(math.log2(1 + value) for value in row.features.values()), *known]
 
 
-def with_tables(library: ProblemLibrary, text: str) -> str:
-    """Return the text of the page with its tables anew: a row a kind, and what is open, with the gaps."""
+def write_tables(library: ProblemLibrary, text: str) -> str:
+    """Return the text of the page with its tables anew: a row for each kind, and the open problems with their gaps."""
     rows = [
         "| kind | what is the least | problems | easy | hard | open | proved | of these nothing fits | claimed |",
         "|" + "---|" * 9,
     ]
     groups = [{entry.name for entry in library.select([part])} for part in PARTS]
     for name, kind in KINDS.items():
-        found = _known(library, name)
+        found = _known_entries(library, name)
         counts = Counter(entry.status for entry in found)
         unfit = sum(entry.is_infeasible for entry in found)
         parts = [len(names & {entry.name for entry in found}) for names in groups]
@@ -146,8 +146,10 @@ def with_tables(library: ProblemLibrary, text: str) -> str:
     rows.append("| all | | " + " | ".join(map(str, cells)) + " |")
     open_rows = ["| kind | open | smallest and largest gap |", "|---|---|---|"]
     for name in KINDS:
-        gaps = sorted(entry.gap for entry in _known(library, name) if entry.status == "open" and entry.gap is not None)
-        count = sum(entry.status == "open" for entry in _known(library, name))
+        gaps = sorted(
+            entry.gap for entry in _known_entries(library, name) if entry.status == "open" and entry.gap is not None
+        )
+        count = sum(entry.status == "open" for entry in _known_entries(library, name))
         if count:
             open_rows.append(
                 f"| `{name}` | {count} | " + (f"{gaps[0]:.1%}, {gaps[-1]:.1%}" if gaps else "no bound") + " |"
@@ -159,7 +161,7 @@ def with_tables(library: ProblemLibrary, text: str) -> str:
     return text
 
 
-def with_par2(text: str, results: Path) -> str:
+def write_par2(text: str, results: Path) -> str:
     """Return the text of the page with what a benchmark says of its solvers, the least PAR2 first."""
     summary = Summary(read_results(results))
     rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
@@ -187,18 +189,18 @@ def main() -> None:
     given = parser.parse_args()
     library = ProblemLibrary(given.library)
     if given.choose:
-        (given.library / f"{BENCHMARK}.txt").write_text("\n".join(chosen(library, given.choose)) + "\n")
+        (given.library / f"{BENCHMARK}.txt").write_text("\n".join(benchmark_names(library, given.choose)) + "\n")
     if given.version:
         (given.library / VERSION).write_text(f"{given.version} {library.digest()}\n")
     if given.tables:
-        (given.library / f"{EASY}.txt").write_text("\n".join(easy(library)) + "\n")
+        (given.library / f"{EASY}.txt").write_text("\n".join(easy_names(library)) + "\n")
         page = given.library / "README.md"
-        page.write_text(with_tables(library, page.read_text()))
+        page.write_text(write_tables(library, page.read_text()))
     if given.par2:
         page = given.library / "README.md"
-        page.write_text(with_par2(page.read_text(), given.par2))
+        page.write_text(write_par2(page.read_text(), given.par2))
     for path in given.files:
-        path, limit = limited(path)
+        path, limit = path_and_limit(path)
         entry = new_entry(given.kind, given.source, path, limit, given.origin)
         print(add(library, entry, path.read_bytes(), given.time_limit, again=given.again), flush=True)
 

@@ -28,7 +28,7 @@ READINGS = [
 ]
 
 
-def alive(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
+def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
     """The steps in which each buffer is alive, by the analysis; None where it finds a use outside of scopes."""
     try:
         problem = analyse(operations, reading).problem
@@ -74,7 +74,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
     tally["programs"] += 1
     tally["ways"] += len(ways)
     for reading in READINGS:
-        found, expected = alive(operations, reading), alive_by_force(program, ways, reading)
+        found, expected = live_steps(operations, reading), alive_by_force(program, ways, reading)
         tally["outside of scopes"] += expected is None
         if found != expected:
             yield f"{reading.liveness} {reading.temporaries}: {found}, brute force {expected}"
@@ -82,16 +82,16 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
         return
     chance = random.Random(seed)
     roots = [name for name in program.sizes if name not in program.inside]
-    for places in (packed(operations, chance), {name: chance.randint(0, 6) for name in roots}):
+    for places in (pack_buffers(operations, chance), {name: chance.randint(0, 6) for name in roots}):
         rows = [{"id": name, "pool": "default", "offset": offset} for name, offset in places.items()]
         said = {(row.buffer, row.path) for row in shadow(operations, Plan.model_validate({"placements": rows}))}
-        forced = oracle.clobbered(thrice, more_ways, places)
+        forced = oracle.clobbered_buffers(thrice, more_ways, places)
         tally["clobbered plans"] += bool(forced)
         if said != forced:
             yield f"at {places}: {said}, brute force {forced}"
 
 
-def packed(operations: Operations, chance: random.Random) -> dict[str, int]:
+def pack_buffers(operations: Operations, chance: random.Random) -> dict[str, int]:
     """Place the buffers of the problem one after the other, in any order, each as low as the others allow."""
     rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
     chance.shuffle(rows)

@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lab.support.served import Served, served
+from lab.support.served import ServerProcess, run_server
 from memplan.planner.formats import FORMATS
 
 _WARM = 100
@@ -40,26 +40,26 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder, served(Path(folder)) as own:
+    with tempfile.TemporaryDirectory(prefix="memplan-load-") as folder, run_server(Path(folder)) as own:
         print(json.dumps(asyncio.run(_load(asked, own))))
 
 
-async def _load(asked: argparse.Namespace, own: Served) -> dict[str, object]:
+async def _load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, object]:
     draw = random.Random(asked.seed)
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
-    known = [requests.new() for _ in range(_WARM)]
+    known = [requests.new_request() for _ in range(_WARM)]
     line = _Line((own.host, own.port), asked.connections)
     await asyncio.gather(*(line.ask(request) for request in known))
     line.forget()
     most = int(asked.seconds * (asked.rate or 3000.0))
     bodies = [draw.choice(known) if draw.random() < asked.hits else b"" for _ in range(most)]
     count = most if asked.rate else min(most, 4000)
-    bodies = [body or requests.new() for body in bodies[:count]]
+    bodies = [body or requests.new_request() for body in bodies[:count]]
     gc.collect()
     gc.freeze()  # a look at all of them stops the client for 40 ms
     used = own.cpu_s()
     began, cpu = time.monotonic(), time.process_time()
-    await (_at_times(line, bodies, asked.rate) if asked.rate else _as_answered(line, bodies, asked))
+    await (_ask_at_rate(line, bodies, asked.rate) if asked.rate else _ask_closed_loop(line, bodies, asked))
     took, cpu = time.monotonic() - began, time.process_time() - cpu
     each = (own.cpu_s() - used) / len(line.latencies)
     mine, times = cpu / len(line.latencies), sorted(line.latencies)
@@ -76,7 +76,7 @@ async def _load(asked: argparse.Namespace, own: Served) -> dict[str, object]:
     }
 
 
-async def _at_times(line: _Line, bodies: list[bytes], rate: float) -> None:
+async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
     began, calls = time.monotonic(), []
     for k, body in enumerate(bodies):
         due = began + k / rate
@@ -85,7 +85,7 @@ async def _at_times(line: _Line, bodies: list[bytes], rate: float) -> None:
     await asyncio.gather(*calls)
 
 
-async def _as_answered(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
+async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
     """Ask on all connections, until the time is over or all is asked."""
     until, waiting = time.monotonic() + asked.seconds, iter(bodies)
 
@@ -108,18 +108,18 @@ class _Requests:
         self._asked, self._draw = asked, draw
         self._head = f"POST /v1/plan HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n"
 
-    def new(self) -> bytes:
+    def new_request(self) -> bytes:
         """Return a request."""
         body = json.dumps({"problem": self._redrawn(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def _redrawn(self) -> Any:
         if (count := self._asked.buffers) is not None:
-            return {"buffers": [self._drawn(k, count) for k in range(count)]}
+            return {"buffers": [self._draw_buffer(k, count) for k in range(count)]}
         rows = [row | {"size": self._size(row["size"])} for row in self._content["buffers"]]
         return self._content | {"buffers": rows}
 
-    def _drawn(self, k: int, count: int) -> dict[str, Any]:
+    def _draw_buffer(self, k: int, count: int) -> dict[str, Any]:
         start, size = self._draw.randrange(2 * count), 64 * self._draw.randrange(1, 4096)
         return {"id": f"b{k}", "size": size, "start": start, "end": start + self._draw.randrange(1, 9)}
 
@@ -128,7 +128,7 @@ class _Requests:
 
 
 class _Line:
-    """Connections that are kept, as many as are needed up to a limit, and what was answered on them."""
+    """Persistent connections, as many as needed up to a limit, and the answers received on them."""
 
     def __init__(self, where: tuple[str, int], connections: int) -> None:
         self._where = where
@@ -137,12 +137,12 @@ class _Line:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was answered."""
+        """Forget the answers received so far."""
         self.latencies: list[float] = []
         self.answers: Counter[str] = Counter()
 
     async def ask(self, request: bytes, due: float | None = None) -> None:
-        """Ask on a free connection; what is said of the answer is its status, and of a plan what became of it."""
+        """Ask on a free connection; record the status of the answer, and of a plan its outcome."""
         due = time.monotonic() if due is None else due
         async with self._places:
             reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)

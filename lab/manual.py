@@ -1,4 +1,4 @@
-"""Write docs/reference.md: every question and command, with what it takes, its options and its exit statuses."""
+"""Write docs/reference.md: every question and command, with its inputs, its options and its exit statuses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from click import Choice, Command, Group, Option
 
-from memplan.api.cli.commands import made, names
-from memplan.api.cli.flag_names import spelled
+from memplan.api.cli.commands import make_command, names
+from memplan.api.cli.flag_names import flags_of
 from memplan.planner.systems import System, systems
 from memplan.questions import QUESTIONS, question_rows
 from memplan.questions.inputs.values import Input
@@ -32,27 +32,27 @@ _SYSTEMS = """## Other systems
 
 
 def manual() -> str:
-    """Return the page: what was written by hand, and behind it what the definitions say."""
+    """Return the page: the part written by hand, and then the part derived from definitions."""
     head = PAGE.read_text().partition(_MADE)[0]
-    commands = {name: made(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
+    commands = {name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*names()} - QUESTIONS.keys()))}
     counts = Counter(_words(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
-    reading = {flag for name in ReadOptions.model_fields for each in spelled(name) for flag in each.split("/")}
+    reading = {flag for name in ReadOptions.model_fields for each in flags_of(name) for flag in each.split("/")}
     models = {words for words in shared if reading.intersection(words[0].strip("`").replace(",", "").split())}
     parts = [head + _MADE, "## Options of many commands\n", *map(_line, sorted(shared - models)), ""]
     parts += ["### Reading a problem or a model\n", *map(_line, sorted(models)), ""]
-    parts += [section for name, command in commands.items() for section in _about(name, command, shared)]
+    parts += [section for name, command in commands.items() for section in _command_lines(name, command, shared)]
     return "\n".join([*parts, _SYSTEMS, *map(_system, systems())]).rstrip() + "\n"
 
 
 def _options(command: Command) -> Iterator[Option]:
-    """Yield the options of a command, those of its own commands included."""
+    """Yield the options of a command and of its subcommands."""
     every: list[Any] = [*command.commands.values()] if isinstance(command, Group) else [command]
     for each in every:
         yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
 
 
-def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
+def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines about a command, or about a question that is one."""
     question = QUESTIONS.get(name)
     text = question.help if question else inspect.cleandoc(command.help or "")
@@ -60,7 +60,7 @@ def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterato
     if question:
         row = question_rows().get(name)
         about = f" See [{row.document}]({row.document})." if row else ""
-        yield f"{_called(question, name)}.{about}\n"
+        yield f"{_call_forms(question, name)}.{about}\n"
     own = question.options.model_json_schema()["properties"] if question else {}
     inside: dict[str, Any] = dict(command.commands) if isinstance(command, Group) else {"": command}
     for word, each in inside.items():
@@ -73,23 +73,23 @@ def _about(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterato
         yield f"Exit status: {statuses}.\n"
 
 
-def _called(question: Question[Any], name: str) -> str:
+def _call_forms(question: Question[Any], name: str) -> str:
     """Return how a question is put as a command, in Python and over HTTP."""
     files = (each for each in question.inputs if each.from_file is not None)
-    written = " ".join(_written(each) if each.required else f"[{_written(each)}]" for each in files)
+    written = " ".join(_file_argument(each) if each.required else f"[{_file_argument(each)}]" for each in files)
     kinds = inspect.signature(question.function).parameters
     by_name = {each.name for each in kinds.values() if each.kind is each.KEYWORD_ONLY}
     names = ", ".join(f"{each.name}=..." if each.name in by_name else each.name for each in question.inputs)
     return f"`memplan {name} {written}`, `memplan.{name}({names})`"
 
 
-def _written(each: Input[Any]) -> str:
+def _file_argument(each: Input[Any]) -> str:
     """Return how a command line has the file of an input."""
-    return f"{spelled(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
+    return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
 def _words(option: Option) -> tuple[str, str]:
-    """Return the flags of an option with what they take, and its help."""
+    """Return the flags of an option with their values, and its help."""
     choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
@@ -100,7 +100,7 @@ def _facts(option: Option, fields: dict[str, Any]) -> list[str]:
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)
-    return [*([f"`{name}`"] if renamed else []), *([f"default `{_shown(option.default)}`"] if stated else [])]
+    return [*([f"`{name}`"] if renamed else []), *([f"default `{_default_text(option.default)}`"] if stated else [])]
 
 
 def _line(words: tuple[str, str], facts: list[str] | None = None) -> str:
@@ -108,12 +108,12 @@ def _line(words: tuple[str, str], facts: list[str] | None = None) -> str:
     return f"- {words[0]}{noted}: {words[1]}".rstrip(": ")
 
 
-def _shown(default: Any) -> str:
+def _default_text(default: Any) -> str:
     return str(default) if isinstance(default, str | int | float) else json.dumps(default, default=str)
 
 
 def _system(system: System) -> str:
-    """Return the row of a system: what is read of it, how it plans, and what is written for it."""
+    """Return the row of a system: the files read, its planners, and the files written for it."""
     planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
     again = [
         *(f"`{target}`" for target in system.writers),

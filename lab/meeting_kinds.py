@@ -1,4 +1,4 @@
-"""All questions about problems in which kinds meet, beside brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
+"""All questions about problems that combine kinds, checked by brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
 
 The table of pairs of kinds that met is printed in short: the pair that met least.
 """
@@ -10,11 +10,11 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 
-from lab.support.cases import ended
+from lab.support.cases import exit_status
 from tests.support.meeting_answers import faults
 from tests.support.meeting_kinds import PAIRS, problems
 from tests.support.meeting_questions import posted_to
-from tests.support.server import running
+from tests.support.server import run_server
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("seed", type=int, nargs="?", default=0, help="what they are drawn by")
     given = parser.parse_args()
     tally, met, n_faults, began = Counter[str](), Counter[tuple[str, str]](), 0, time.monotonic()
-    with running() as service:
+    with run_server() as service:
         for number, (name, problem, kinds) in enumerate(problems(given.seed, given.count)):
             met.update(pair for pair in PAIRS if {*pair} <= {*kinds})
             for fault in faults(number, problem, tally, posted_to(service)):
@@ -35,7 +35,7 @@ def main() -> int:
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")
     print(f"{given.count:>8,}  problems, seed {given.seed}, {time.monotonic() - began:.0f} s")
-    return ended(tally, n_faults)
+    return exit_status(tally, n_faults)
 
 
 if __name__ == "__main__":

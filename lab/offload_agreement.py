@@ -24,7 +24,7 @@ from memplan.extensions.networks.order.answer import Recomputed
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.extensions.recompute.tests.offload_oracle import least_time
+from memplan.extensions.recompute.tests.offload_oracle import min_time
 from tests.support.operation_graphs import plain_graph, training_chain
 
 _PARTS = (-1, 0, 30, 60)
@@ -51,17 +51,17 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     part = rng.choice(_PARTS)
     limit = max(0, floor - 1 if part < 0 else floor + (peak - floor) * part // 100)
     answer = _answer(graph, link, limit)
-    least = least_time(graph, costs, link, limit)
+    least = min_time(graph, costs, link, limit)
     extra = None if least is None else least - sum(costs)
     tally["none"] += answer.has_none
     tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
     tally["sent"] += bool(answer.points[-1].steps)
     yield from (f"{limit}: {fault}" for fault in false_claims(answer, extra))
     tally["above the least"] += extra is not None and not (answer.is_within and answer.extra_cost == extra)
-    yield from unsound(graph, link, answer)
+    yield from unsound_points(graph, link, answer)
 
 
-def unsound(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
+def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
     """Yield what the checker says of points otherwise, for graphs whose operations have costs."""
     for point in answer.points:
         if point.steps:

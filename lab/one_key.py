@@ -25,8 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from lab.support.drawn_calls import drawn_call
-from lab.support.served import Served, served
+from lab.support.drawn_calls import draw_call
+from lab.support.served import ServerProcess, run_server
 from memplan.api.metrics import LATE_S
 
 _JSON = "application/json"
@@ -63,7 +63,7 @@ def _rows(count: int, draw: random.Random | None = None) -> bytes:
     return json.dumps({"buffers": rows}).encode()
 
 
-def asked(own: Served, path: str, body: bytes, media: str = _JSON, key: str | None = None) -> tuple[str, float]:
+def asked(own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None) -> tuple[str, float]:
     """Return the status of a call on a connection of its own, or the name of its error, and the seconds it took."""
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
@@ -79,7 +79,7 @@ def asked(own: Served, path: str, body: bytes, media: str = _JSON, key: str | No
         line.close()
 
 
-def _watched(own: Served, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
+def _watched(own: ServerProcess, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
     """Yield what probes until all is over, and then tells what it found."""
     draw = random.Random(0)
 
@@ -124,7 +124,7 @@ def _below(pid: int) -> Iterator[int]:
             yield from _below(int(child))
 
 
-def _loop_s(own: Served) -> tuple[float, ...]:
+def _loop_s(own: ServerProcess) -> tuple[float, ...]:
     """Return for how many seconds the first thread of a server ran, and waited for a processor."""
     ran, waited, _ = Path(f"/proc/{own.process.pid}/schedstat").read_text().split()
     return int(ran) / 1e9, int(waited) / 1e9
@@ -141,7 +141,7 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
     told = os.environ | {"MEMPLAN_DATA_FOLDER": str(folder / "data")}
     command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", "other"]
     other = subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout.split()[-1]
-    with served(folder, **_MANIFESTS) as own:
+    with run_server(folder, **_MANIFESTS) as own:
         kinds = {"nothing": _NOTHING} | {name: bomb for name, bomb in BOMBS.items() if only in name}
         for name, (count, path, media, make) in kinds.items():
             body, over = make(), threading.Event()
@@ -166,8 +166,8 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
 
 def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, object]:
     """Return what came of drawn calls of so many callers; what had no answer in time is asked again, alone."""
-    calls = [drawn_call(random.Random(f"{seed} {number}")) for number in range(count)]
-    with served(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
+    calls = [draw_call(random.Random(f"{seed} {number}")) for number in range(count)]
+    with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
         def ask(call: tuple[str, bytes, float, str]) -> tuple[str, float]:
             return asked(own, f"/v1/{call[0]}", call[1])

@@ -20,7 +20,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph, write_g
 from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.search.searched import search_lines
 from memplan.extensions.networks.order.search.solve import order_operations
-from tests.support.operation_graphs import least_peak, random_graph, with_pairs
+from tests.support.operation_graphs import add_pairs, min_peak, random_graph
 
 CHECKER: Any = untyped
 SEARCHED: Any = untyped_too
@@ -33,12 +33,12 @@ def draw(seed: int) -> OperationGraph:
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
-        return with_pairs(rng, graph)
-    return _doubled(graph) if seed % 3 == 1 and len(graph.ops) < 6 else graph
+        return add_pairs(rng, graph)
+    return _double_operations(graph) if seed % 3 == 1 and len(graph.ops) < 6 else graph
 
 
-def _doubled(graph: OperationGraph) -> OperationGraph:
-    """Return a graph with two copies of each operation, which share what is given."""
+def _double_operations(graph: OperationGraph) -> OperationGraph:
+    """Return a graph with two copies of each operation, which share the given tensors."""
     n, m = len(graph.ops), len(graph.size)
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     made = {t for t in range(m) if graph.maker[t] is not None}
@@ -81,7 +81,7 @@ def mutant(lines: list[str], rng: random.Random) -> list[str]:
     return found
 
 
-def wandered(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
+def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
     """Draw joins, swaps and runs, and follow what the checker takes of them; say whether an order was come upon."""
     macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
     for _ in range(3 * len(graph.ops)):
@@ -131,7 +131,7 @@ def _is_taken(step: Any) -> bool:
 def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
     """Return a line for each thing that is wrong with the certificates of a graph."""
     graph, rng, found = draw(seed), random.Random(seed), []
-    best, text = least_peak(graph), write_graph(graph).decode()
+    best, text = min_peak(graph), write_graph(graph).decode()
     result = order_operations(graph, deterministic=True)
     certificate = certify_order(graph, result)
     assert result.witness is not None
@@ -158,7 +158,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
                 found.append(f"is accepted for {best + 1}: {changed}")
     for _ in range(2):
         tally["wandered"] += 1
-        if not wandered(graph, best, rng, tally):
+        if not explore_orders(graph, best, rng, tally):
             found.append(f"no order is found within {best}, which there is")
     return found
 

@@ -28,7 +28,7 @@ def digest() -> str:
     return found.hexdigest()
 
 
-def built(main: str, esbuild: str) -> str:
+def build_bundle(main: str, esbuild: str) -> str:
     """Return the bundle that begins with a module, with its first line."""
     with as_file(STATIC) as folder:
         script = subprocess.run(
@@ -45,7 +45,7 @@ def main() -> None:
     with as_file(STATIC) as folder:
         (folder / "built").mkdir(exist_ok=True)
         for name, begins in BUNDLES.items():
-            (folder / "built" / f"{name}.js").write_text(built(begins, esbuild), encoding="utf-8")
+            (folder / "built" / f"{name}.js").write_text(build_bundle(begins, esbuild), encoding="utf-8")
 
 
 if __name__ == "__main__":

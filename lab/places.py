@@ -29,7 +29,7 @@ _SOLVE_S = 0.3
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield what `verify` says otherwise of the loose plan of a drawn problem."""
-    problem, plan = loose(seed)
+    problem, plan = loose_plan(seed)
     if plan is None:
         return
     said = verdict_on(problem, plan)
@@ -41,7 +41,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     yield from differences(problem, plan, said)
 
 
-def loose(seed: int) -> tuple[Problem, Plan | None]:
+def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
     """Return a drawn problem and a valid plan whose buffers were raised here and there; None where it has none."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
@@ -50,7 +50,7 @@ def loose(seed: int) -> tuple[Problem, Plan | None]:
         return problem, None
     rows: Offsets = {row.id: (row.pool, row.offset) for row in best.placements}
     for i in 2 * roots(problem):
-        higher = moved(problem, rows, i, rows[problem.buffers.ids[i]][1] + rng.randint(1, _RAISED))
+        higher = move_buffer(problem, rows, i, rows[problem.buffers.ids[i]][1] + rng.randint(1, _RAISED))
         if not verify(problem, plan_of(higher)):
             rows = higher
     return problem, plan_of(rows)
@@ -61,7 +61,7 @@ def roots(problem: Problem) -> list[int]:
     return [i for i in range(len(problem.buffers)) if i not in problem.buffers.aliases]
 
 
-def moved(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
+def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
     """Return the places with one buffer, and its aliases, elsewhere in its pool."""
     ids = problem.buffers.ids
     pool, own = rows[ids[i]]
@@ -84,7 +84,7 @@ def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
         return
     for i in roots(problem):
         own = rows[ids[i]][1]
-        least = next(low for low in range(own + 1) if not verify(problem, plan_of(moved(problem, rows, i, low))))
+        least = next(low for low in range(own + 1) if not verify(problem, plan_of(move_buffer(problem, rows, i, low))))
         if said.places.lowest[i] != least:
             yield f"buffer {ids[i]} at {own} could lie at {least}, got {said.places.lowest[i]}"
     for pool in said.pools:

@@ -21,7 +21,7 @@ from memplan.extensions.networks.order.answer import Recomputed
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.extensions.recompute.tests.recompute_oracle import least_extra_cost
+from memplan.extensions.recompute.tests.recompute_oracle import min_extra_cost
 from tests.support.operation_graphs import plain_graph, training_chain
 
 
@@ -34,7 +34,7 @@ def draw(seed: int, layers: int) -> OperationGraph:
 
 
 def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) -> Iterator[str]:
-    """Yield a line for each answer that is wrong by itself, or beside the others."""
+    """Yield a line for each answer that is wrong by itself, or contradicts another one."""
     graph = draw(seed, layers)
     peak, least = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]
     answers = {limit: _answer(graph, limit) for limit in {peak - (peak - least) * k // limits for k in range(limits)}}
@@ -45,7 +45,7 @@ def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) ->
         if best != (answer.extra_cost if answer.is_within else None):
             yield f"{limit}: {answer.extra_cost if answer.is_within else 'nothing'}, another answer has {best}"
         if not layers:
-            yield from (f"{limit}: {fault}" for fault in _beside_all(graph, limit, answer, tally))
+            yield from (f"{limit}: {fault}" for fault in _compare_with_all(graph, limit, answer, tally))
 
 
 def _answer(graph: OperationGraph, limit: int) -> Recomputed:
@@ -64,16 +64,16 @@ def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
         yield f"{answer.extra_cost} is less than the least, {least}"
 
 
-def _beside_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
+def _compare_with_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
     """Yield what of an answer is not so among all programs."""
     costs = costs_of(graph)
-    least = least_extra_cost(graph, costs, limit)
+    least = min_extra_cost(graph, costs, limit)
     tally["none"] += answer.has_none
     yield from false_claims(answer, least)
     tally["least and proved"] += answer.is_within and answer.extra_cost == answer.extra_cost_lower_bound
     tally["above the least"] += answer.is_within and answer.extra_cost != least
     for point in answer.points[:-1]:
-        of_peak = least_extra_cost(graph, costs, point.peak)
+        of_peak = min_extra_cost(graph, costs, point.peak)
         if of_peak is None or point.extra_cost_lower_bound > of_peak:
             yield f"a point at {point.peak} of at least {point.extra_cost_lower_bound}, where {of_peak} is the least"
 

@@ -44,7 +44,7 @@ def faults(seed: int, _: Counter[str]) -> list[str]:
 def differences(seed: int) -> list[str]:
     """Return what differs between the search and the enumeration of a drawn layer."""
     rng = random.Random(seed)
-    graph, target = drawn_layer(rng), drawn_machine(rng)
+    graph, target = draw_layer(rng), draw_machine(rng)
     fast = frozenset(t for t in range(len(graph.tensors)) if t not in graph.kept and rng.random() < 0.1)
     found = []
     row = graph.operations[0]
@@ -58,7 +58,7 @@ def differences(seed: int) -> list[str]:
         front = NetworkSearch(graph, target, goal)._front_of(0, fast)
         for capacity in (target.capacity, target.capacity // 4):
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
-            k = front.best(capacity)
+            k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
             # Ties are broken by the other cost, with a weight of a part of a billion.
             if best != least and abs(best - least) > 1e-6 * least:
@@ -66,7 +66,7 @@ def differences(seed: int) -> list[str]:
     return found
 
 
-def drawn_layer(rng: random.Random) -> AccessGraph:
+def draw_layer(rng: random.Random) -> AccessGraph:
     """Return a graph of one layer: a convolution, a depthwise one, a pool, a sum of two, or a dense layer."""
     most = 14 if rng.random() < 0.1 else 8
     net = Network()
@@ -83,11 +83,11 @@ def drawn_layer(rng: random.Random) -> AccessGraph:
     elif kind == "add":
         net.add(x, net.input(*net.shapes[x][1:]))
     else:
-        net.dense(x, rng.randint(1, 12))
+        net.add_dense(x, rng.randint(1, 12))
     return network_of(net.graph())
 
 
-def drawn_machine(rng: random.Random) -> Target:
+def draw_machine(rng: random.Random) -> Target:
     """Return a small machine."""
     fields = {
         "memories": [
@@ -109,7 +109,7 @@ def drawn_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of a layer in tiles, gone through tile by tile; of what is `far`, through a second memory."""
+    """Return the figures of a layer, computed tile by tile; tensors in `far` pass through a second memory."""
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
@@ -124,7 +124,7 @@ def walk(
     there: dict[int, object] = {}
     filled: dict[int, list[int]] = {}
     times, traffic = list[float](), 0
-    for y, x, z in _in_order([len(spans) for spans in cut], channels_outside=tile[3]):
+    for y, x, z in _loop_order([len(spans) for spans in cut], channels_outside=tile[3]):
         rows, columns, channels = cut[0][y], cut[1][x], cut[2][z]
         share = channels[1] - channels[0]
         needs: list[tuple[int, object, int]] = [(-1 - v, z, -(-row.weights * share // of))]
@@ -159,14 +159,14 @@ def walk(
     bytes_ = second = 0
     for name, sizes in filled.items():
         copies = engine.copies if len(sizes) > 1 else 1
-        bytes_ += copies * target.rounded(max(sizes))
+        bytes_ += copies * target.round_size(max(sizes))
         if target.has_three:
             whole = row.weights if name < 0 else tensors[name].bytes
-            second += copies * target.rounded(max(sizes), 1) if name in far else target.rounded(whole, 1)
+            second += copies * target.round_size(max(sizes), 1) if name in far else target.round_size(whole, 1)
     return Figures(fsum(times), traffic, bytes_, second)
 
 
-def greedy(graph: AccessGraph, v: int, target: Target) -> Figures:
+def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
     """Return the figures of a layer whose tile begins as all of it and loses half of its largest side until it fits.
 
     The better one of both orders is taken.
@@ -186,7 +186,7 @@ def _cut(length: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, length)) for a in range(0, length, size)]
 
 
-def _in_order(counts: list[int], *, channels_outside: bool) -> Iterator[tuple[int, int, int]]:
+def _loop_order(counts: list[int], *, channels_outside: bool) -> Iterator[tuple[int, int, int]]:
     rows, columns, channels = map(range, counts)
     if channels_outside:
         yield from ((y, x, z) for z in channels for y in rows for x in columns)

@@ -20,17 +20,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab.support.cases import run_cases
-from lab.symbolic_certificates import said_of
+from lab.symbolic_certificates import checker_verdict
 from memplan.extensions.shapes.limits import SymbolLimits, bound_at
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
-from memplan.extensions.shapes.search.search import planned
+from memplan.extensions.shapes.search.search import search_programs
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.questions.question import Control
-from tests.support.symbolic import demand_at, drawn_problem, every_value
+from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbols
 
 
 def programs_of(found: ShapesAnswer) -> OffsetPrograms:
@@ -40,9 +40,9 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
 
 def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield overlaps and false proofs of the plans of a drawn problem."""
-    problem = drawn_problem(seed, most_buffers=60)
+    problem = draw_problem(seed, most_buffers=60)
     found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
-    sized, points = compiled(problem), every_value(problem)
+    sized, points = compile_sizes(problem), values_of_all_symbols(problem)
     tally["at every value" if points else "at some values"] += 1
     points = points or samples(sized.space, 100, seed=seed)
     for violation in verify_programs(problem, programs_of(found), points).violations:
@@ -59,11 +59,11 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the wrong limits of a drawn problem with few values, and its wrong stairs where it has two symbols."""
-    problem, draw = drawn_problem(seed, most_buffers=12), random.Random(seed)
-    values = every_value(problem, 400)
+    problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
+    values = values_of_all_symbols(problem, 400)
     if values is None:
         return
-    found = planned(problem, 4, Control().begun(ShapesOptions(time_limit_s=0.2)))
+    found = search_programs(problem, 4, Control().begin(ShapesOptions(time_limit_s=0.2)))
     at, names = draw.choice(values), list(problem.symbols)
     for peak in (Evaluator(problem, found.programs).peak, bound_at(found.sized, found.loads)):
         limits, within = SymbolLimits(found.sized, peak), peak(at)
@@ -71,7 +71,9 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
         for name in names:
             others = {each: at[each] for each in names if each != name}
             tally["limits"] += 1
-            if limits.largest(name, others, within) != max(row[name] for row in fits if others.items() <= row.items()):
+            if limits.max_fitting(name, others, within) != max(
+                row[name] for row in fits if others.items() <= row.items()
+            ):
                 yield f"{name} at {others} within {within}"
         if len(names) == 2:
             tally["stairs"] += 1
@@ -81,7 +83,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return those of some pairs that no pair is beyond in one number and equal to in the other."""
+    """Return the pairs that no other pair dominates: none is larger in one number and equal in the other."""
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
@@ -97,7 +99,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
         print(f"{name}: {len(found.ids)} buffers, {found.status}, {found.proof.ratio} by {found.proof.by or 'nothing'}")
         print(f"    {len(found.programs)} orders; unchecked: {found.unchecked}", flush=True)
         answer = json.loads(found.model_dump_json(exclude={"curves", "tensors"}))
-        if found.unchecked is None and said_of(answer, problem.model_dump(mode="json")) != "proved":
+        if found.unchecked is None and checker_verdict(answer, problem.model_dump(mode="json")) != "proved":
             yield f"{name}: says that all was checked"
 
 
@@ -107,10 +109,10 @@ def row(path: Path, limit_s: float) -> str:
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))
     seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
-    sized, evaluator = compiled(problem), Evaluator(problem, programs_of(found))
+    sized, evaluator = compile_sizes(problem), Evaluator(problem, programs_of(found))
     waste = []
     for values in samples(sized.space, 50, seed=4)[-50:]:
-        bound = max(1, int(sized.demand(sized.sizes([values]), sized.least([values]))[0]))
+        bound = max(1, int(sized.demand(sized.sizes([values]), sized.min_offsets([values]))[0]))
         waste.append(evaluator.offsets(values)[0] / bound - 1)
     proof = found.proof
     ratio = "nothing" if proof.ratio is None else "optimal" if proof.ratio == 0 else f"{proof.ratio:.2%}"

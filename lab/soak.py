@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lab.support.drawn_calls import example
 from memplan.questions import QUESTIONS
-from tests.support.fault_clients import Client, easy, hard
+from tests.support.fault_clients import Client, easy_problem, hard_problem
 from tests.support.machines import Machine, machines, server, worker
 from tests.support.postgresql import postgresql
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
-    """Run the rounds and check what is left; returns the faults, and how many jobs ended in each state."""
+    """Run the rounds and check the remaining state; returns the faults, and how many jobs ended in each state."""
     began = time.monotonic()
     url = f"sqlite:///{folder}/data/memplan.db"
     faults: Counter[str] = Counter()
@@ -63,7 +63,7 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
         workers = [worker(f"worker-{k}", folder, url) for k in (1, 2)]
         victims += [(machine.name, machine.kill, machine.start) for machine in (*servers, *workers)]
         victims.append(("rolling restart", lambda: _restart(servers), lambda: None))
-        steps = _stepped((*servers, *workers), folder, is_one=not with_postgres)
+        steps = _shift_clocks((*servers, *workers), folder, is_one=not with_postgres)
         victims.append(("clock", lambda: _step(draw.choice(steps), draw), lambda: None))
         stack.enter_context(machines(*servers, *workers))
         client = Client(servers, draw)
@@ -86,14 +86,14 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
 
 
 def _restart(servers: Sequence[Machine]) -> None:
-    """Restart servers one after the other, each once the one before is ready."""
+    """Restart servers in turn, each once the previous one is ready."""
     for machine in servers:
         machine.kill(signal.SIGTERM)
         machine.start()
         machine.wait_until_ready()
 
 
-def _stepped(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
+def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
     """Let machines look up how far their time of day is off; return the files that say it, one or one for each."""
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
@@ -112,7 +112,7 @@ def _submit_some(client: Client, draw: random.Random) -> None:
     for k in range(_JOBS_A_ROUND):
         limit_s = draw.choice((0.5, 1.0, 2.0))
         if k % 2:
-            name = client.submit(draw.choice((easy, hard))(draw), time_limit_s=limit_s)
+            name = client.submit(draw.choice((easy_problem, hard_problem))(draw), time_limit_s=limit_s)
         else:
             kind = _KINDS[len(client.others) % len(_KINDS)]
             name = client.submit_other(kind, example(kind), time_limit_s=limit_s)

@@ -15,7 +15,7 @@ STARTS = {
     "version": ("-m", "memplan", "--version"),
     "script": ("-c", f"import memplan; memplan.solve(memplan.read_problem({_MODEL!r}))"),
 }
-"""What is started, by the arguments of Python."""
+"""The programs that are started, as arguments of Python."""
 
 
 def cpu_s(name: str) -> float:

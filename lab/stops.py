@@ -33,9 +33,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from lab.support.drawn_calls import drawn_call
-from lab.support.served import Served, exchanged, served
-from memplan.extensions.systems.tests.stopping import Asks, stopped
+from lab.support.drawn_calls import draw_call
+from lab.support.served import ServerProcess, exchange, run_server
+from memplan.extensions.systems.tests.stopping import Asks, stop_question
 from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
@@ -61,7 +61,7 @@ _OF_SCHEDULES = "latency"
 
 @dataclass
 class Tally:
-    """What came of the stops, by question; `asked_on` and `went_on_s` are the most behind a stop, `wrong` the lines."""
+    """The outcomes of stops by question; `asked_on` and `went_on_s` are maxima after a stop, `wrong` the faults."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     asked_on: Counter[str] = field(default_factory=Counter)
@@ -101,13 +101,13 @@ class TimedAsks(Asks):
 
 
 DrawnQuestion = tuple[str, dict[str, Any], str]
-"""The name of a question, its body, and in words what it is about."""
+"""The name of a question, its body, and a description of its inputs."""
 
 
-def drawn(seed: str, number: int, name: str, sizes: tuple[int, int]) -> DrawnQuestion:
+def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> DrawnQuestion:
     """Return the question of a number."""
     draw = random.Random(f"{seed} {number}")
-    _, body, _, words = drawn_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
+    _, body, _, words = draw_call(draw, *sizes, limits=(_LIMIT_S, _LIMIT_S), name=name)
     return name, json.loads(body), f"seed {seed} number {number}, {words}"
 
 
@@ -118,7 +118,7 @@ def stopped_here(
     (name, body, words), whole = drawn_question, Asks()
     question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
-    if (outcome := _tried(question, body, whole, False, answers)) not in ("answered", "noted"):
+    if (outcome := _try_question(question, body, whole, False, answers)) not in ("answered", "noted"):
         tally.add(name, outcome.partition(":")[0], f"{words}, whole: {outcome}")
         return 1
     whole_answer = answers.get("found")
@@ -126,8 +126,8 @@ def stopped_here(
     for last in sorted(moments):
         way, asks = draw.choice(ways), TimedAsks(last)
         answers.clear()
-        outcome = _tried(question, body, asks, way == "clock", answers)
-        if outcome == "answered" and (why := contradicted(name, body, whole_answer, answers["found"])) is not None:
+        outcome = _try_question(question, body, asks, way == "clock", answers)
+        if outcome == "answered" and (why := contradiction(name, body, whole_answer, answers["found"])) is not None:
             outcome = f"wrong: {why}"
         if asks.over_cpu_s is not None:
             tally.asked_on[name] = max(tally.asked_on[name], asks.count - int(last))
@@ -140,15 +140,17 @@ def stopped_here(
     return done
 
 
-def _tried(question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]) -> str:
+def _try_question(
+    question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]
+) -> str:
     """Return what came of a question: as `stopped` says, or the last frames of a fault of memplan."""
     try:
-        return stopped(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
+        return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - all is told
         return f"500: {traceback.format_exc(limit=-6)}"
 
 
-def contradicted(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
+def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
     """Return why two answers to one question cannot both be right, as far as it is seen by their bounds."""
     if body["options"].get("recompute"):  # whose bound is that of the operations that run again in this answer
         return None
@@ -162,7 +164,7 @@ def contradicted(name: str, body: dict[str, Any], whole: Any, found: Any) -> str
 
 
 async def stopped_there(
-    own: Served, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
+    own: ServerProcess, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
 ) -> None:
     """Stop a question at a server, in one way."""
     name, body, words = drawn_question
@@ -173,32 +175,32 @@ async def stopped_there(
     try:
         if way == "hang-up":
             async with asyncio.timeout(draw.random() * _LIMIT_S):
-                status, answer = _parts(await exchanged(own, f"/v1/{name}", content))
+                status, answer = _parts(await exchange(own, f"/v1/{name}", content))
         elif way == "job":
             status, answer = await _cancelled_job(own, name, content, draw.random() * _LIMIT_S)
         else:
             async with asyncio.timeout(_PATIENCE_S):
-                status, answer = _parts(await exchanged(own, f"/v1/{name}", content))
+                status, answer = _parts(await exchange(own, f"/v1/{name}", content))
     except TimeoutError:
         tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: nothing came in {_PATIENCE_S:g} s")
         return
-    outcome, says = _judged(QUESTIONS[name], body, status, answer)
+    outcome, says = _judge_answer(QUESTIONS[name], body, status, answer)
     tally.add(name, outcome, f"{told}: {says}")
 
 
-async def _cancelled_job(own: Served, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
+async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
     """Submit a question as a job, cancel it, and return its result as a call would have it."""
-    status, answer = _parts(await exchanged(own, f"/v1/jobs?kind={name}", content))
+    status, answer = _parts(await exchange(own, f"/v1/jobs?kind={name}", content))
     if status != 202:
         return status, answer
     path = f"/v1/jobs/{json.loads(answer)['id']}"
     await asyncio.sleep(after_s)
-    await exchanged(own, path, b"", method="DELETE")
+    await exchange(own, path, b"", method="DELETE")
     give_up = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up:
-        job = json.loads(_parts(await exchanged(own, path, b"", method="GET"))[1])
+        job = json.loads(_parts(await exchange(own, path, b"", method="GET"))[1])
         if job["state"] in ("succeeded", "cancelled"):
-            status, answer = _parts(await exchanged(own, f"{path}/result", b"", method="GET"))
+            status, answer = _parts(await exchange(own, f"{path}/result", b"", method="GET"))
             return (504, answer) if status in (404, 409) else (status, answer)
         if job["state"] in ("failed", "expired"):
             error = str(job.get("error"))
@@ -212,8 +214,8 @@ def _parts(answer: bytes) -> tuple[int, bytes]:
     return int(head[9:12] or 0), body
 
 
-def _judged(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
-    """Return the outcome of an answer over HTTP, and what it says."""
+def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
+    """Return the outcome of an answer over HTTP, and its sentence."""
     says = answer[:600].decode("utf-8", "replace")
     if status in (504, 429, 503):
         return "504" if status == 504 else "busy", says
@@ -235,20 +237,20 @@ def _judged(question: Question[Any], body: dict[str, Any], status: int, answer: 
     return ("answered", says) if why is None else ("wrong", f"{why}: {says}")
 
 
-async def _all_there(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
+async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
     """Stop so many questions at servers, some at once."""
     with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder, ExitStack() as stack:
-        servers: dict[bool, Served] = {}
+        servers: dict[bool, ServerProcess] = {}
         for is_small in {way == "memory" for way in ways}:
             path = Path(folder) / str(is_small)
             path.mkdir()
-            servers[is_small] = stack.enter_context(served(path, **(_MEMORY if is_small else {})))
+            servers[is_small] = stack.enter_context(run_server(path, **(_MEMORY if is_small else {})))
         numbers = iter(range(count))
 
         async def ask() -> None:
             for k in numbers:
                 draw, way = random.Random(f"{seed} there {k}"), ways[k % len(ways)]
-                drawn_question = drawn(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
+                drawn_question = draw_question(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
                 await stopped_there(servers[way == "memory"], drawn_question, way, draw, tally)
 
         await asyncio.gather(*(ask() for _ in range(_AT_ONCE)))
@@ -276,12 +278,12 @@ def main() -> int:
     count_there = 0 if not there else given.count if not here else round(given.count * _SHARE_THERE)
     done, number = 0, 0
     while here and done < given.count - count_there and time.monotonic() - began < given.seconds:
-        drawn_question = drawn(seed, number, names[number % len(names)], _SIZES_HERE)
+        drawn_question = draw_question(seed, number, names[number % len(names)], _SIZES_HERE)
         left = given.count - count_there - done
         done += stopped_here(drawn_question, random.Random(f"{seed} stops {number}"), here, left, tally)
         number += 1
     if count_there:
-        asyncio.run(_all_there(count_there, seed, there, names, tally))
+        asyncio.run(_stop_at_servers(count_there, seed, there, names, tally))
     print("\n".join(tally.table()))
     print(f"{len(tally.wrong)} wrong, {time.monotonic() - began:.0f} s")
     return 1 if tally.wrong else 0

@@ -20,17 +20,17 @@ from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.planner.errors import MemplanError
-from tests.support.symbolic import demand_at, drawn_problem, every_value
+from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbols
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 MOST_VALUES = 4000
 LIMIT_S = 0.3
 
 
-def said_of(answer: dict[str, Any], problem: dict[str, Any]) -> str:
+def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
     """Return what the checker says: proved, refused, not decided, or wrong input."""
     try:
         all_values.check(answer, problem)  # a program without types
@@ -81,15 +81,15 @@ def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
 
 
 def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
-    """Say whether an answer is what it claims, at every value or at many."""
+    """Return whether an answer's claims hold, at every value or at many."""
     try:
         programs = OffsetPrograms.model_validate_json(
             json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
         )
     except MemplanError:
         return False
-    sized = compiled(problem)
-    points = every_value(problem, MOST_VALUES) or samples(sized.space, 300, seed=1)
+    sized = compile_sizes(problem)
+    points = values_of_all_symbols(problem, MOST_VALUES) or samples(sized.space, 300, seed=1)
     if not verify_programs(problem, programs, points).is_valid:
         return False
     evaluator, ratio = Evaluator(problem, programs), Fraction(str(answer["proof"]["ratio"]))
@@ -102,10 +102,10 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
     """Yield where the checker and `shapes` differ about a drawn problem, and false mutants that it accepts."""
-    problem = drawn_problem(seed, most_buffers=24)
+    problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")
-    said = said_of(answer, wire)
+    said = checker_verdict(answer, wire)
     tally[f"answers {said}"] += 1
     if said not in ("refused" if answer["proof"]["ratio"] is None else "proved", "not decided"):
         yield f"{said}, and by shapes {answer['proof']}"
@@ -114,7 +114,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
         changed = mutant(answer, draw)
         if changed == answer:
             continue
-        said = said_of(changed, wire)
+        said = checker_verdict(changed, wire)
         tally[f"mutants {said}"] += 1
         if said == "proved" and not is_true(changed, problem):
             yield f"accepted {json.dumps(changed)}"

@@ -34,7 +34,7 @@ _PLANNED = re.compile(
 Row = dict[str, Any]
 
 
-def of_malloc(text: str) -> Iterator[Row]:
+def malloc_rows(text: str) -> Iterator[Row]:
     """Yield the buffers of a trace of malloc; raises ValueError for a call that cannot be."""
     alive: dict[str, Row] = {}
     rows: list[Row] = []
@@ -64,7 +64,7 @@ def of_malloc(text: str) -> Iterator[Row]:
         yield {"upper": step, **row}
 
 
-def of_tflm_log(text: str) -> Iterator[Row]:
+def tflm_log_rows(text: str) -> Iterator[Row]:
     """Yield the buffers of a plan in a log, once each; raises ValueError for two plans."""
     rows: dict[int, Row] = {}
     for found in _PLANNED.finditer(text):
@@ -76,7 +76,7 @@ def of_tflm_log(text: str) -> Iterator[Row]:
     yield from rows.values()
 
 
-KINDS = {"malloc": of_malloc, "tflm-log": of_tflm_log}
+KINDS = {"malloc": malloc_rows, "tflm-log": tflm_log_rows}
 
 
 def table(kind: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Choices of weights for fast memory beside all sets of them, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
+"""Choices of weights for fast memory, against all sets, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
 
 What counts are the bytes read from slow memory.
 """
@@ -19,11 +19,11 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.reading.adapting import ProblemOptions, adapted
+from memplan.questions.reading.adapting import ProblemOptions, adapt_problem
 from memplan.solvers.portfolio.solve import solve
 
 
-def drawn(seed: int) -> tuple[Operations, int]:
+def draw_program(seed: int) -> tuple[Operations, int]:
     """Return a small program with two or three weights, and the bytes of the fast memory."""
     draw = random.Random(seed)
     names = [f"w{k}" for k in range(draw.randint(2, 3))]
@@ -58,7 +58,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
     return True
 
 
-def least_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
+def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
     """Return the fewest bytes read of weights outside a memory of so many bytes, by trying all sets of them."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
@@ -73,11 +73,11 @@ def least_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> in
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
     """Yield how the choice of a drawn program differs from the best of all sets of weights."""
-    operations, size = drawn(seed)
+    operations, size = draw_program(seed)
     given = problem_of(operations)
-    least = least_slow_traffic(given, weights_of(operations), size)
+    least = min_slow_traffic(given, weights_of(operations), size)
     options = ProblemOptions(capacity=(f"ram={size}", "flash=unlimited"), weights="choose")
-    problem = adapted(given, ImportedProgram(given, operations=operations), options)
+    problem = adapt_problem(given, ImportedProgram(given, operations=operations), options)
     plan = solve(problem, time_limit_s=20)
     if least is None and plan.status != "infeasible":
         yield f"{plan.status}, and nothing fits"

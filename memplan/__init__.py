@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     _Options = ParamSpec("_Options")
     _Answer = TypeVar("_Answer", covariant=True)
 
-    class _Typed(Protocol[_Options, _Answer]):
+    class _TypedQuestion(Protocol[_Options, _Answer]):
         """A question as it is called: its inputs also as paths or JSON, its options by name or in one value."""
 
         @overload
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
-    ) -> _Typed[_Options, _Answer]:
+    ) -> _TypedQuestion[_Options, _Answer]:
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)
@@ -205,7 +205,7 @@ _OTHER_WORDS = {
 
 
 @cache
-def _brought() -> dict[str, str]:
+def _extension_names() -> dict[str, str]:
     """Return the names that questions of other distributions bring, with the question of each."""
     from memplan.questions import question_rows
 
@@ -232,10 +232,10 @@ def _attribute(name: str) -> object:
     if name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:
-        value = getattr(registry[_brought()[name]], "function" if name in registry else "options")
+        value = getattr(registry[_extension_names()[name]], "function" if name in registry else "options")
     if callable(value) and not isinstance(value, type):
-        verified = registry[name].verified if name in registry else None
-        value = import_module("memplan.arguments").checked(value, verified)
+        verified = registry[name].require_valid if name in registry else None
+        value = import_module("memplan.arguments").check_arguments(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
     globals()[name] = value
     # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
@@ -255,7 +255,7 @@ def _cell(problem: Any, plan: Any) -> str | None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_brought(), *_MODULES, "solve"})
+    return sorted({*_extension_names(), *_MODULES, "solve"})
 
 
 register(TABLES)

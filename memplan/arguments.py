@@ -17,8 +17,8 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, meant_number, object_way, unknown_option
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors.did_you_mean import byte_count_hint, did_you_mean, object_way, unknown_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -35,7 +35,7 @@ _WARNED = "never-alive"
 """The rule whose findings are warnings in Python, where fields are easily forgotten."""
 
 
-def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
+def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
     """Return a function that raises OptionError for arguments whose types differ from their annotations.
 
     The answer to a question is checked against its inputs and options with `verified`.
@@ -49,27 +49,27 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
     def call(*given: Any, **named: Any) -> Any:
         if callable(named.get("solver")):
             way = "write MODULE:FUNCTION, as it runs in a process of its own"
-            raise OptionError(f"solver: must be the name of one, got {shown(named['solver'])}: {way}")
-        named = _with_options(signature, model, named)
+            raise OptionError(f"solver: must be the name of one, got {excerpt(named['solver'])}: {way}")
+        named = _collect_options(signature, model, named)
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = _of_argument(wrong, signature, fields) if wrong else f": {_call(function)}"
+            hint = _argument_hint(wrong, signature, fields) if wrong else f": {_call(function)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
-        wrong_ones = _wrong(function, bound.arguments)
+        wrong_ones = _mismatched_parameters(function, bound.arguments)
         if any(isinstance(bound.arguments[name], str | PathLike | Mapping) for name in wrong_ones):
             bound.arguments |= _read(function.__name__, bound.arguments, wrong_ones)
-            wrong_ones = _wrong(function, bound.arguments)
+            wrong_ones = _mismatched_parameters(function, bound.arguments)
         for name, classes in wrong_ones.items():
-            raise OptionError(f"{name}: {_refused(function, name, bound.arguments[name], classes)}")
+            raise OptionError(f"{name}: {_argument_rule(function, name, bound.arguments[name], classes)}")
         if _CONTROL in signature.parameters:
-            bound.arguments[_CONTROL] = _of_this_process(bound.arguments.get(_CONTROL))
+            bound.arguments[_CONTROL] = _local_control(bound.arguments.get(_CONTROL))
         control = bound.arguments.get(_CONTROL)
         if (options := bound.arguments.get(_OPTIONS)) is not None and hasattr(options, "refuse_idle"):
             options.refuse_idle({name for name, value in bound.arguments.items() if value is not None})
         work = functools.partial(function, *bound.args, **bound.kwargs)
-        answer = work() if control is None else _interruptible(work, control.cancelled)
+        answer = work() if control is None else _run_interruptibly(work, control.cancelled)
         for finding in getattr(answer, "__dict__", {}).get("findings", ()):
             if finding.rule == _WARNED:
                 warnings.warn(finding.message, stacklevel=2)
@@ -78,14 +78,14 @@ def checked(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | N
         bound.apply_defaults()
         return verified(bound.arguments, bound.arguments[_OPTIONS], answer)
 
-    call.__signature__ = _shown_signature(signature, fields)  # type: ignore[attr-defined]
+    call.__signature__ = _public_signature(signature, fields)  # type: ignore[attr-defined]
     if fields:
         options = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
         call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or as a value of `options`:\n{options}"
     return call  # type: ignore[return-value]  # of the same signature
 
 
-def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
+def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> Any:
     """Run the work; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
 
     Python handles signals only in its main thread, and never inside a compiled search. So the work runs in another
@@ -98,28 +98,28 @@ def _interruptible(work: Callable[[], Any], cancelled: threading.Event) -> Any:
 
     has_ended = threading.Event()
 
-    def to_its_end() -> Any:
+    def run_to_end() -> Any:
         try:
             return work()
         finally:
             has_ended.set()
 
     try:
-        return run_in_thread(to_its_end)
+        return run_in_thread(run_to_end)
     except KeyboardInterrupt:
         cancelled.set()
         has_ended.wait(_END_S)
         raise
 
 
-def _of_this_process(control: Any) -> Any:
+def _local_control(control: Any) -> Any:
     """Return the control of a call whose caller runs this process and may therefore name their own code."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
 
 
-def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments by name, options collected as the function takes them; raises OptionError."""
     options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
     whole = options.get(_OPTIONS)
@@ -134,14 +134,14 @@ def _with_options(signature: inspect.Signature, model: Any, named: Mapping[str, 
     }
     if not more and not isinstance(whole, Mapping):
         return options
-    from memplan.questions.reading import validated
+    from memplan.questions.reading import validate_options
 
-    return options | {_OPTIONS: validated(model, fields | more)}
+    return options | {_OPTIONS: validate_options(model, fields | more)}
 
 
 def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
-    from memplan.files import contents, named
+    from memplan.files import contents, prefix_file_name
     from memplan.questions import QUESTIONS
     from memplan.questions.inputs.values import read_inputs
 
@@ -151,14 +151,14 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
         if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:
             return value
         data, path = contents(value)
-        with named(path):
+        with prefix_file_name(path):
             return each.from_file(reader, data, path or "", values)
 
     question = QUESTIONS.get(name)
     return {} if question is None else dict(read_inputs(question.inputs, arguments, read))
 
 
-def _shown_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
+def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
     """Return a signature for people: options by name with their defaults, without internal defaults."""
     rows = [
         each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
@@ -188,7 +188,7 @@ def _classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
     return classes
 
 
-def _wrong(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
+def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
     """Return the classes of the parameters whose arguments are of none of them."""
     return {
         name: classes
@@ -197,15 +197,15 @@ def _wrong(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[s
     }
 
 
-def _refused(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
+def _argument_rule(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
     """Return the rule that a wrong argument breaks, and what to write instead."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
-    rule = f"must be {' or '.join(each if each == 'bytes' else _one(each) for each in names)}"
+    rule = f"must be {' or '.join(each if each == 'bytes' else _with_article(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
         text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
-        got = f"{shown(value)}{meant_number(text)}"
+        got = f"{excerpt(value)}{byte_count_hint(text)}"
     else:
-        got = _one(type(value).__name__)
+        got = _with_article(type(value).__name__)
     every = {kind for kinds in _classes(function).values() for kind in kinds}
     if isinstance(value, str | PathLike) and names[0] in _READ:
         way = f": read it by memplan.{_READ[names[0]]}"
@@ -224,11 +224,11 @@ def _refused(function: Callable[..., Any], name: str, value: object, classes: tu
     return f"{rule}, got {got}{way}"
 
 
-def _one(name: str) -> str:
+def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _of_argument(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
+def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
     """Return the argument that is meant by an unknown one, or that it belongs to the problem."""
     from memplan.planner.model.problem import Problem
 
@@ -242,5 +242,5 @@ def _of_argument(name: str, signature: inspect.Signature, fields: Mapping[str, A
 def _call(function: Callable[..., Any]) -> str:
     """Return an example call of a function, with its required arguments."""
     parameters = inspect.signature(function).parameters.values()
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
+    needed = [each.name for each in parameters if each.default is each.empty_cache and each.kind not in _MANY]
     return f"{function.__name__}({', '.join(needed)})"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from memplan.planner import formats
-from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, shown
-from memplan.planner.errors.did_you_mean import meant
-from memplan.planner.model.plan import Plan, with_problem
+from memplan.planner.errors import FileError, InputError, OptionError, ReaderFaultError, excerpt
+from memplan.planner.errors.did_you_mean import closest_word
+from memplan.planner.model.plan import Plan, attach_problem
 from memplan.planner.model.problem import Problem
-from memplan.questions.reading import Reader, ReadOptions, validated
+from memplan.questions.reading import Reader, ReadOptions, validate_options
 
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
@@ -59,14 +59,14 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
         Where an option is wrong.
     """
     data, name = contents(source)
-    with named(name):
+    with prefix_file_name(name):
         problem = reader_with(options).problem(data, name)
     return problem if capacity is None else problem.with_capacity(capacity)
 
 
 def reader_with(options: Mapping[str, Any]) -> Reader:
     """Return a reader with options by their names; raises OptionError."""
-    return Reader(validated(ReadOptions, options)) if options else Reader()
+    return Reader(validate_options(ReadOptions, options)) if options else Reader()
 
 
 def read_plan(source: Source, problem: Problem) -> Plan:
@@ -92,8 +92,8 @@ def read_plan(source: Source, problem: Problem) -> Plan:
         Where it is no plan, or breaks a rule.
     """
     data, name = contents(source)
-    with named(name):
-        return with_problem(formats.read_plan(data, problem, name), problem)
+    with prefix_file_name(name):
+        return attach_problem(formats.read_plan(data, problem, name), problem)
 
 
 def write_problem(
@@ -165,10 +165,10 @@ def write_plan(
 
 def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
     if name is None:
-        with named(None if path is None else os.fspath(path)):
+        with prefix_file_name(None if path is None else os.fspath(path)):
             return "json" if path is None else formats.format_of_name(os.fspath(path))
     if name not in formats.FORMATS:
-        raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {shown(name)}")
+        raise OptionError(f"format: must be {' or '.join(formats.FORMATS)}, got {excerpt(name)}")
     return name
 
 
@@ -177,10 +177,10 @@ def contents(source: Source) -> tuple[bytes, str | None]:
     if isinstance(source, bytes):
         return source, None
     if not isinstance(source, (str, os.PathLike)):
-        raise InputError(f"source: must be bytes or a path, got {shown(source)}")
+        raise InputError(f"source: must be bytes or a path, got {excerpt(source)}")
     name = os.fspath(source)
     if name.lstrip()[:1] == "{" or "\n" in name:
-        raise InputError(f"source: must be bytes or a path, got text (a str is a path): {shown(name)}")
+        raise InputError(f"source: must be bytes or a path, got text (a str is a path): {excerpt(name)}")
     with os_errors_named(name):
         return Path(name).read_bytes(), name
 
@@ -221,14 +221,14 @@ def os_errors_named(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        near = _near(name) if isinstance(error, FileNotFoundError) else ""
+        near = _similar_file_hint(name) if isinstance(error, FileNotFoundError) else ""
         near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
         near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
         rule = f"{name}: {(getattr(error, 'strerror', None) or str(error)).lower()}{near}"
         raise FileError(rule, way=None if near else WAYS.get(getattr(error, "errno", 0))) from error
 
 
-def _near(name: str) -> str:
+def _similar_file_hint(name: str) -> str:
     """Return a hint: a file of the same folder with nearly that name, or the command that makes the file."""
     path = Path(name)
     if re.match(r"(https?|ftp|s3|gs)://", name):
@@ -236,7 +236,7 @@ def _near(name: str) -> str:
             f": files are read from a disk, so fetch it first: `curl -L -o {path.name or 'FILE'} {shlex.quote(name)}`"
         )
     with contextlib.suppress(OSError):
-        if near := meant(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
+        if near := closest_word(path.name, (each.name for each in islice(path.parent.iterdir(), 1000)), cutoff=0.75):
             return f" (did you mean {path.parent / near}?)"
     if path.parts[:1] == ("examples",) and not Path("examples").exists():
         return ": `memplan examples` writes those that the documents name"
@@ -244,7 +244,7 @@ def _near(name: str) -> str:
 
 
 @contextlib.contextmanager
-def named(name: str | None, path: str | None = None) -> Iterator[None]:
+def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None]:
     """Put the file's name, if there is one, before errors about its content.
 
     In the commands that a sentence advises for the file, `path` is written for FILE, by default the name.
@@ -260,6 +260,6 @@ def named(name: str | None, path: str | None = None) -> Iterator[None]:
             raise
         file = shlex.quote(path or name)
         # A size given beside the file is not a fault of the file.
-        raise error.behind(
+        raise error.prefix_place(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error

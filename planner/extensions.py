@@ -43,7 +43,7 @@ def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
     _own.update(tables)
 
 
-def imported(where: str) -> Any:
+def import_object(where: str) -> Any:
     """Import the object named by `module:name` and return it."""
     module, name = where.split(":")
     return getattr(import_module(module), name)
@@ -56,11 +56,11 @@ def extensions(table: str) -> Mapping[str, Any]:
     A row of others that fails to import is left out with a warning.
     """
     rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
-    for name, where, whose in _declared().get(f"{_PREFIX}{table}", ()):
+    for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):
         if table in _own and name in rows:
             continue
         try:
-            rows[name] = imported(where)
+            rows[name] = import_object(where)
         except Exception as error:  # noqa: BLE001 - code of others
             reason = f"{type(error).__name__}: {error}"
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
@@ -71,10 +71,10 @@ def extensions(table: str) -> Mapping[str, Any]:
 
 
 @cache
-def _declared() -> Mapping[str, list[tuple[str, str, str]]]:
+def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
     """Return the entry points for memplan by group: name, `module:attribute`, and the distribution with its version.
 
-    The files are read here: `importlib.metadata` takes longer than most plans do, and parses those of all others.
+    The files are read here: `importlib.metadata` takes longer than most plans, and parses all distributions.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for whose, text in _declarations():

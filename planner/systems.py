@@ -11,7 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memplan.planner.extensions import extensions, imported
+from memplan.planner.extensions import extensions, import_object
 
 SYSTEMS: Mapping[str, str] = {
     "c": "memplan.planner.foreign.c.system",
@@ -70,7 +70,7 @@ class ReferencePlanner:
 
     def load(self) -> Any:
         """Import the planner's function."""
-        return imported(self.where)
+        return import_object(self.where)
 
 
 class System(NamedTuple):

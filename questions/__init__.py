@@ -5,7 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memplan.planner.extensions import extensions, imported
+from memplan.planner.extensions import extensions, import_object
 
 if TYPE_CHECKING:
     from memplan.questions.question import Question
@@ -42,7 +42,7 @@ class Command(NamedTuple):
     panel: str = ""
 
 
-class _Imported:
+class _ImportedFunction:
     """A row with one function, imported on first use; `where` is `module:function`."""
 
     __slots__ = ("where",)
@@ -52,10 +52,10 @@ class _Imported:
 
     def load(self) -> Any:
         """Import the function."""
-        return imported(self.where)
+        return import_object(self.where)
 
 
-class Cluster(_Imported):
+class Cluster(_ImportedFunction):
     """Other machines that run command lines for several files.
 
     Its name in the table `clusters` is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command
@@ -63,11 +63,11 @@ class Cluster(_Imported):
     """
 
 
-class Search(_Imported):
+class Search(_ImportedFunction):
     """A function that an extension brings and the base calls by its name in the table `searches`."""
 
 
-class View(_Imported):
+class View(_ImportedFunction):
     """A page of answers, which an extension writes."""
 
 

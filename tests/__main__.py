@@ -54,37 +54,37 @@ def main() -> int:
     chosen = ["-m", "not slow and not deep and not hypothesis", "-k", "not postgresql", *FAST_LANE]
     if "--fast" not in sys.argv[1:]:
         chosen = [] if "-m" in told else ["-m", "not deep"]
-    started = _begun("checks")
-    for name, check in [(name, _started(program, *options)) for name, (program, *options) in CHECKS]:
+    started = _begin_step("checks")
+    for name, check in [(name, _start(program, *options)) for name, (program, *options) in CHECKS]:
         found, _ = check.communicate()
         print(found, end="")
         if check.returncode:
-            return _failed(name, check.returncode)
+            return _report_failure(name, check.returncode)
     print(f"== checks: ok, {time.monotonic() - started:.0f} s", flush=True)
     types = subprocess.Popen(TYPES, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    _begun("tests")
-    status = _tested([*chosen, *told])
+    _begin_step("tests")
+    status = _run_tests([*chosen, *told])
     found, _ = types.communicate()
-    _begun("types")
+    _begin_step("types")
     print(found, end="")
     if types.returncode:
-        return _failed("types", types.returncode)
-    return _failed("tests", status) if status else 0
+        return _report_failure("types", types.returncode)
+    return _report_failure("tests", status) if status else 0
 
 
-def _tested(told: list[str]) -> int:
+def _run_tests(told: list[str]) -> int:
     """Run the tests, and what failed once more, alone, which decides."""
     pytest = (str(BIN / "pytest"), *PLUGINS)
     status = _run(*pytest, *PARALLEL, *told)
     if status != SOME_FAILED:
         return status
-    _begun("what failed, alone")
+    _begin_step("what failed, alone")
     # What failed is never skipped for want of time.
     os.environ.pop(ENDS, None)
     return _run(*pytest, *ALONE, *told)
 
 
-def _started(program: str, *options: str) -> subprocess.Popen[str]:
+def _start(program: str, *options: str) -> subprocess.Popen[str]:
     command = (str(BIN / program), *options)
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -93,12 +93,12 @@ def _run(*command: str) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def _begun(name: str) -> float:
+def _begin_step(name: str) -> float:
     print(f"== {name}", flush=True)
     return time.monotonic()
 
 
-def _failed(name: str, status: int) -> int:
+def _report_failure(name: str, status: int) -> int:
     print(f"== {name} failed (status {status})", file=sys.stderr)
     return status
 

@@ -50,12 +50,12 @@ def pytest_sessionstart() -> None:
 @pytest.fixture(autouse=True, scope="module")
 def _only_one_highs_is_loaded() -> Iterator[None]:
     """Find the module that loads a HiGHS into the process of the tests, as OR-Tools' own cannot be loaded beside it."""
-    before = _other_highs()
+    before = _foreign_highs()
     yield
-    assert _other_highs() == before, "an engine is for a process of its own: see tests/support/engine_batch.py"
+    assert _foreign_highs() == before, "an engine is for a process of its own: see tests/support/engine_batch.py"
 
 
-def _other_highs() -> set[str]:
+def _foreign_highs() -> set[str]:
     maps = Path("/proc/self/maps")
     rows = maps.read_text().splitlines() if maps.exists() else []
     return {row[row.index("/") :] for row in rows if "/libhighs" in row and "/ortools/" not in row}

@@ -29,7 +29,7 @@ def place_of(path: Path) -> tuple[str, str] | None:
     return folder, "tests" if "tests" in parts else "product"
 
 
-def counted() -> Counter[tuple[str, str]]:
+def count_lines() -> Counter[tuple[str, str]]:
     """Return the lines of each folder by kind."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     lines: Counter[tuple[str, str]] = Counter()
@@ -41,13 +41,13 @@ def counted() -> Counter[tuple[str, str]]:
     return lines
 
 
-def allowed() -> dict[tuple[str, str], int]:
+def read_budget() -> dict[tuple[str, str], int]:
     """Return the most lines that each folder may have by kind."""
     with BUDGET.open(encoding="utf-8", newline="") as file:
         return {(row["folder"], kind): int(row[kind]) for row in csv.DictReader(file) for kind in ("product", "tests")}
 
 
-def above(lines: Counter[tuple[str, str]], most: dict[tuple[str, str], int]) -> list[str]:
+def excess_sentences(lines: Counter[tuple[str, str]], most: dict[tuple[str, str], int]) -> list[str]:
     """Return a sentence for each folder with more lines than it may have."""
     return [
         f".ci/lines.csv: {folder}: must have at most {most.get((folder, kind), 0)} lines of {kind}, got {count}"
@@ -58,13 +58,13 @@ def above(lines: Counter[tuple[str, str]], most: dict[tuple[str, str], int]) -> 
 
 def main() -> int:
     """Print what is above its limit and return 1 if anything is; with `--table`, print the lines of all folders."""
-    lines = counted()
+    lines = count_lines()
     if "--table" in sys.argv[1:]:
         print("folder,product,tests")
         for folder in sorted({folder for folder, _ in lines}):
             print(f"{folder},{lines[folder, 'product']},{lines[folder, 'tests']}")
         return 0
-    found = above(lines, allowed())
+    found = excess_sentences(lines, read_budget())
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

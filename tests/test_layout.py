@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.__main__ import FAST_LANE
-from tests.words import docstrings, forbidden, without_messages, without_words, words_of
+from tests.words import docstrings, forbidden, remove_messages, remove_words_section, words_of
 
 TESTS = Path(__file__).parent
 ROOMS = sorted(
@@ -23,12 +23,12 @@ ROOMS = sorted(
 
 
 @cache
-def parsed() -> dict[Path, ast.Module]:
+def parse_tests() -> dict[Path, ast.Module]:
     """Return the modules of the tests by their files."""
     return {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported_names(tree: ast.Module) -> Iterator[str]:
     """Yield the dotted names of modules, and of what is taken from them, that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -37,7 +37,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def defined(tree: ast.Module) -> list[str]:
+def test_names(tree: ast.Module) -> list[str]:
     """Return the names of a module's test functions."""
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
@@ -45,8 +45,8 @@ def defined(tree: ast.Module) -> list[str]:
 def test_nothing_is_imported_from_a_test_module() -> None:
     taken = [
         f"{path.relative_to(TESTS)}: {name}"
-        for path, tree in parsed().items()
-        for name in imported(tree)
+        for path, tree in parse_tests().items()
+        for name in imported_names(tree)
         if name.startswith("tests.") and any(part.startswith(("test_", "conftest")) for part in name.split("."))
     ]
     assert taken == []
@@ -76,7 +76,7 @@ def test_the_readme_of_test_support_lists_each_module_once() -> None:
 
 def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
-    names = (name for tree in parsed().values() for name in defined(tree))
+    names = (name for tree in parse_tests().values() for name in test_names(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
 
 
@@ -103,9 +103,9 @@ def test_docstrings_of_attributes_count() -> None:
 
 def test_the_words_of_a_page_are_no_use_of_them() -> None:
     page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
-    assert without_words(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
+    assert remove_words_section(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
 
 
 def test_verbs_of_messages_are_free_and_those_of_docstrings_are_not() -> None:
     module = 'def tell() -> str:\n    """Ask."""\n    return "told"  # asked\n'
-    assert without_messages(module) == 'def tell() -> str:\n    """Ask."""\n    return   # asked\n'
+    assert remove_messages(module) == 'def tell() -> str:\n    """Ask."""\n    return   # asked\n'

@@ -23,7 +23,7 @@ from tests.support import meeting_answers, meeting_kinds
 from tests.support.depth import seeds
 from tests.support.meeting_kinds import KINDS, PAIRS
 from tests.support.meeting_questions import posted_to
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 _DRAWN, _PARTS, _SEED, _EVERY = 2_000, 40, 0, 3
 _OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
+def server() -> Iterator[RunningServer]:
+    with run_server() as found:
         yield found
 
 
@@ -58,7 +58,7 @@ def test_each_two_kinds_meet_thirty_times() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_combined_kinds_never_produce_a_false_statement(part: int, server: Running) -> None:
+def test_combined_kinds_never_produce_a_false_statement(part: int, server: RunningServer) -> None:
     found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)

@@ -38,7 +38,7 @@ MANY_IMPORTS = {
 
 
 @cache
-def parsed() -> dict[str, ast.Module]:
+def parse_product() -> dict[str, ast.Module]:
     """Return the modules of the product by their paths."""
     paths = (
         path
@@ -73,13 +73,13 @@ def is_mixed(node: ast.AST) -> bool:
 def test_each_module_imports_only_a_few_others() -> None:
     counts = {
         path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
-        for path, tree in parsed().items()
+        for path, tree in parse_product().items()
     }
     assert {path for path, count in counts.items() if count > MOST_IMPORTS} - MANY_IMPORTS == set()
 
 
 def test_no_function_takes_a_tuple_of_many_mixed_values() -> None:
-    assert [f"{path}: {name}" for path, tree in parsed().items() for name in mixed_tuples(tree)] == []
+    assert [f"{path}: {name}" for path, tree in parse_product().items() for name in mixed_tuples(tree)] == []
 
 
 def test_a_tuple_of_many_mixed_values_is_seen() -> None:
@@ -89,4 +89,6 @@ def test_a_tuple_of_many_mixed_values_is_seen() -> None:
 
 def test_the_domain_does_not_name_the_service_that_shows_it() -> None:
     service = ".".join(("memplan", "api"))
-    assert [path for path in parsed() if path.startswith("planner/") and service in (ROOT / path).read_text()] == []
+    assert [
+        path for path in parse_product() if path.startswith("planner/") and service in (ROOT / path).read_text()
+    ] == []

@@ -9,7 +9,7 @@ import pytest
 from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import answer_of
-from memplan.arguments import checked
+from memplan.arguments import check_arguments
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -21,18 +21,20 @@ from memplan.solvers.search.result import SolveResult
 TWO = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(2)]})
 
 
-class Wrapped(Answer):
+class WrappedAnswer(Answer):
     """An answer with a plan, of a question that says nothing of what refutes it."""
 
     plan: Plan
 
 
-def lifted(problem: Problem, options: SearchOptions = SearchOptions(), control: Control = Control()) -> Wrapped:
+def false_peak_answer(
+    problem: Problem, options: SearchOptions = SearchOptions(), control: Control = Control()
+) -> WrappedAnswer:
     """Plan, and say a peak that is not so."""
-    return Wrapped(plan=solve(problem).model_copy(update={"peak": 9}))
+    return WrappedAnswer(plan=solve(problem).model_copy(update={"peak": 9}))
 
 
-LIFTED: Question[Any] = Question(lifted, inputs=(PROBLEM,), lines=lambda _: (), example={})
+LIFTED: Question[Any] = Question(false_peak_answer, inputs=(PROBLEM,), lines=lambda _: (), example={})
 
 
 def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
@@ -42,10 +44,10 @@ def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
 
 def test_python_is_given_no_plan_that_does_not_hold() -> None:
     with pytest.raises(InvalidPlanError, match="peak: must be 8"):
-        checked(lifted, LIFTED.verified)(TWO)
+        check_arguments(false_peak_answer, LIFTED.require_valid)(TWO)
 
 
 def test_calls_and_jobs_are_answered_with_no_plan_that_does_not_hold() -> None:
     result = SolveResult(solve(TWO).model_copy(update={"peak": 9}))
     with pytest.raises(InvalidPlanError, match="peak: must be 8"):
-        answer_of(result, CompiledProblem.of(TWO), Options(), Deadline.after(1))
+        answer_of(result, CompiledProblem.from_problem(TWO), Options(), Deadline.from_limit(1))

@@ -59,10 +59,10 @@ def main() -> int:
     words, verbs = _laws()
     bound = {name: text for name, text in files.items() if name.startswith(VERBS_BIND)}
     prose = {
-        name: without_code(text) if name.endswith(".md") else without_messages(text)
-        for name, text in _suspected(bound, verbs)
+        name: remove_code(text) if name.endswith(".md") else remove_messages(text)
+        for name, text in _suspected_files(bound, verbs)
     }
-    findings = [*_forbidden_words(dict(_suspected(files, words)), words), *_forbidden_words(prose, verbs)]
+    findings = [*_forbidden_words(dict(_suspected_files(files, words)), words), *_forbidden_words(prose, verbs)]
     # Models of questions bear the names that users see; those of the studies below may have the same.
     below = {name: tree for name, tree in product.items() if not name.startswith(("questions/", "extensions/"))}
     findings += [*_questions(product), *_sizes(product), *_classes(below)]
@@ -77,12 +77,12 @@ def forbidden(glossary: str) -> list[str]:
     return sorted({word for cell in right for word in re.findall(r"([a-z][a-z' ]*)!", cell)})
 
 
-def without_code(page: str) -> str:
+def remove_code(page: str) -> str:
     """Return the text of a page with its code left empty."""
     return CODE.sub(lambda found: "\n" * found[0].count("\n"), page)
 
 
-def without_messages(module: str) -> str:
+def remove_messages(module: str) -> str:
     """Return a module with its strings left empty, but for docstrings: callers may know what messages say."""
     lines = module.splitlines(keepends=True)
     begins, messages = True, []
@@ -96,7 +96,7 @@ def without_messages(module: str) -> str:
     return "".join(lines)
 
 
-def without_words(page: str) -> str:
+def remove_words_section(page: str) -> str:
     """Return a page with the lines of its section "Words" left empty."""
     head, heading, rest = page.partition("\n## Words\n")
     body, following, tail = rest.partition("\n## ")
@@ -140,7 +140,7 @@ def _laws() -> tuple[list[str], list[str]]:
     return forbidden("\n".join([nouns, *own])), forbidden(rest)
 
 
-def _suspected(files: dict[str, str], words: list[str]) -> Iterator[tuple[str, str]]:
+def _suspected_files(files: dict[str, str], words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the files in which a forbidden word may begin: few, of which alone each line is looked at."""
     begun = {word.partition(" ")[0].partition("'")[0] + end for word in words for end in ("", "s", "es")}
     return ((name, text) for name, text in files.items() if not begun.isdisjoint(_vocabulary(text)))
@@ -154,7 +154,7 @@ def _vocabulary(text: str) -> frozenset[str]:
 def _forbidden_words(files: dict[str, str], words: list[str]) -> Iterator[str]:
     pattern = re.compile(rf"\b({'|'.join(words)})(e?s)?\b")
     for name, text in files.items():
-        for number, line in enumerate((without_words(text) if name.endswith(".md") else text).splitlines(), 1):
+        for number, line in enumerate((remove_words_section(text) if name.endswith(".md") else text).splitlines(), 1):
             for word in sorted({match[1] for match in pattern.finditer(words_of(PUBLIC.sub(" ", line)))}):
                 yield f"{name}:{number}: the glossary forbids {word!r}"
 

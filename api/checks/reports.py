@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from pydantic_core import to_json
 
 from memplan.planner import __version__
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.sizes import size_text
 from memplan.questions.check.check import QUESTION, Check
 from memplan.questions.check.pools import RULES, CheckedPool, Failure, Rule
@@ -34,7 +34,7 @@ def _section(check: Check) -> str:
     if check.pools:
         parts.append("\n" + _pools(check.pools))
     for pool in check.pools:
-        if pool.grown and pool.causes:
+        if pool.growth_bytes and pool.causes:
             parts.append("\n" + _causes(pool))
     if check.placements is not None:
         now = check.placements
@@ -62,7 +62,7 @@ def _causes(pool: CheckedPool) -> str:
     for cause in causes[:_MOST_CAUSES]:
         why = cause.kind.replace("-", " ")
         sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
-        rows.append([_text(shown(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
+        rows.append([_text(excerpt(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
     n_left = len(causes) - _MOST_CAUSES
     more = f"\nand {n_left:,} others.\n" if n_left > 0 else ""
     alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
@@ -200,7 +200,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
 
 
 def report_of_many(checks: Sequence[Check], ending: str) -> bytes:
-    """Return the report for the checks of a folder; in JSON, `checks` stands beside whether all passed."""
+    """Return the report for the checks of a folder; in JSON, `checks` and whether all passed."""
     if ending == ".json":
         return to_json({"passed": all(check.passed for check in checks), "checks": checks}) + b"\n"
     return REPORTS[ending](*checks)

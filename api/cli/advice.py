@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from memplan.api.cli.flag_names import as_flag
+from memplan.api.cli.flag_names import flag_text
 from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
 from memplan.api.cli.help import SectionedCommand
-from memplan.planner.errors import InputError, mended
+from memplan.planner.errors import InputError, add_way
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 
@@ -68,15 +68,15 @@ class CommandLine(NamedTuple):
         """The file of the first input."""
         return str(self.given[self.question.inputs[0].name])
 
-    def completed(self, text: str) -> str:
+    def complete(self, text: str) -> str:
         """Return a text whose commands are completed with the given files and the flags for reading them."""
-        return re.sub(_ADVISED, self._completed, text)
+        return re.sub(_ADVISED, self._complete, text)
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences suggest complete commands."""
-        return type(error)(*(mended(self.completed(rule), way) for rule, way in error.rules_with_ways(as_flag)))
+        return type(error)(*(add_way(self.complete(rule), way) for rule, way in error.rules_with_ways(flag_text)))
 
-    def with_files(self, files: Mapping[str, str | None]) -> str:
+    def set_files(self, files: Mapping[str, str | None]) -> str:
         """Return the command line with other files."""
         words = self._words(self.command.params, {**self.given, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
@@ -87,7 +87,7 @@ class CommandLine(NamedTuple):
             shlex.quote, self._words([each for each in self.command.params if each.name in names], self.given)
         )
 
-    def _completed(self, found: re.Match[str]) -> str:
+    def _complete(self, found: re.Match[str]) -> str:
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
@@ -114,10 +114,10 @@ class CommandLine(NamedTuple):
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
-                yield from _said(each, value)
+                yield from _parameter_words(each, value)
 
 
-def _said(parameter: click.Parameter, value: Any) -> Iterator[str]:
+def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
     """Yield the command-line words for a parameter's value."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):

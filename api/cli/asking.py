@@ -23,11 +23,11 @@ from memplan.api.cli.streams import (
     warnings,
     write,
 )
-from memplan.files import named
+from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, ReaderFaultError
-from memplan.questions.question import Control, Deadline, QuestionOptions, silent
+from memplan.questions.question import Control, Deadline, QuestionOptions, ignore_report
 from memplan.questions.question.selection import Selection
-from memplan.questions.reading import Reader, ReadOptions, with_reading
+from memplan.questions.reading import Reader, ReadOptions, add_reading_facts
 from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
@@ -85,9 +85,9 @@ class Call:
     def say(self, *texts: str) -> None:
         """Print texts on standard error, with complete commands."""
         for text in texts:
-            say(f"memplan: {self.line.completed(text)}")
+            say(f"memplan: {self.line.complete(text)}")
 
-    def in_time(
+    def run_in_time(
         self,
         work: Callable[[], Result],
         what: str = "an answer",
@@ -107,8 +107,8 @@ class Call:
             raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
     def writing(self, work: Callable[[], Result]) -> Result:
-        """Run, in the time that is left, what writes files beside the answer; raises OptionError."""
-        return self.in_time(work, "what is written with the answer", _WRITING_S)
+        """Run, in the remaining time, a function that writes additional files; raises OptionError."""
+        return self.run_in_time(work, "what is written with the answer", _WRITING_S)
 
     def change(self, **options: Any) -> None:
         """Change options for the writers of the command's files."""
@@ -131,7 +131,7 @@ def begin(line: CommandLine) -> Call:
     if display == BROWSER:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
-        selection = Selection.of(question.answer, [display], formats)
+        selection = Selection.from_names(question.answer, [display], formats)
         arguments = {**arguments, "display": "json"}  # at a terminal, too
     inputs = {each.name for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
@@ -147,25 +147,25 @@ def begin(line: CommandLine) -> Call:
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
         if is_beside:
-            call.due = call.due.earlier(_FOR_FILES * options.time_limit_s)
+            call.due = call.due.bring_forward(_FOR_FILES * options.time_limit_s)
     return call
 
 
 def read(line: CommandLine) -> Call:
     """Read the flags, then the files within the time limit; raises InputError."""
     call = begin(line)
-    call.values = call.in_time(lambda: read_files(line, call.reader))
+    call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
 
 
 def ask(call: Call) -> Any:
     """Return the answer to a question; raises MemplanError."""
-    with asking(call) as control:
-        return answered(call, control)
+    with call_control(call) as control:
+        return answer_call(call, control)
 
 
 @contextmanager
-def asking(call: Call, *, draws: bool = False) -> Iterator[Control]:
+def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
     """Print what the reader warns of, and yield the control of the work that follows, which Ctrl-C cancels.
 
     Where it `draws`, progress is one line of a terminal, and else a line for each event.
@@ -181,13 +181,15 @@ def asking(call: Call, *, draws: bool = False) -> Iterator[Control]:
 
     is_told = not is_quiet and (call.drawn is not None or not draws)
     with graceful_interrupts() as call.cancelled:
-        yield Control(call.due, call.cancelled, report if is_told else silent, is_local=True, note=call.noted.append)
+        yield Control(
+            call.due, call.cancelled, report if is_told else ignore_report, is_local=True, note=call.noted.append
+        )
         if call.drawn is not None:
             call.drawn.erase()
             call.drawn = None
 
 
-def answered(call: Call, control: Control) -> Any:
+def answer_call(call: Call, control: Control) -> Any:
     """Return the answer of this machine, or of the service that is named; raises MemplanError.
 
     With a time limit, work that reads no clock is abandoned soon after it, and its last answer so far is returned.
@@ -201,10 +203,10 @@ def answered(call: Call, control: Control) -> Any:
             return ask(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
         # A reader of its own reports errors itself, without the name of the file.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
-        with named(call.files[foreign[0]] if foreign else None):
+        with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answered(call.values, call.options, control)
 
-    return with_reading(call.in_time(work, noted=call.noted), call.reader)
+    return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
 
 
 def show(
@@ -230,13 +232,13 @@ def show(
     elif not is_written and not answers and not is_table:
         write(None, question.write(answer))
     if is_table:
-        write(None, "".join(f"{line.completed(text)}\n" for text in question.lines(answer)).encode())
+        write(None, "".join(f"{line.complete(text)}\n" for text in question.lines(answer)).encode())
     elif says_lines and not is_written and not call.flags["quiet"]:
         call.say(*question.lines(answer))
 
 
 def write_beside(call: Call, writers: Writers) -> None:
-    """Write the files beside an answer, in the time that is left; raises OptionError."""
+    """Write the additional files of an answer, in the remaining time; raises OptionError."""
 
     def work() -> None:
         for path in call.outputs:
@@ -248,7 +250,7 @@ def write_beside(call: Call, writers: Writers) -> None:
 
 
 def end(call: Call, answer: Any) -> int:
-    """Print what is left to say, and return the exit status."""
+    """Print the remaining messages, and return the exit status."""
     if not call.flags["quiet"]:
         interrupted = ("interrupted; this is the best answer so far",) if call.cancelled.is_set() else ()
         call.say(*interrupted, *call.said)
@@ -256,7 +258,7 @@ def end(call: Call, answer: Any) -> int:
     return INTERRUPTED if call.cancelled.is_set() else call.line.question.exit_status(answer) or call.exit_status
 
 
-class Ended(NamedTuple):
+class LineOutcome(NamedTuple):
     """One of several command lines after its run: its exit status, and its error."""
 
     line: CommandLine
@@ -264,7 +266,7 @@ class Ended(NamedTuple):
     wrong: Sequence[str]
 
 
-def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[Ended]:
+def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[LineOutcome]:
     """Run the command lines of several files independently of each other; Ctrl-C ends them all.
 
     What is wrong with a file is printed, before its line is yielded. Answers go to `keep` where that is given, and else
@@ -284,7 +286,7 @@ def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterato
         except ReaderFaultError as fault:
             status, wrong = FAULT, (str(fault),)
         say_wrong(one, wrong)
-        yield Ended(one, status, wrong)
+        yield LineOutcome(one, status, wrong)
         if status == INTERRUPTED:
             return
 

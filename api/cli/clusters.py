@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.extensions import extensions
 
 
@@ -14,6 +14,6 @@ def runner_on(address: str) -> Callable[..., Iterator[Any]]:
     clusters = extensions("clusters")
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)
-        raise OptionError(f"on: must be {forms}, got {shown(address)}")
+        raise OptionError(f"on: must be {forms}, got {excerpt(address)}")
     runner: Callable[..., Iterator[Any]] = row.load()
     return runner

@@ -13,7 +13,7 @@ from memplan.planner.extensions import extensions
 from memplan.questions import QUESTIONS, Command, Row, question_rows
 
 
-def _imported(name: str) -> click.Command:
+def _import_command(name: str) -> click.Command:
     """Import a command of this package."""
     found: click.Command
     if name == "plan":
@@ -54,26 +54,28 @@ def _imported(name: str) -> click.Command:
 _OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
 """The questions with commands in this package."""
 COMMANDS = {
-    "examples": Command(_imported, "Write the examples that the documents name into a folder.", "Files"),
-    "solvers": Command(_imported, "List the solvers: what is installed, and what each can do.", "Solvers"),
+    "examples": Command(_import_command, "Write the examples that the documents name into a folder.", "Files"),
+    "solvers": Command(_import_command, "List the solvers: what is installed, and what each can do.", "Solvers"),
     "schema": Command(
-        _imported,
+        _import_command,
         "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
         "Files",
     ),
-    "serve": Command(_imported, "Serve over HTTP until a signal stops the process.", "Service"),
+    "serve": Command(_import_command, "Serve over HTTP until a signal stops the process.", "Service"),
     "worker": Command(
-        _imported, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
+        _import_command, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
     ),
-    "keys": Command(_imported, "Make, list and revoke the keys by which callers of the service are known.", "Service"),
-    "database": Command(_imported, "Bring the database of the service to this version.", "Service"),
+    "keys": Command(
+        _import_command, "Make, list and revoke the keys by which callers of the service are known.", "Service"
+    ),
+    "database": Command(_import_command, "Bring the database of the service to this version.", "Service"),
     "core": Command(
-        _imported,
+        _import_command,
         "Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.",
         "Solvers",
     ),
     "doctor": Command(
-        _imported,
+        _import_command,
         "Report which code runs and why, which extras are installed, and how to install those that are missing.",
         "Solvers",
     ),
@@ -81,7 +83,7 @@ COMMANDS = {
 """The commands that are no question's."""
 
 
-def added() -> dict[str, Command]:
+def extension_commands() -> dict[str, Command]:
     """Return the commands of extensions that belong to no question, by name."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
@@ -89,10 +91,10 @@ def added() -> dict[str, Command]:
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*(name for name in question_rows() if name not in COMMANDS), *COMMANDS, *added()]
+    return [*(name for name in question_rows() if name not in COMMANDS), *COMMANDS, *extension_commands()]
 
 
-class Runnable(NamedTuple):
+class RunnableCommand(NamedTuple):
     """The application for a command line, its name in messages, and the remaining arguments."""
 
     run: Callable[..., int | None]
@@ -100,18 +102,18 @@ class Runnable(NamedTuple):
     arguments: Sequence[str]
 
 
-def runnable(arguments: Sequence[str]) -> Runnable:
+def find_command(arguments: Sequence[str]) -> RunnableCommand:
     """Return the application for a command line: only the command that it begins with, to avoid other imports.
 
     If it does not begin with a command, that is the list of all.
     """
     name = arguments[0] if arguments else ""
     if name not in names():
-        return Runnable(app(names(), listed), "memplan", arguments)
-    command = made(name)
+        return RunnableCommand(app(names(), listing_entry), "memplan", arguments)
+    command = make_command(name)
     if (row := question_rows().get(name)) is not None and row.deprecated:
         click.echo(f"memplan: warning: {name}: is deprecated {row.deprecated}", err=True)
-    return Runnable(command, f"memplan {name}", arguments[1:])
+    return RunnableCommand(command, f"memplan {name}", arguments[1:])
 
 
 def app(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
@@ -127,13 +129,13 @@ def app(names: Sequence[str], make: Callable[[str], click.Command]) -> Sectioned
 
 def _row(name: str) -> Row | Command:
     """Return the row of a command."""
-    return COMMANDS.get(name) or question_rows().get(name) or added()[name]
+    return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
 
 
-def made(name: str) -> click.Command:
-    """Return a command; one with commands of its own is a group."""
+def make_command(name: str) -> click.Command:
+    """Return a command; a command with subcommands is a group."""
     if name in COMMANDS or name in _OF_QUESTIONS:
-        return _imported(name)
+        return _import_command(name)
     if (row := extensions("commands").get(name)) is not None:
         command: click.Command = row.load(name)
         return command
@@ -142,6 +144,6 @@ def made(name: str) -> click.Command:
     return command_of(QUESTIONS[name])(answer_plainly)
 
 
-def listed(name: str) -> SectionedCommand:
+def listing_entry(name: str) -> SectionedCommand:
     """Return a stand-in for the list of commands, with the sentence of the command, which is not imported."""
     return SectionedCommand(name, help=_row(name).help)

@@ -20,23 +20,23 @@ SPELLED = {
 """The flags that do not follow from the names of their fields."""
 
 
-def dashed(name: str) -> str:
+def dash_name(name: str) -> str:
     """Return a name with dashes, as in flags and calls."""
     return name.replace("_", "-")
 
 
-def spelled(name: str) -> tuple[str, ...]:
+def flags_of(name: str) -> tuple[str, ...]:
     """Return the flags of a field: seconds become limits, underscores become dashes."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
         name = name.removesuffix("_s").removesuffix("_limit") + "_limit"
-    return (f"--{dashed(name)}",)
+    return (f"--{dash_name(name)}",)
 
 
-def as_flag(option: Option) -> str:
-    """Return an option as a flag; the subject of the sentence stands without dashes."""
-    flag = spelled(option.field)[0].partition("/")[0]
+def flag_text(option: Option) -> str:
+    """Return an option as a flag; the subject of the sentence has no dashes."""
+    flag = flags_of(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")
     return f"{flag} {shlex.quote(option.value)}" if option.value else flag

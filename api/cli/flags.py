@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from memplan.api.cli.flag_names import SPELLED, dashed, spelled
-from memplan.planner.errors import shown
+from memplan.api.cli.flag_names import SPELLED, dash_name, flags_of
+from memplan.planner.errors import excerpt
 from memplan.planner.foreign.model_options import ModelOptions, size_text
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.model.sizes import parse_size
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 
 V = TypeVar("V")
 _METAVARS = {
@@ -69,7 +69,7 @@ class Flag(click.Option):
         """Make the flag of a parameter, by default `--name`; what describes it are the arguments of click's options."""
         described.setdefault("default", False if described.get("is_flag") else None)
         shown = {"show_default": True, "show_envvar": True}
-        super().__init__((name, *(spelled or (f"--{dashed(name)}",))), **shown | described)
+        super().__init__((name, *(spelled or (f"--{dash_name(name)}",))), **shown | described)
 
 
 class Argument(click.Argument):
@@ -97,7 +97,7 @@ def seconds(text: str | float) -> float:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
         rule = "must be seconds, or a duration such as 10s, 500ms or 2min"
-        raise click.BadParameter(f"{rule}, got {shown(text)}") from None
+        raise click.BadParameter(f"{rule}, got {excerpt(text)}") from None
 
 
 def integer(text: str | int) -> int:
@@ -105,7 +105,7 @@ def integer(text: str | int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise click.BadParameter(f"must be an integer, got {shown(text)}") from None
+        raise click.BadParameter(f"must be an integer, got {excerpt(text)}") from None
 
 
 def number(text: str | float) -> float:
@@ -113,10 +113,10 @@ def number(text: str | float) -> float:
     try:
         return float(text)
     except ValueError:
-        raise click.BadParameter(f"must be a number, got {shown(text)}") from None
+        raise click.BadParameter(f"must be a number, got {excerpt(text)}") from None
 
 
-class Between(click.IntRange):
+class RangeType(click.IntRange):
     """Integers of a range; for others, an error says the rule and the value."""
 
     name = "integer"
@@ -125,9 +125,9 @@ class Between(click.IntRange):
         """Return the integer in a text."""
         found = integer(value)
         if self.min is not None and found < self.min:
-            self.fail(f"must be at least {self.min}, got {shown(value)}", param, ctx)
+            self.fail(f"must be at least {self.min}, got {excerpt(value)}", param, ctx)
         if self.max is not None and found > self.max:
-            self.fail(f"must be at most {self.max}, got {shown(value)}", param, ctx)
+            self.fail(f"must be at most {self.max}, got {excerpt(value)}", param, ctx)
         return found
 
 
@@ -144,13 +144,13 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
-            click.echo(f"memplan: warning: {spelled(name)[0]}: is deprecated {about.deprecation_message}", err=True)
+            click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
     if listed == defaults:  # click has validated these, see `validated`
         return model.model_construct(**listed)  # type: ignore[attr-defined,no-any-return]
-    return validated(model, listed)
+    return validate_options(model, listed)
 
 
-def in_texts(value: Any) -> Any:
+def flag_values(value: Any) -> Any:
     """Return an option value as flags write it: mappings as NAME=VALUE."""
     if not isinstance(value, Mapping):
         return value
@@ -159,11 +159,11 @@ def in_texts(value: Any) -> Any:
 
 def flag_of(name: str, about: FieldInfo) -> Flag:
     """Return the flag for a field of an option model."""
-    kind: Any = _plain(about.annotation)
+    kind: Any = _plain_type(about.annotation)
     origin, checks = get_origin(kind), f"{about.annotation}{about.metadata}"
     default = None if about.is_required() else about.get_default(call_default_factory=True)
     described: dict[str, Any] = {"help": about.description, "metavar": _METAVARS.get(name)}
-    flags = spelled(name)
+    flags = flags_of(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
         if name in ModelOptions.model_fields:  # if given, it is refused for a problem
@@ -179,17 +179,17 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
         described |= {"type": size, "metavar": "SIZE"}
     elif kind is bool:
         described["is_flag"] = True
-        flags = flags if name in SPELLED else (f"{flags[0]}/--no-{dashed(name)}",)
+        flags = flags if name in SPELLED else (f"{flags[0]}/--no-{dash_name(name)}",)
     described.setdefault("type", {int: integer, float: number, bool: bool}.get(kind, str))
     return Flag(name, *flags, default=default, **described)
 
 
-def _plain(annotation: Any) -> Any:
+def _plain_type(annotation: Any) -> Any:
     """Return the type of a field without None and without pydantic's metadata."""
     if get_origin(annotation) is Annotated:
-        return _plain(get_args(annotation)[0])
+        return _plain_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        kinds = [_plain(kind) for kind in get_args(annotation) if kind is not type(None)]
+        kinds = [_plain_type(kind) for kind in get_args(annotation) if kind is not type(None)]
         return kinds[0] if len(kinds) == 1 else str
     return annotation
 
@@ -221,7 +221,7 @@ PROVE = Flag(
 # Taken before all else, see `memplan.api.cli.main`, so that it holds for every command.
 THREADS = Flag(
     "threads",
-    type=Between(min=1),
+    type=RangeType(min=1),
     metavar="N",
     help="Use at most this many threads, including those of engines. [MEMPLAN_THREADS]",
 )

@@ -36,7 +36,7 @@ class SectionedCommand(click.Command):
         for row in self.params:
             flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]
             if len(set(flags) if getattr(row, "is_flag", False) else flags) > 1 and not getattr(row, "multiple", True):
-                raise OptionError.of(str(row.name), f"must be given once, got {' and '.join(flags)}")
+                raise OptionError.from_rule(str(row.name), f"must be given once, got {' and '.join(flags)}")
         ctx.allow_extra_args = True
         with augment_usage_errors(ctx):
             extra = super().parse_args(ctx, args)
@@ -48,7 +48,7 @@ class SectionedCommand(click.Command):
         """Write nothing: the arguments stand with the options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, the options without a panel, and those of each panel."""
+        """Write the arguments, the options without a panel, and the options of each panel."""
         _write_parameters(self, ctx, formatter, self.panels)
 
 

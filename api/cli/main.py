@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memplan.api.cli.running import FAULT, WRONG_INPUT, Interrupted, handled, leave
-from memplan.solvers.processes.threads import SETTING, most_threads
+from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_signals, leave
+from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
 """The extras of commands that need more than one package."""
@@ -37,16 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        with handled(leave):
+        with handle_signals(leave):
             return _command(list(sys.argv[1:] if arguments is None else arguments))
-    except Interrupted as interrupted:
+    except InterruptedRun as interrupted:
         return interrupted.status
     except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
         return _fault(error)
 
 
 @contextmanager
-def _within_threads(given: list[str]) -> Iterator[list[str]]:
+def _apply_threads(given: list[str]) -> Iterator[list[str]]:
     """Remove `--threads`, which every command takes, from a command line, and apply it during the block."""
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
@@ -60,7 +60,7 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
         if number.isascii() and number.isdecimal():  # else the command reports the error
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
-        if (most := most_threads()) is not None:
+        if (most := max_threads()) is not None:
             for name in _OF_LIBRARIES:
                 os.environ.setdefault(name, str(most))
         yield given
@@ -70,7 +70,7 @@ def _within_threads(given: list[str]) -> Iterator[list[str]]:
             os.environ.update({name: before[name]} if name in before else {})
 
 
-def _full(error: OSError) -> int:
+def _report_write_failure(error: OSError) -> int:
     """Report that a standard stream cannot be written, and return the exit status."""
     from memplan.api.cli.streams import say
 
@@ -83,7 +83,7 @@ def _command(given: list[str]) -> int:
     # Inside of `handled`, so that Ctrl-C during these imports gives no traceback.
     from click import UsageError
 
-    from memplan.api.cli.commands import runnable
+    from memplan.api.cli.commands import find_command
     from memplan.api.cli.streams import begin_command, say
     from memplan.api.garbage import collect_rarely
     from memplan.planner.errors import InputError, ReaderFaultError, UnbuiltError
@@ -91,8 +91,8 @@ def _command(given: list[str]) -> int:
 
     begin_command()
     try:
-        with _within_threads(given) as rest:
-            command = runnable(rest)
+        with _apply_threads(given) as rest:
+            command = find_command(rest)
             collect_rarely()
             return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
@@ -105,9 +105,9 @@ def _command(given: list[str]) -> int:
             say(f"memplan: {hint}")
         return WRONG_INPUT
     except InputError as error:
-        from memplan.api.cli.flag_names import as_flag
+        from memplan.api.cli.flag_names import flag_text
 
-        for sentence in error.written(as_flag):
+        for sentence in error.sentences_in_syntax(flag_text):
             say(f"memplan: error: {sentence}")
         return WRONG_INPUT
     except UnbuiltError as error:
@@ -124,8 +124,8 @@ def _command(given: list[str]) -> int:
         say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
     except OSError as error:  # commands write through memplan.api.cli.streams, but the help does not
-        return _full(error)
-    except Interrupted:
+        return _report_write_failure(error)
+    except InterruptedRun:
         raise
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0

@@ -8,14 +8,14 @@ import shlex
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flags import TABLE
 from memplan.api.cli.streams import FOLDER, STANDARD, refuse_unwritable, suffix_of
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 """The suffixes of files that another command makes from a plan."""
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Raise InputError for files that cannot be written; return True if some are beside the answer."""
+    """Raise InputError for files that cannot be written; return True if there are files in addition to the answer."""
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
@@ -32,7 +32,7 @@ def refuse_files(line: CommandLine) -> bool:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))
             words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
             way = f": {words} writes it of a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
-            raise OptionError(f"output: must end in {names}, got {shown(path)}{way}")
+            raise OptionError(f"output: must end in {names}, got {excerpt(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must be another file than those that are read, got {path}")
         if suffix_of(path) in command.needs_plans and arguments["server"] is not None:

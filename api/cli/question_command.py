@@ -9,7 +9,7 @@ import click
 from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import ask, end, read, show
 from memplan.api.cli.flags import QUIET, SERVER, TABLE, THREADS, Flag, flag_of
-from memplan.api.cli.reading import as_for_the_plan, parameters_of_inputs
+from memplan.api.cli.reading import parameters_of_inputs, restore_reading_options
 from memplan.api.cli.running import INTERRUPTED
 from memplan.api.cli.streams import FOLDER
 from memplan.planner.errors import InputError
@@ -29,7 +29,7 @@ def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
     if any(values.get(name) is not None for name in OF_PLANS):
-        line = as_for_the_plan(line)
+        line = restore_reading_options(line)
     try:
         return command.answer(line)
     except InputError as error:
@@ -71,7 +71,7 @@ def command_of(
     beside: Collection[str] = (),
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
-    """Make a function the command of a question, with flags of its own, which win over those that are made."""
+    """Make a function the command of a question; its flags replace generated ones of the same name."""
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
@@ -86,7 +86,7 @@ def command_of(
 
 
 def answer_plainly(line: CommandLine) -> int:
-    """Answer a question whose command has nothing of its own."""
+    """Answer a question whose command has no special flags."""
     call = read(line)
     answer = ask(call)
     show(call, answer)

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.flag_names import as_flag, dashed, spelled
-from memplan.api.cli.flags import Argument, Flag, in_texts
+from memplan.api.cli.flag_names import dash_name, flag_text, flags_of
+from memplan.api.cli.flags import Argument, Flag, flag_values
 from memplan.api.cli.streams import STANDARD, read_as, read_bytes, say
-from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, shown
+from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.question import Question
@@ -31,9 +31,11 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
         if each.from_file is None or each.named_by_flag:
             is_text = each.from_file is None
             metavar = each.metavar or (None if is_text else "FILE")
-            parameters.append(Flag(each.name, spelled(each.name)[0], multiple=is_text, metavar=metavar, help=each.help))
+            parameters.append(
+                Flag(each.name, flags_of(each.name)[0], multiple=is_text, metavar=metavar, help=each.help)
+            )
             continue
-        metavar = each.metavar or dashed(each.name).upper()
+        metavar = each.metavar or dash_name(each.name).upper()
         if is_first or (each.required and each.absent is None):
             parameters.append(Argument(each.name, metavar=metavar, help=each.help))
         else:
@@ -48,13 +50,13 @@ def read_files(line: CommandLine, reader: Reader) -> InputValues:
     try:
         return _read_in_turn(line, reader, arguments)
     except InputError:
-        swapped = _swapped(question, arguments)
+        swapped = _swap_files(question, arguments)
         if not swapped or not _is_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
-        raise OptionError(f"{' and '.join(swapped)}: must change places: {line.with_files(swapped)}") from None
+        raise OptionError(f"{' and '.join(swapped)}: must change places: {line.set_files(swapped)}") from None
 
 
-def _swapped(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
+def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs with the first two files swapped; none if there are fewer files to read again."""
     names = [each.name for each in question.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
@@ -75,7 +77,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
         raise OptionError("files: only one of them must be standard input, got - twice")
     for each in question.inputs:
         if each.required and each.absent is None and given.get(each.name) is None and not question.any_of:
-            raise OptionError(f"{as_flag(Option(each.name))}: is required ({each.help})")
+            raise OptionError(f"{flag_text(Option(each.name))}: is required ({each.help})")
 
     def read(each: Input[Any], argument: Any, values: InputValues, reader: Reader) -> Any:
         if each.from_file is None:
@@ -87,8 +89,8 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             if f"save_{each.name}" in given:
                 return _saved_later(line, each, argument, error)
             if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
-                rule = f"must be a file, got {shown(argument)}, and there is none{here} ({each.help})"
-                raise FileError(f"{as_flag(Option(each.name))}: {rule}") from None
+                rule = f"must be a file, got {excerpt(argument)}, and there is none{here} ({each.help})"
+                raise FileError(f"{flag_text(Option(each.name))}: {rule}") from None
             raise
 
     settled = read_inputs(question.inputs, given, read, reader)
@@ -103,13 +105,13 @@ def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileErro
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
         return  # only the first of several calls with this command line creates the file
-    way = line.with_files({each.name: None, f"save_{each.name}": path})
+    way = line.set_files({each.name: None, f"save_{each.name}": path})
     if not each.named_by_flag:  # another file is written
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; {way} makes it") from None
 
 
-def as_for_the_plan(line: CommandLine) -> CommandLine:
+def restore_reading_options(line: CommandLine) -> CommandLine:
     """Return a command line with the reading options that its plan records, and say which these are."""
     question, arguments, fields = line.question, line.given, dict[str, Any]()
     models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
@@ -121,7 +123,7 @@ def as_for_the_plan(line: CommandLine) -> CommandLine:
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {
-        name: in_texts(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
+        name: flag_values(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
     }
     if not unsaid:
         return line

@@ -10,7 +10,7 @@ import httpx
 
 from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 from memplan.api.client.values import AwayError, ServiceError
-from memplan.planner.errors import InputError, shown
+from memplan.planner.errors import InputError, excerpt
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs.values import InputValues
@@ -41,18 +41,18 @@ def ask(
     """
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
-        raise ServerError(f"server: must begin with http:// or https://, got {shown(server)} (did you mean {meant}?)")
+        raise ServerError(f"server: must begin with http:// or https://, got {excerpt(server)} (did you mean {meant}?)")
     try:
-        return asyncio.run(_asked(server, question, values, options, control, is_proved))
+        return asyncio.run(_ask(server, question, values, options, control, is_proved))
     except httpx.InvalidURL as error:
-        raise ServerError(f"server: must be a URL, got {shown(server)}: {error}") from error
+        raise ServerError(f"server: must be a URL, got {excerpt(server)}: {error}") from error
     except AwayError as error:
         raise ServerError(f"server: {error} (does `memplan serve` run there?)") from error
     except ServiceError as error:
         raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
 
 
-async def _asked(
+async def _ask(
     server: str,
     question: Question[Any],
     values: InputValues,
@@ -70,11 +70,11 @@ async def _asked(
         asking.cancel()  # closing the connection ends the search there
         await asyncio.wait({asking})
         if question.name == _PLAN:
-            return (await _known(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
+            return (await _known_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
         raise ServerError(f"{question.name}: was interrupted before the service had answered")
 
 
-async def _known(client: AsyncClient, problem: Problem) -> Plan:
+async def _known_plan(client: AsyncClient, problem: Problem) -> Plan:
     """Return the best plan that a service knows for a problem whose search was interrupted."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -47,13 +47,13 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
         return
     for name, pool in occupancies(problem, plan).items():
         if pool.used:
-            yield f"at the peak of {shown_name(name)}{_members(pool.live_set, pool.sizes, pool.used)}"
+            yield f"at the peak of {display_name(name)}{_members(pool.live_set, pool.sizes, pool.used)}"
 
 
 def _members(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
     """Return the fullest time of a pool, its buffers then, and how far its end is above their bytes."""
     when = "" if live.time is None else f", time {live.time}"
-    text = ", ".join(f"{shown_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
+    text = ", ".join(f"{display_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
     others = live.buffers[_MEMBERS_TOLD:]
     more = f" and {len(others):,} more ({sum(sizes[name] for name in others):,})" if others else ""
     above = f"; {used - live.bytes:,} above them" if used > live.bytes else ""
@@ -73,7 +73,7 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
-    """Print what is installed and what each solver supports to standard error; reference planners separately."""
+    """Print the installed solvers and their features to standard error; reference planners separately."""
     own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
         own.add_column(heading)
@@ -84,7 +84,7 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
             others.add_row(solver.name.removeprefix(OF_OTHERS), escape(solver.summary))
             continue
         lacks = ", ".join(solver.lacks) or "-"
-        own.add_row(solver.name, _yes(solver.installed), _yes(solver.proves), escape(solver.summary), lacks)
+        own.add_row(solver.name, _yes_or_no(solver.installed), _yes_or_no(solver.proves), escape(solver.summary), lacks)
     console = Console(stderr=True, highlight=False)
     for table in (own, others):
         console.print(table)
@@ -127,11 +127,11 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
     return [f"live bytes {span}: at most {most:,} ({size_text(most)}), at time {when}", *rows]
 
 
-def shown_name(name: Id) -> str:
+def display_name(name: Id) -> str:
     """Return a name for one line of a terminal: shortened in its middle, and quoted if it has unusual characters."""
-    text = str(name) if str(name).isprintable() else shown(name)
+    text = str(name) if str(name).isprintable() else excerpt(name)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
 
 
-def _yes(is_so: bool) -> str:
+def _yes_or_no(is_so: bool) -> str:
     return "yes" if is_so else "no"

@@ -16,7 +16,7 @@ WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(SystemExit):
+class InterruptedRun(SystemExit):
     """A signal ended the program, since no handler was installed."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Interrupted(SystemExit):
 
 def leave(_number: int, _frame: FrameType | None) -> None:
     """End the program on a signal, with the right exit status and without a traceback."""
-    raise Interrupted
+    raise InterruptedRun
 
 
 @contextmanager
@@ -39,12 +39,12 @@ def graceful_interrupts() -> Iterator[threading.Event]:
             os._exit(INTERRUPTED)
         cancelled.set()
 
-    with handled(cancel):
+    with handle_signals(cancel):
         yield cancelled
 
 
 @contextmanager
-def handled(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
     """Pass signals that would end the program to a handler while the block runs."""
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:

@@ -14,7 +14,7 @@ from typing import ClassVar, TextIO, TypeVar
 
 import click
 
-from memplan.files import WAYS, named, os_errors_named, save
+from memplan.files import WAYS, os_errors_named, prefix_file_name, save
 from memplan.planner import formats
 from memplan.planner.errors import FileError
 from memplan.planner.model.finding import Finding
@@ -94,7 +94,7 @@ def refuse_read(path: str) -> None:
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
     """Return the result of a reader for the bytes of a file, or of standard input for `-`; errors name the file."""
     data = read_bytes(path)
-    with named("standard input" if path == STANDARD else path, path):
+    with prefix_file_name("standard input" if path == STANDARD else path, path):
         return reader(data)
 
 
@@ -102,7 +102,7 @@ def format_for(path: str | None) -> str:
     """Return the format for an output file by its name, JSON by default; raises FormatError."""
     if path is None or path == STANDARD:
         return "json"
-    with named(path):
+    with prefix_file_name(path):
         return formats.format_of_name(path)
 
 
@@ -121,7 +121,7 @@ def write(path: str | None, data: bytes) -> None:
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a name in lower case; for a folder, the slash behind its name."""
+    """Return the suffix of a name in lower case; for a folder, the slash after its name."""
     return FOLDER if path.endswith(FOLDER) else Path(path).suffix.lower()
 
 

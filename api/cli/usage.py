@@ -1,4 +1,4 @@
-"""Hints beside click's messages for wrong command lines: the flag, value or command that was probably meant."""
+"""Hints added to click's messages for wrong command lines: the flag, value or command that was probably meant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from memplan.api.cli.advice import flags_for
 from memplan.api.cli.help import ExtraArguments
-from memplan.planner.errors.did_you_mean import OtherWords, meant, other_words
+from memplan.planner.errors.did_you_mean import OtherWords, closest_word, word_table
 from memplan.planner.systems import systems
 from memplan.questions import QUESTIONS, former_names
 
@@ -25,7 +25,7 @@ _NEAR = 0.75
 
 
 def leave_near_words(error: Any) -> None:
-    """Keep only those of click's suggestions that closely resemble the given word."""
+    """Keep only click's suggestions that closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
@@ -64,18 +64,18 @@ def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
         return f"did you mean `memplan {shlex.join(['plan', *words])}`?"
     if words[0] in former_names():
         return f"did you mean `memplan {former_names()[words[0]]}`?"
-    near = meant(name, (), _COMMANDS.get(group))
+    near = closest_word(name, (), _COMMANDS.get(group))
     return f"did you mean `{group} {near}`?" if near else f"`{group} --help` lists all commands"
 
 
 def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
-    from memplan.api.cli.commands import made
+    from memplan.api.cli.commands import make_command
 
     option, flags = error.option_name, {flag for each in _params(error) for flag in each.opts}
-    here = {f"--{name}": words for name, words in other_words("options").items() if f"--{name}" in flags}
-    if (flag := meant(option.lstrip("-"), (), here)) is not None:
+    here = {f"--{name}": words for name, words in word_table("options").items() if f"--{name}" in flags}
+    if (flag := closest_word(option.lstrip("-"), (), here)) is not None:
         yield f"did you mean {flag}?"
-    elif others := [name for name in QUESTIONS if any(option in flags_for(each) for each in made(name).params)]:
+    elif others := [name for name in QUESTIONS if any(option in flags_for(each) for each in make_command(name).params)]:
         some = ", ".join(f"`memplan {name}`" for name in others[:3])
         yield f"{option} is an option of {some}{' and others' if others[3:] else ''}"
     elif len(option) == 2 and (longer := sorted(flag for flag in flags if flag.startswith(f"-{option}"))):
@@ -101,9 +101,9 @@ def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
     default, about = parameter.default, getattr(parameter, "help", None)
     if isinstance(parameter.type, click.Choice):
         targets = {target: words for each in systems() for target, words in each.other_targets.items()}
-        values = {**other_words("values"), **targets}
+        values = {**word_table("values"), **targets}
         here = {choice: values.get(choice, "") for choice in parameter.type.choices}
-        if given and (near := meant(given[-1], here, here)) is not None:
+        if given and (near := closest_word(given[-1], here, here)) is not None:
             yield f"did you mean {near}?"
         elif default is None:
             yield f"it may be left out: `memplan {words[0]} --help` says what is done then"

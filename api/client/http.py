@@ -38,12 +38,12 @@ class Client(AbstractContextManager["Client"]):
         @wraps(method)
         def call(*given: Any, **named: Any) -> Any:
             if inspect.isasyncgenfunction(method):
-                return self._each(method(*given, **named))
+                return self._iterate(method(*given, **named))
             return self._portal.call(partial(method, *given, **named))
 
         return call
 
-    def _each(self, found: AsyncIterator[Any]) -> Iterator[Any]:
+    def _iterate(self, found: AsyncIterator[Any]) -> Iterator[Any]:
         end = object()
         while (value := self._portal.call(anext, found, end)) is not end:
             yield value

@@ -1,4 +1,4 @@
-"""The service from Python, for an event loop; `memplan.api.client.http` is the one that blocks, made of this one."""
+"""The service from Python, for an event loop; `memplan.api.client.http` is the blocking client, made from this one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from memplan.api.client.trust import believed, harmless, proved
+from memplan.api.client.trust import check_certificate, check_plan, escape_answer
 from memplan.api.client.values import (
     AwayError,
     BatchResult,
@@ -28,17 +28,17 @@ from memplan.api.client.values import (
     refusal_of,
 )
 from memplan.api.options import NO_OPTIONS, Options
-from memplan.api.service.cache.canonical_plan import translated
+from memplan.api.service.cache.canonical_plan import translate_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.planner.errors import InputError, printable, sentences, shown
+from memplan.planner.errors import InputError, escape_controls, excerpt, sentences
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Question, QuestionOptions
-from memplan.questions.question.wire import written_body
-from memplan.questions.reading import validated
+from memplan.questions.question.wire import write_body
+from memplan.questions.reading import validate_options
 from memplan.solvers.certificates import verdicts
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
 _SENT_IN_S = 2**17
 """The bytes a second with which a question may be sent at the least."""
 _MOST_BYTES, _MOST_TIMES = 2**28, 16
-"""The most bytes of an answer or of a line, and how many times those of the question it may have in any case."""
+"""The most bytes of an answer or of a line, and the allowed multiple of the question's bytes in any case."""
 _JSON = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 _NDJSON = _JSON | dict.fromkeys(("Content-Type", "Accept"), "application/x-ndjson")
 _PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
@@ -76,7 +76,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Plan a problem, and wait for the plan: `POST /v1/plan`."""
-        content, limit_s = written_body(_PLAN, {"problem": problem}, options), options.time_limit_s
+        content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_of(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
 
@@ -85,10 +85,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
         `GET /v1/plans/{problem_hash}`.
         """
-        compiled = CompiledProblem.of(problem)
+        compiled = CompiledProblem.from_problem(problem)
 
         def read(data: bytes) -> Plan:
-            return believed(problem, translated(compiled, read_plan(data, problem)))
+            return check_plan(problem, translate_plan(compiled, read_plan(data, problem)))
 
         return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
 
@@ -101,10 +101,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 raise WrongAnswerError(f"{question.name}: {wrong}")
             is_alone = question.name == _PLAN.name and values.keys() == {"problem"}
             if is_alone and isinstance(answer, Plan) and answer.heaps is None and getattr(options, "heaps", 1) is None:
-                believed(values["problem"], answer)
+                check_plan(values["problem"], answer)
             return answer
 
-        content = written_body(question, values, options)
+        content = write_body(question, values, options)
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
@@ -115,12 +115,14 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             return plan
         certify = QUESTIONS["certify"]
         given = {"problem": problem} | ({"plan": plan} if plan.placements else {})
-        found = await self.answer(certify, given, validated(certify.options, {"time_limit_s": options.time_limit_s}))
-        return proved(problem, plan, found.text)
+        found = await self.answer(
+            certify, given, validate_options(certify.options, {"time_limit_s": options.time_limit_s})
+        )
+        return check_certificate(problem, plan, found.text)
 
     def _plan_of(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
         """Return what reads a plan for a problem."""
-        return lambda data: believed(problem, read_plan(data, problem), is_plain)
+        return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """Return the call of a question; raises AttributeError where there is none."""
@@ -133,7 +135,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
             named = {name: given.pop(name) for name in names if name in given}
             values = dict(zip(names, inputs, strict=False)) | named
-            return await self.answer(question, values, options or validated(question.options, given))
+            return await self.answer(question, values, options or validate_options(question.options, given))
 
         return call
 
@@ -149,7 +151,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     ) -> RemoteJob:
         """Submit a problem, or the inputs of another kind, as a job, which is stored durably when this returns."""
         asked = {"problem": question} if isinstance(question, Problem) else question
-        content = written_body(QUESTIONS[kind], asked, options)
+        content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
@@ -194,7 +196,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         until = time.monotonic() + self._patience_s
         while True:
             try:
-                async with self._answered("GET", path, headers=headers) as response:
+                async with self._open_response("GET", path, headers=headers) as response:
                     async for event in _events(_lines(response)):
                         headers["Last-Event-ID"], until = str(event.seq), time.monotonic() + self._patience_s
                         yield event
@@ -206,11 +208,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def batch(self, problems: Sequence[Problem], options: Options = NO_OPTIONS) -> AsyncIterator[BatchResult]:
         """Plan many problems, and yield each result as soon as it is ready: `POST /v1/batch`."""
-        content = b"\n".join(written_body(_PLAN, {"problem": each}, options) for each in problems)
+        content = b"\n".join(write_body(_PLAN, {"problem": each}, options) for each in problems)
         silence_s = options.time_limit_s + _SILENCE_S
-        async with self._answered("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
+        async with self._open_response("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
             async for line in _lines(response):
-                yield _batch_result(harmless(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
+                yield _batch_result(escape_answer(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
 
     async def _job(self, method: str, path: str, **sent: Any) -> RemoteJob:
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
@@ -233,15 +235,15 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         while True:
             try:
                 async with (
-                    _due(path, limit_s + len(asked) / _SENT_IN_S),
-                    self._answered(method, path, limit_s, **sent) as response,
+                    _limit_time(path, limit_s + len(asked) / _SENT_IN_S),
+                    self._open_response(method, path, limit_s, **sent) as response,
                 ):
-                    return read(harmless(await _whole(response, len(asked)), asked))
+                    return read(escape_answer(await _read_content(response, len(asked)), asked))
             except (AwayError, BusyError) as error:
                 await _pause(error, until)
 
     @asynccontextmanager
-    async def _answered(
+    async def _open_response(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
         """Send a call once and yield its response; raises ServiceError, also from inside the block."""
@@ -251,20 +253,20 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise WrongAnswerError(f"{path}: answered with a coding, which was not asked for")
                 if not response.is_success:
-                    content, after = await _whole(response), response.headers.get("retry-after", "")
+                    content, after = await _read_content(response), response.headers.get("retry-after", "")
                     raise refusal_of(response.status_code, content, after)
                 try:
                     yield response
                 except (InputError, LookupError, TypeError, ValueError) as error:
                     wrong = InputError(*sentences(error)) if isinstance(error, ValidationError) else error
-                    raise WrongAnswerError(f"{path}: {printable(str(wrong).partition(chr(10))[0])}") from error
+                    raise WrongAnswerError(f"{path}: {escape_controls(str(wrong).partition(chr(10))[0])}") from error
         except httpx.TransportError as error:
-            where = shown(str(error.request.url.copy_with(query=None)))
-            raise AwayError(f"{where}: {printable(str(error)) or type(error).__name__}") from error
+            where = excerpt(str(error.request.url.copy_with(query=None)))
+            raise AwayError(f"{where}: {escape_controls(str(error)) or type(error).__name__}") from error
 
 
 @asynccontextmanager
-async def _due(path: str, limit_s: float) -> AsyncIterator[None]:
+async def _limit_time(path: str, limit_s: float) -> AsyncIterator[None]:
     """End the block after a time; raises AwayError then, whatever has come by then."""
     try:
         async with asyncio.timeout(limit_s):
@@ -273,7 +275,7 @@ async def _due(path: str, limit_s: float) -> AsyncIterator[None]:
         raise AwayError(f"{path}: no whole answer came within {limit_s:.0f} s") from None
 
 
-async def _whole(response: httpx.Response, n_asked: int = 0) -> bytes:
+async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
     """Return the content of a response; raises WrongAnswerError for one without end."""
     found, most = bytearray(), max(_MOST_BYTES, _MOST_TIMES * n_asked)
     async for part in response.aiter_raw():
@@ -311,22 +313,22 @@ async def _pause(error: ServiceError, until: float) -> None:
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the complete events of a stream; malformed ones raise an error that `_answered` converts."""
+    """Yield the complete events of a stream; malformed ones raise an error that `_open_response` converts."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
         if name:  # other lines are comments that keep the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
-            data = from_json(harmless(fields["data"].encode(), b""))
-            yield RemoteEvent(int(fields["id"]), printable(fields.get("event", "message")), data)
+            data = from_json(escape_answer(fields["data"].encode(), b""))
+            yield RemoteEvent(int(fields["id"]), escape_controls(fields.get("event", "message")), data)
             fields = {}
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Read a line of a batch's answer; a malformed one raises an error that `_answered` converts."""
+    """Read a line of a batch's answer; a malformed one raises an error that `_open_response` converts."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:
         return BatchResult(index, None, refusal_of(int(content["error"]["status"]), to_json(content["error"])))
-    return BatchResult(index, believed(problems[index], Plan.model_validate(content["plan"])), None)
+    return BatchResult(index, check_plan(problems[index], Plan.model_validate(content["plan"])), None)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from memplan.api.client.values import WrongAnswerError
-from memplan.planner.errors import printable
+from memplan.planner.errors import escape_controls
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -21,20 +21,20 @@ _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\x
 """What a JSON text has where a terminal would obey a part of it: escapes, and a few characters."""
 
 
-def harmless(data: bytes, asked: bytes) -> bytes:
+def escape_answer(data: bytes, asked: bytes) -> bytes:
     """Return an answer of JSON with escapes for what a terminal would obey, but for the texts that were asked with."""
-    return data if _OBEYED.search(data) is None else to_json(_escaped(from_json(data), asked))
+    return data if _OBEYED.search(data) is None else to_json(_escape(from_json(data), asked))
 
 
-def _escaped(value: Any, asked: bytes) -> Any:
+def _escape(value: Any, asked: bytes) -> Any:
     if isinstance(value, str):
-        return value if value.isprintable() or to_json(value) in asked else printable(value)
+        return value if value.isprintable() or to_json(value) in asked else escape_controls(value)
     if isinstance(value, dict):
-        return {_escaped(name, asked): _escaped(each, asked) for name, each in value.items()}
-    return [_escaped(each, asked) for each in value] if isinstance(value, list) else value
+        return {_escape(name, asked): _escape(each, asked) for name, each in value.items()}
+    return [_escape(each, asked) for each in value] if isinstance(value, list) else value
 
 
-def believed(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
+def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
     """Return a plan that is one of this problem, and whose claims a bound shows, or a short search does not refute.
 
     The claims of one that is not plain are about a problem that is changed. Raises WrongAnswerError.
@@ -57,10 +57,10 @@ def believed(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan
     return plan
 
 
-def proved(problem: Problem, plan: Plan, certificate: str) -> Plan:
+def check_certificate(problem: Problem, plan: Plan, certificate: str) -> Plan:
     """Return a plan whose claim a certificate proves; raises WrongAnswerError."""
     found = verdict_on(problem, plan, certificate)
     if not found.valid or any(each.claim == "status" and each.by is None for each in found.claims):
         why = found.violations[0].message if found.violations else "its certificate is of something else"
-        raise WrongAnswerError(f"plan: is not proved to be {plan.status}: {printable(why)}")
+        raise WrongAnswerError(f"plan: is not proved to be {plan.status}: {escape_controls(why)}")
     return plan

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from memplan.api.store.job import OPEN, State
-from memplan.planner.errors import MAX_SHOWN, MemplanError, printable
+from memplan.planner.errors import MAX_SHOWN, MemplanError, escape_controls
 from memplan.planner.model.plan import Plan
 
 _MOST_SHOWN = 2_000
@@ -49,7 +49,7 @@ def refusal_of(status: int, content: bytes, retry_after: str = "") -> RefusedErr
     """Return the error for a status and its problem details."""
     sentences: tuple[str, ...] = ()
     with suppress(LookupError, TypeError, ValueError):
-        sentences = tuple(printable(str(each)[:_MOST_SHOWN]) for each in from_json(content)["errors"][:MAX_SHOWN])
+        sentences = tuple(escape_controls(str(each)[:_MOST_SHOWN]) for each in from_json(content)["errors"][:MAX_SHOWN])
     is_busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
     sentences = sentences or (f"service: answered with {status}",)
     error = BusyError(status, *sentences) if is_busy else RefusedError(status, *sentences)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from memplan.api.http.app_state import Service
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 from memplan.questions.question.selection import FIELDS, Selection
@@ -29,7 +29,7 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AnswerWishes:
     """A caller's wishes for an answer: `selection` of fields, failure status (`fails`), and the rest of the query."""
 
     query: str
@@ -37,16 +37,16 @@ class Wanted:
     fails: bool = False
 
     @classmethod
-    def of(cls, request: Request, answer: type[Any]) -> Wanted:
+    def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
         """Read the wishes from the query; raises OptionError for unknown fields."""
         query: str = request.scope["query_string"].decode("latin-1")
         if not any(name in query for name in (FIELDS, FAIL)):  # nearly all queries have neither
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
-        selection = Selection.of(answer, [value for name, value in pairs if name == FIELDS])
+        selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])
         words = [value for name, value in pairs if name == FAIL]
         if any(value not in ("true", "false") for value in words):
-            raise OptionError(f"{FAIL}: must be true or false, got {shown(words[0])}")
+            raise OptionError(f"{FAIL}: must be true or false, got {excerpt(words[0])}")
         rest = urlencode([(name, value) for name, value in pairs if name not in (FIELDS, FAIL)])
         return cls(rest, selection, "true" in words)
 
@@ -56,15 +56,15 @@ class Wanted:
             return response
         if response.media_type != JSON:
             rule = f"must be left out where the answer is not {JSON}"
-            raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {shown(response.media_type)}")
+            raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {excerpt(response.media_type)}")
         content = bytes(response.body)
-        work = partial(self._shaped, question, content)
-        response.body, is_bad = await Service.of(request).run(work, len(content))
+        work = partial(self._shape, question, content)
+        response.body, is_bad = await Service.of_request(request).run(work, len(content))
         response.headers["content-length"] = str(len(response.body))
         response.status_code = FAILED if is_bad else 200
         return response
 
-    def _shaped(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
+    def _shape(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
         is_bad = self.fails and question.exit_status(TypeAdapter(question.answer).validate_json(content)) != 0
         return content if self.selection is None else self.selection.write(content), is_bad
 

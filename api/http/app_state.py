@@ -31,7 +31,7 @@ from memplan.api.store.api_key import Key
 from memplan.api.store.errors import FullDiskError
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import Task, TooMuchMemoryError, done
+from memplan.api.workers.task import Task, TooMuchMemoryError, apply_function
 from memplan.api.workers.workers import Workers
 from memplan.solvers.search.control import Deadline
 
@@ -49,7 +49,7 @@ _WATCHED_AFTER_S = 0.01
 
 
 class Service:
-    """The shared state of an app. Solving has separate slots, so that short work never waits behind it."""
+    """The shared state of an app. Solving has separate slots, so that short work never waits for it."""
 
     store: Store
     workers: Workers
@@ -63,7 +63,7 @@ class Service:
         self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
-        self.faults = Faults(self.metrics.failed)
+        self.faults = Faults(self.metrics.count_fault)
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans()
@@ -83,14 +83,14 @@ class Service:
         self._is_stopping = False
 
     @classmethod
-    def of(cls, request: Request) -> Service:
+    def of_request(cls, request: Request) -> Service:
         """Return the service of a request."""
         return cast(Service, request.app.state.service)
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
         """Count a stream until its answer is sent, as a dependency of its route; raises FullError."""
-        with cls.of(request).streams.open(caller_of(request).key_id):
+        with cls.of_request(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -98,23 +98,23 @@ class Service:
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
-        pool = ChildPool(settings, self.metrics.lost_worker, self.faults)
+        pool = ChildPool(settings, self.metrics.count_lost_worker, self.faults)
         self.bodies.most_grown = pool.most_bytes // 2
         self.workers = Workers(pool, MOST * self.queue.places + 1)
         stack.push_async_callback(to_thread.run_sync, pool.close)
-        self.cache = await stack.enter_async_context(PlanCache.tended(self.store))
+        self.cache = await stack.enter_async_context(PlanCache.open_tended(self.store))
         self.working = WorkService(self.workers, self.queue, self.cache, self.metrics)
         self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
-        await to_thread.run_sync(pool.warm)
+        await to_thread.run_sync(pool.warm_up)
         self._enders.append(self.following.stop)
 
     async def find_key(self, key_id: str) -> Key | None:
         """Return the store's record of a key."""
-        return await self.store.briefly(partial(look_up, self.store.keys, key_id))
+        return await self.store.run_in_thread(partial(look_up, self.store.keys, key_id))
 
     def plan_key(self, key_id: str | None) -> str | None:
-        """Return the key whose known plans a caller uses; None: those of all."""
+        """Return the key whose known plans a caller uses; None for the plans of all keys."""
         return None if self.settings.share_plans else key_id
 
     def counted_now(self) -> dict[str, int]:
@@ -122,15 +122,15 @@ class Service:
         return {
             "workers": self.workers.pool.count,
             "places": self.queue.places,
-            "places_taken": self.queue.busy,
-            "callers_waiting": self.queue.waiting,
+            "places_taken": self.queue.busy_slots,
+            "callers_waiting": self.queue.waiting_count,
             "open_streams": self.streams.count,
             "held_body_bytes": self.bodies.held,
             "disk_full": int(self.store.lacks_room),
         }
 
     async def _has_workers(self) -> bool:
-        return await to_thread.run_sync(self.workers.pool.warm, abandon_on_cancel=True)
+        return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
     async def _stores(self) -> bool:
         with suppress(FullDiskError):  # the answer says so; what works is still worth a balancer's callers
@@ -147,7 +147,7 @@ class Service:
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
         try:
-            async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left_s) + _GRACE_S):
+            async with asyncio.timeout(None if deadline is None else max(0.0, deadline.remaining_s) + _GRACE_S):
                 return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
@@ -159,7 +159,7 @@ class Service:
         """
         if len(body) <= LARGE_BYTES:
             return await self.run(partial(function, body, *given), len(body))
-        task = Task(done, (function, body, *given), "body", Deadline.after(_READ_S), is_large=True)
+        task = Task(apply_function, (function, body, *given), "body", Deadline.from_limit(_READ_S), is_large=True)
         try:
             async with asyncio.timeout(_READ_S), self._for_large:
                 found: T = await self.workers.run(task, asyncio.Event())

@@ -26,7 +26,7 @@ from memplan.api.store.api_key import Key, digest, is_same, split
 from memplan.api.store.caller import ANY_CALLER, Caller, Scope
 from memplan.api.store.errors import StoreError
 from memplan.api.store.tables.keys import Keys
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 
 ADMIN = "admin"
 """The id and name of the key in the settings."""
@@ -80,7 +80,7 @@ class KeyGate:
         if self._admin is not None and is_same(text, self._admin):
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
-        key = await self._known(key_id) if key_id else None
+        key = await self._find_key(key_id) if key_id else None
         # A missing id is compared, too, so that it takes as long as a wrong secret.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             way = "`memplan keys add NAME` makes one"
@@ -96,16 +96,16 @@ class KeyGate:
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
             rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is asked for"
-            raise ForbiddenError(f"host: {rule}, got {shown(host)}")
+            raise ForbiddenError(f"host: {rule}, got {excerpt(host)}")
         if self._settings.require_keys is False:
             if site == "cross-site" and is_from_elsewhere(method, host, None, site):
-                raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {shown(site)}")
+                raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {excerpt(site)}")
         elif is_from_elsewhere(method, host, origin, site):
             rule = "must be that of this server's own pages where no key is asked for, unless --without-keys is said"
             name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
-            raise ForbiddenError(f"{name}: {rule}, got {shown(got)}")
+            raise ForbiddenError(f"{name}: {rule}, got {excerpt(got)}")
 
-    async def _known(self, key_id: str) -> Key | None:
+    async def _find_key(self, key_id: str) -> Key | None:
         key, read_at = self._kept.get(key_id, (None, 0.0))
         if key is None and self._clock() - self._unknown.get(key_id, -inf) < _KEPT_S:
             return None

@@ -109,7 +109,7 @@ def job_answer(job: Job) -> JobAnswer:
     at = f"{PATH}/{job.id}"
     links: dict[str, str | None] = {"self": at, "events": f"{at}/events", "result": f"{at}/result"}
     links["plan"] = f"{at}/plan" if job.kind == PLAN else None
-    return JobAnswer.of(job, meaning=MEANINGS[job.state], buffers=job.n_buffers, links=links)
+    return JobAnswer.from_fields(job, meaning=MEANINGS[job.state], buffers=job.n_buffers, links=links)
 
 
 def job_list(jobs: list[Job], query: JobQuery) -> JobList:

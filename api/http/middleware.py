@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memplan.api.faults import Faults
-from memplan.api.http.problem_details import REFUSED, problem_details, refused
+from memplan.api.http.problem_details import REFUSED, problem_details, refuse
 from memplan.api.http.receiving import HeldBytes, HeldShare
 from memplan.api.logs import REQUEST
 from memplan.api.metrics import Metrics
@@ -90,7 +90,7 @@ class Questions:
             await self.admits(request)
             response = await route.endpoint(request)
         except REFUSED as error:
-            response = refused(request, error)
+            response = refuse(request, error)
         await response(scope, receive, send)
 
 
@@ -118,7 +118,7 @@ class Envelope:
         request_id = next(ids, None) or secrets.token_hex(8).encode()
         share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies)
 
-        async def framed(message: Message) -> None:
+        async def send_framed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status, headers = message["status"], list(message.get("headers", ()))
@@ -131,14 +131,14 @@ class Envelope:
 
         token = REQUEST.set(request_id.decode())
         try:
-            await self.app(scope, receive, framed)
+            await self.app(scope, receive, send_framed)
         except ClientDisconnect:
             pass
         except Exception as error:  # errors that are unknown here are faults of the program
             told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise
-            await problem_details(500, (str(told),))(scope, receive, framed)
+            await problem_details(500, (str(told),))(scope, receive, send_framed)
         finally:
             share.release()
             self._tell(scope, status, time.monotonic() - started)
@@ -146,7 +146,7 @@ class Envelope:
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        self.metrics.answered(scope["method"], route, status, seconds)
+        self.metrics.count_answer(scope["method"], route, status, seconds)
         if not _LOG.isEnabledFor(logging.INFO) or (scope["path"] in _QUIET and status in (200, 503)):
             return
         caller = scope["state"].get("caller")

@@ -55,20 +55,20 @@ def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str,
         _parameter(
             name,
             schema.pop("description", "") or description,
-            schema if takes_list(model, name) else _as_text(schema),
+            schema if takes_list(model, name) else _query_schema(schema),
         )
         for name, schema in model.model_json_schema()["properties"].items()
     ]
 
 
-def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
+def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a field in a query, where objects and arrays are texts such as batch=1,length=128."""
     forms = schema.get("anyOf", [schema])
     scalars = [form for form in forms if form.get("type") not in ("array", "object")]
     return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}
 
 
-def selectable(extra: dict[str, Any]) -> dict[str, Any]:
+def describe_selection(extra: dict[str, Any]) -> dict[str, Any]:
     """Describe a call whose answer can be partial or have a failure status."""
     chosen = [_parameter(FIELDS, HELP, {"type": "string"})]
     chosen.append(_parameter(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
@@ -99,7 +99,7 @@ def question_request(question: Question[Any]) -> dict[str, Any]:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
     page = {"x-view": question.view, "x-link": question.link}
     offered = {name: row._asdict() for name, row in page.items() if row is not None}
-    return selectable({"parameters": parameters, **_body(content), **offered})
+    return describe_selection({"parameters": parameters, **_body(content), **offered})
 
 
 def _job_request() -> dict[str, Any]:
@@ -142,9 +142,9 @@ def _calls() -> dict[str, dict[str, Any]]:
     questions = {question.path: {"post": _question(question)} for question in QUESTIONS.values()}
     return questions | {
         "/v1/jobs": {"post": _job_request()},
-        "/v1/jobs/{job_id}/plan": {"get": selectable({"responses": {"200": _PLAN_ANSWER}})},
-        "/v1/jobs/{job_id}/result": {"get": selectable({"responses": {"200": result}})},
-        "/v1/plans/{problem_hash}": {"get": selectable({})},
+        "/v1/jobs/{job_id}/plan": {"get": describe_selection({"responses": {"200": _PLAN_ANSWER}})},
+        "/v1/jobs/{job_id}/result": {"get": describe_selection({"responses": {"200": result}})},
+        "/v1/plans/{problem_hash}": {"get": describe_selection({})},
         "/v1/batch": {"post": {"parameters": question_request(QUESTIONS[PLAN])["parameters"]}},
     }
 
@@ -186,10 +186,10 @@ def describe(app: FastAPI) -> None:
 
     written: list[bytes] = []
 
-    async def described(_: Request) -> Response:
+    async def answer_schema(_: Request) -> Response:
         if not written:
             written.append(bytes(JSONResponse(openapi()).body))
         return Response(written[0], media_type=JSON)
 
     app.openapi = openapi  # type: ignore[method-assign]
-    app.add_route("/openapi.json", described, include_in_schema=False)
+    app.add_route("/openapi.json", answer_schema, include_in_schema=False)

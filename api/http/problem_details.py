@@ -25,8 +25,8 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import FullDiskError, StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, sentences_of_options, shown
-from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, meant
+from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, excerpt, sentences_of_options
+from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, closest_word
 from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
@@ -89,7 +89,7 @@ def problem_details(
 def add_error_answers(app: Starlette) -> None:
     """Answer every error of the app with problem details."""
     for error_type in REFUSED:
-        app.add_exception_handler(error_type, _on_purpose)
+        app.add_exception_handler(error_type, _refuse_client)
     app.add_exception_handler(RequestValidationError, _query)
     app.add_exception_handler(HTTPException, _http)
 
@@ -123,13 +123,13 @@ def error_answer(error: Exception) -> Response | None:
     return None
 
 
-def refused(request: Request, error: Exception) -> Response:
+def refuse(request: Request, error: Exception) -> Response:
     """Return the answer to one of REFUSED; count and log the reason without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
     route = str(getattr(request.scope.get("route"), "path", None))
-    request.app.state.service.metrics.refused(reason, route, _about(str(error)))
+    request.app.state.service.metrics.refused(reason, route, _subject_of(str(error)))
     _LOG.info("refused for %s: %s", reason, route)
     return answer
 
@@ -141,14 +141,14 @@ def _names() -> frozenset[str]:
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 
-def _about(sentence: str) -> str:
+def _subject_of(sentence: str) -> str:
     """Return the field or option that a sentence is about; `other` if it names none."""
     path = sentence.partition(": ")[0]
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
 
 
-async def _on_purpose(request: Request, error: Exception) -> Response:
-    return refused(request, error)
+async def _refuse_client(request: Request, error: Exception) -> Response:
+    return refuse(request, error)
 
 
 async def _query(request: Request, error: Exception) -> Response:
@@ -158,13 +158,13 @@ async def _query(request: Request, error: Exception) -> Response:
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
     options = {name: about for model in models for name, about in getattr(model, "model_fields", {}).items()}
     wrong = cast(ValidationError, SimpleNamespace(errors=lambda **_: faults))
-    return await _on_purpose(request, OptionError(*sentences_of_options(wrong, options)))
+    return await _refuse_client(request, OptionError(*sentences_of_options(wrong, options)))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
-    shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else shown(path)
+    shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else excerpt(path)
     methods_by_path: Mapping[str, set[str]] = request.app.state.calls
     job_id = path.removeprefix(_JOBS)
     sentence = str(error.detail)
@@ -176,7 +176,7 @@ async def _http(request: Request, error: Exception) -> Response:
     elif error.status_code == 404 and any(compile_path(template)[0].match(path) for template in methods_by_path):
         job_id = job_id.partition("/")[0]
         sentence = (
-            f"job: there is no {shown(job_id)}, or none that this key may see: it has expired, or it never existed"
+            f"job: there is no {excerpt(job_id)}, or none that this key may see: it has expired, or it never existed"
         )
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path).replace(
@@ -184,8 +184,8 @@ async def _http(request: Request, error: Exception) -> Response:
         )
         former = former_names().get(asked.removeprefix("/v1/"), "").partition(" ")[0]
         tried = (f"/v1/{former}" if former else asked, path)
-        near = (meant(each, methods_by_path, cutoff=_NEAR) for each in tried)
-        suggestion = meant(path.rstrip("/"), (), _PATHS) or next(filter(None, near), None)
+        near = (closest_word(each, methods_by_path, cutoff=_NEAR) for each in tried)
+        suggestion = closest_word(path.rstrip("/"), (), _PATHS) or next(filter(None, near), None)
         way = f"did you mean {suggestion}?" if suggestion else "GET /docs shows all calls"
         sentence = f"path: nothing is at {shown_path} ({way})"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))

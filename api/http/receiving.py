@@ -20,7 +20,7 @@ from memplan.api.http.auth import caller_of
 from memplan.api.refusals import FullError, TooSlowError
 from memplan.api.request_bodies import BYTES, CSV, FORM, JSON, LARGE_BYTES, MediaTypeError, TooLargeError
 from memplan.api.requests import MOST_BUFFERS
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 
 BODY_S = 30.0
 """The most seconds for receiving a body."""
@@ -76,7 +76,7 @@ class HeldShare:
 
 
 @dataclass
-class Grown:
+class JsonGrowth:
     """What the JSON received so far becomes, without parsing it: its objects and lists, and their memory in bytes."""
 
     n_openings: int = 0
@@ -111,12 +111,12 @@ def media_type(request: Request, *known: str) -> str:
         kind = header.partition(";")[0].strip().lower()
     if kind == _URL_FORM or "/" not in kind or (known and kind not in known):
         wanted = " or ".join(known) or f"{JSON}, {CSV}, {FORM} or that of a file"
-        raise MediaTypeError(f"content-type: must be {wanted}, got {shown(header)}: write {_HOW}")
+        raise MediaTypeError(f"content-type: must be {wanted}, got {excerpt(header)}: write {_HOW}")
     charset = _CHARSET.search(header)
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise MediaTypeError(f"content-type: charset must be utf-8, got {shown(charset[1])}")
+        raise MediaTypeError(f"content-type: charset must be utf-8, got {excerpt(charset[1])}")
     if (coding := request.headers.get("content-encoding", "identity")) != "identity":
-        raise MediaTypeError(f"content-encoding: must be identity, got {shown(coding)}: send the body uncompressed")
+        raise MediaTypeError(f"content-encoding: must be identity, got {excerpt(coding)}: send the body uncompressed")
     return header if kind == FORM else kind
 
 
@@ -128,7 +128,7 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     where the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
-    stream, share, grown = request.stream(), request.state.body_share, Grown()
+    stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()
     share.key_id, body = caller_of(request).key_id, BytesIO()  # whose bytes are taken out without another copy
     try:
         if announced.isdecimal() and int(announced) > limit:

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @contextmanager
-def stopping(stop_work: Callable[[], None]) -> Iterator[None]:
+def handle_stop(stop_work: Callable[[], None]) -> Iterator[None]:
     """Let a stop signal also call `stop_work` on the event loop while the block runs."""
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}

@@ -15,7 +15,7 @@ from memplan.api.requests import ParsedRequest, check_time_limit, head_of, merge
 from memplan.api.settings import Settings
 from memplan.api.store.job import Job
 from memplan.api.store.tables.jobs import NAME_CHARACTERS
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -39,7 +39,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     (kind,), (own_name,) = own.pop("kind", [PLAN]), own.pop("name", [None])
     if kind not in QUESTIONS:
         names = ", ".join(QUESTIONS)
-        raise OptionError(f"kind: must be one of {names}, got {shown(kind)}{did_you_mean(kind, QUESTIONS)}")
+        raise OptionError(f"kind: must be one of {names}, got {excerpt(kind)}{did_you_mean(kind, QUESTIONS)}")
     passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # where it is an option, it is the file's too
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)

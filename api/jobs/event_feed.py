@@ -37,7 +37,7 @@ class Following:
             changed = asyncio.Event()
             self._waiting[job_id][changed] = after  # set before the poll, so that an event during it is not missed
             try:
-                events = await self._store.briefly(partial(self._store.events.after, job_id, after))
+                events = await self._store.run_in_thread(partial(self._store.events.events_after, job_id, after))
                 for event in events:
                     yield event
                     after = event.seq
@@ -47,7 +47,9 @@ class Following:
                     if self._is_stopping:
                         return
                     await changed.wait()
-                    if job_id not in await self._store.briefly(partial(self._store.events.last, [job_id])):
+                    if job_id not in await self._store.run_in_thread(
+                        partial(self._store.events.last_numbers, [job_id])
+                    ):
                         return
             finally:
                 del self._waiting[job_id][changed]
@@ -88,7 +90,7 @@ class Following:
         followed = list(self._waiting)
         for at in range(0, len(followed), _AT_ONCE):
             some = followed[at : at + _AT_ONCE]
-            last = await self._store.briefly(partial(self._store.events.last, some))
+            last = await self._store.run_in_thread(partial(self._store.events.last_numbers, some))
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):

@@ -48,7 +48,7 @@ async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> No
     removed_at = time.monotonic() - _REMOVE_S + _FIRST_S
     while True:
         try:
-            expired, freed = await store.briefly(store.leases.tend)
+            expired, freed = await store.run_in_thread(store.leases.tend)
             for _ in expired:
                 metrics.missed_deadline()
             if freed:
@@ -56,9 +56,9 @@ async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> No
             if time.monotonic() - removed_at >= _REMOVE_S:
                 removed_at, before = time.monotonic(), time.time() - settings.job_kept_s
                 remove = partial(store.leases.remove_ended, before)
-                while await store.briefly(remove):
+                while await store.run_in_thread(remove):
                     pass
-                await store.briefly(store.tidy)
+                await store.run_in_thread(store.tidy)
         except StoreError as error:
             _LOG.warning("jobs cannot be tended: %s", error)
         await asyncio.sleep(_TEND_S)

@@ -16,7 +16,7 @@ from memplan.api.service.answering import perform
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
-from memplan.api.store.stored_plan import known_as
+from memplan.api.store.stored_plan import cache_name
 from memplan.api.store.tables.leases import MOST_FAILURES
 from memplan.api.workers.pool import ChildPool
 from memplan.api.workers.task import LostWorkersError, Task
@@ -41,7 +41,7 @@ class JobRun:
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
     ) -> None:
         self.job, self.cancelled = job, threading.Event()
-        self._known_as = known_as(job.problem_hash, None if share_plans else job.key_id)
+        self._known_as = cache_name(job.problem_hash, None if share_plans else job.key_id)
         self._store, self._pool, self._stopping = store, pool, stopping
         self._is_lost = False
         self._progress = job.progress

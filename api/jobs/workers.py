@@ -13,11 +13,11 @@ from random import uniform
 
 from memplan.api.faults import Faults
 from memplan.api.jobs.run import AGAIN_S, JobRun
-from memplan.api.logs import about
+from memplan.api.logs import log_context
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
-from memplan.api.store.listening import Listening
+from memplan.api.store.listening import NotificationThread
 from memplan.api.store.store import PATIENCE_S, Store
 from memplan.api.store.tables.jobs import SEEN_S
 from memplan.api.workers.pool import ChildPool
@@ -36,7 +36,7 @@ _LOG = logging.getLogger("memplan")
 
 
 CONNECTIONS = 1
-"""The database connections of a worker beside the listener: transactions are short, and one may wait for another."""
+"""The database connections of a worker in addition to the listener: transactions are short, and one may wait for another."""
 _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
 """The duration of a lease, and the intervals between its renewals and between the worker's signs of life."""
 
@@ -61,7 +61,7 @@ class JobWorkers:
         self._looked_at = -inf
         self._is_unsure = False
         """True after a claim that may or may not have succeeded in the store."""
-        self._listening: Listening | None = None
+        self._listening: NotificationThread | None = None
         self._is_told = self._was_told = False
         self._late_s = 0.0
         self._stopping = threading.Event()
@@ -69,13 +69,13 @@ class JobWorkers:
         self._claiming = threading.Thread(target=self._claim_always, name="memplan-jobs", daemon=True)
 
     @property
-    def running(self) -> int:
+    def run_count(self) -> int:
         """The number of running jobs here."""
         return len(self._runs)
 
     def start(self) -> None:
         """Start taking jobs."""
-        self._listening = self._store.listening(self._hear)
+        self._listening = self._store.start_listening(self._hear)
         self._claiming.start()
 
     def close(self) -> None:
@@ -99,14 +99,14 @@ class JobWorkers:
         while not self._stopping.is_set():
             if time.monotonic() - seen_at >= _SEE_S:
                 seen_at = time.monotonic()
-                self._tried(self._see)
+                self._try_turn(self._see)
             self._wake.clear()
             self._was_told, self._is_told = self._is_told, False
             may_hold = self._runs or self._is_unsure
-            if may_hold and time.monotonic() - renewed_at >= self._renew_s and self._tried(self._renew):
+            if may_hold and time.monotonic() - renewed_at >= self._renew_s and self._try_turn(self._renew):
                 renewed_at = time.monotonic()
-            if not self._tried(self._claim):
-                self._tried(self._cancel)
+            if not self._try_turn(self._claim):
+                self._try_turn(self._cancel)
                 self._wake.wait(self._pause_s)
                 if self._is_told:  # and so are the keys of all workers that hold a slot
                     self._stopping.wait(uniform(0.0, self._late_s))
@@ -120,7 +120,7 @@ class JobWorkers:
             return self._look_s
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
-    def _tried(self, turn: Callable[[], bool]) -> bool:
+    def _try_turn(self, turn: Callable[[], bool]) -> bool:
         """Return the result of a turn; False if it failed, in which case the next turn may succeed."""
         try:
             return turn()
@@ -165,7 +165,7 @@ class JobWorkers:
 
     def _do(self, run: JobRun) -> None:
         try:
-            with about(None, run.job.id):
+            with log_context(None, run.job.id):
                 if (state := run.work()) is not None:
                     _LOG.info("job ended: %s", state)
         finally:
@@ -191,7 +191,7 @@ class JobWorkers:
     def _cancel(self) -> bool:
         """End the jobs whose cancellation is requested."""
         if self._runs:
-            asked = self._store.leases.cancelled(self.holder)
+            asked = self._store.leases.cancelled_jobs(self.holder)
             for run in list(self._runs):
                 if run.job.id in asked:
                     run.cancelled.set()
@@ -199,14 +199,14 @@ class JobWorkers:
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[JobWorkers]:
+def run_workers(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
-    pool = ChildPool(settings, metrics.lost_worker, Faults(metrics.failed))
+    pool = ChildPool(settings, metrics.count_lost_worker, Faults(metrics.count_fault))
     workers = JobWorkers(store, settings, pool)
     workers.start()
     try:
-        pool.warm()
+        pool.warm_up()
         yield workers
     finally:
         workers.close()

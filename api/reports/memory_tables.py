@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -23,7 +23,7 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
     """Draw both tables; the cell of a memory without a size is empty."""
     rows = [
         (
-            pool.name if pool.name.isprintable() else shown(pool.name),
+            pool.name if pool.name.isprintable() else excerpt(pool.name),
             hex(pool.base_address),
             "" if pool.size is None else str(pool.size),
             str(use.used or 0),

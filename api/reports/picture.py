@@ -143,10 +143,10 @@ class _Panel:
 
     def _title(self, box: _Box) -> str:
         name, size = str(self.problem.buffers.ids[box.row]), int(self.problem.buffers.size[box.row])
-        return _escaped(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
+        return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _labels(self) -> Iterator[str]:
-        """Yield ids inside rectangles with enough room; for the largest buffers, shortened or beside them."""
+        """Yield ids inside rectangles with enough room; for the largest buffers, shortened or next to them."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
@@ -158,7 +158,7 @@ class _Panel:
             fits = min(up, across) >= _LINE and room >= (4 if k in largest else len(text))
             if fits or k in largest:
                 x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
-                label = shortened(text, room if fits else _LONGEST_LABEL)
+                label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
                     # In the middle the label would cover its surroundings; without room behind, it goes before.
@@ -224,15 +224,15 @@ class _Panel:
 
 def text_at(x: float, y: float, text: str, style: str = "") -> str:
     """Return a text element that begins at a point, unless its style sets another anchor."""
-    return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escaped(text)}</text>'
+    return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escape(text)}</text>'
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return a text of at most `most` characters (at least 4), with an ellipsis in its middle if it was longer."""
     head = (most - 1) // 2
     return text if len(text) <= most else f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[head + 1 - most :]}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text escaped for XML, without characters that XML forbids."""
     return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

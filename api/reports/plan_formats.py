@@ -85,4 +85,4 @@ PLAN_FORMATS: Mapping[str, PlanFormat] = {
     "triples": PlanFormat(_triples),
     "exir": PlanFormat(_exir),
 }
-"""The plan formats: those of files, and those that are only written; all entrances use this table."""
+"""The plan formats: formats of files, and formats that are only written; all entrances use this table."""

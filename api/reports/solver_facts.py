@@ -39,11 +39,13 @@ class SolverFacts(Answer):
 def solver_facts() -> list[SolverFacts]:
     """Return the facts about all solvers, reference planners last."""
     own = [
-        SolverFacts.of(row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None)
+        SolverFacts.from_fields(
+            row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None
+        )
         for row in SOLVERS
     ]
     others = [
-        SolverFacts.of(planner, installed=True, can=sorted(planner.can), needs=[], proves=False, at_most=None)
+        SolverFacts.from_fields(planner, installed=True, can=sorted(planner.can), needs=[], proves=False, at_most=None)
         for planner in reference_planners().values()
     ]
     return own + others

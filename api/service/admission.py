@@ -15,7 +15,7 @@ from memplan.api.refusals import FullError, NoTurnError
 _PARTS = 4
 """A waiting request tries to make room each time this share of its time has passed."""
 MOST = 3
-"""How many times the slots may be overbooked: by long requests, by light ones, and by those that would be late."""
+"""How many times the slots may be overbooked: by long requests, by light ones, and by requests that would be late."""
 _SHARE_S, _END_S = 0.05, 0.05
 """The time for which a slot is held in any case, and the time in which a holder ends after a request to be short."""
 _LATE_S = 0.2
@@ -92,12 +92,12 @@ class AdmissionQueue:
         """The seconds until the first answers of recent requests of any sort."""
 
     @property
-    def busy(self) -> int:
+    def busy_slots(self) -> int:
         """The number of slots in use."""
         return len(self._held)
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of waiting requests that may be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
@@ -128,15 +128,15 @@ class AdmissionQueue:
     def ask(self, wish: Seat) -> None:
         """Decide on a request, now or later."""
         if wish.sort is not None:
-            first_s, whole_s = self._took(wish.sort)
+            first_s, whole_s = self._recent_times(wish.sort)
             wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
         if self._is_free_for(wish):
             self._seat(wish)
             return
         if wish.due < inf:
-            free_s, is_late, are_others_late = self._expected(wish)
-            if self.waiting >= self.length:
-                rule = f"all {self._of_key} places are taken and {self.waiting} callers wait already"
+            free_s, is_late, are_others_late = self._expected_wait(wish)
+            if self.waiting_count >= self.length:
+                rule = f"all {self._of_key} places are taken and {self.waiting_count} callers wait already"
                 self._refuse(wish, FullError(f"memplan: {rule}", free_s))
                 return
             if is_late or are_others_late:
@@ -160,7 +160,7 @@ class AdmissionQueue:
             self._fill()
 
     def _fill(self) -> None:
-        """Give free slots to waiting requests; refuse those with too little time left."""
+        """Give free slots to waiting requests; refuse requests with too little time left."""
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.turn)
             self._queue.remove(following)
@@ -173,7 +173,7 @@ class AdmissionQueue:
         """Make room for a waiting request, begin it, or refuse it if neither is possible."""
         if wish not in self._queue:
             return
-        free_s, is_late, _ = self._expected(wish)
+        free_s, is_late, _ = self._expected_wait(wish)
         is_to_begin = is_late or time.monotonic() >= wish.turn
         if is_to_begin and not wish.has_answer and self._is_below(MOST, wish, self._held):
             self._queue.remove(wish)
@@ -235,7 +235,7 @@ class AdmissionQueue:
             place.is_light = False
             self._fill()
 
-    def _expected(self, wish: Seat) -> tuple[float, bool, bool]:
+    def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
         """Return the expected wait for a slot, and whether it is too long for this request or for a more urgent one."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
@@ -270,7 +270,7 @@ class AdmissionQueue:
         more_s = _END_S if place.first_at is not None else max(_END_S, (now - began) / 2)
         return now + more_s if is_over else began + least_s + _END_S
 
-    def _took(self, sort: Sort) -> tuple[float, float]:
+    def _recent_times(self, sort: Sort) -> tuple[float, float]:
         """Return the seconds until the first and last answers of recent requests of a sort."""
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
@@ -281,7 +281,7 @@ class AdmissionQueue:
     def _measure(self, place: Seat) -> None:
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
-            before = self._took(place.sort) if place.sort in self._measured else (0.0, inf)
+            before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)
             took = (place.first_at or now) - place.began, now - place.began
             first_s, whole_s = (_mean(old, new) for old, new in zip(before, took, strict=True))
             self._measured[place.sort] = first_s, whole_s, now

@@ -19,7 +19,7 @@ from memplan.api.requests import ParsedRequest, parse_request, write_in
 from memplan.api.service.admission import AdmissionQueue, Seat
 from memplan.api.service.cache.cached_plan import CachedPlan, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.plan_cache import PlanCache, joined
+from memplan.api.service.cache.plan_cache import PlanCache, join_entries
 from memplan.api.service.plan_service import answer_of, reason_to_answer, time_searched
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.stored_plan import StoredPlan
@@ -31,7 +31,7 @@ from memplan.planner.model.plan import NO_PLACEMENTS, Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.plan.answers import write_plan
 from memplan.questions.question import Control
-from memplan.questions.reading import with_reading
+from memplan.questions.reading import add_reading_facts
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
@@ -41,7 +41,7 @@ _ANSWER_S = 0.25
 _LEAST_S, _GRACE_S = 0.1, 0.3
 """The least time for any request, and the grace after its deadline for its answer."""
 OF_A_LINE = ("id",)
-"""What may stand beside a problem in a line of a batch."""
+"""The fields that a line of a batch may have in addition to its problem."""
 _CARRY_S = 2e-7
 """The seconds reserved for each byte of a large problem: to verify and to write its plan."""
 
@@ -70,12 +70,12 @@ class WorkService:
         """
         kind, _, body = request
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
-        if deadline.left_s <= 0:
+        if deadline.remaining_s <= 0:
             raise NotInTimeError(f"{kind}: came whole only after its time limit")
         sort = kind, len(body).bit_length()
         place = Seat(key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
         task = Task(perform, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
-        return await self._worked(task, place, cancelled, noted=partial(self._queue.note_first, place))
+        return await self._run_task(task, place, cancelled, noted=partial(self._queue.note_first, place))
 
     async def plan(
         self,
@@ -113,19 +113,19 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
-        record = await self._cache.stored(problem_hash)
+        record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
-        due, what = deadline.earlier(carry_s), (*request, record, plan_format)
+        due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
         task = Task(plan_apart, what, PLAN, due, limit_s=limit_s, grace_s=_GRACE_S + carry_s, is_large=True)
-        answer = await self._worked(task, Seat(key_id, deadline.at, can_end=False), cancelled)
+        answer = await self._run_task(task, Seat(key_id, deadline.at, can_end=False), cancelled)
         if answer.known is not None:
             await self._cache.replace(problem_hash, record, answer.known)
         if answer.searched is None:
             return answer, "hit"
-        self._metrics.solved(answer.searched, options.solver, "worker")
+        self._metrics.count_solve(answer.searched, options.solver, "worker")
         return answer, "miss" if record is None else "started_from"
 
-    async def _worked(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
+    async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
         """Run a task once it has a place."""
         if not await self._queue.take(place, cancelled):
             raise UnavailableError(f"{task.what}: was cancelled before it had its turn")
@@ -165,10 +165,10 @@ def look(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tupl
     """Parse a request for another process, which does not get its inputs, but the problem hash of a plain plan."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
-    return asked.without_inputs(), CompiledProblem.of(asked.input_values()["problem"]).hash if is_plain else None
+    return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
 
 
-def with_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
+def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
     """Return the body of a request with the plan to keep, instead of its hash, and with all its options."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
@@ -192,13 +192,13 @@ def perform(
     if not request.is_plain_plan:
         return answered_apart(request, control, len(body))
 
-    def written(plan: Plan, _problem: Problem) -> WorkAnswer:
+    def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
         facts = None
         if plan.lower_bound is not None:
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
         return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
 
-    return _plan(control, request, record, before, written)
+    return _plan(control, request, record, before, write_result)
 
 
 def plan_apart(
@@ -208,7 +208,7 @@ def plan_apart(
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def written(plan: Plan, problem: Problem) -> WorkAnswer:
-        plan = plan if request.reading is None else with_reading(plan, request.reader())
+        plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
     return _plan(control, request, record, None, written)
@@ -222,7 +222,7 @@ def _plan(
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
     """Answer with the cached plan if it is enough, or else with what a search from the best plan so far finds."""
-    compiled, options = CompiledProblem.of(request.input_values()["problem"]), request.options
+    compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
     def written(plan: Plan) -> WorkAnswer:
@@ -244,17 +244,17 @@ def _plan(
         start = Plan.model_validate(from_json(before))
     # What was found before depends on clocks, which a deterministic plan must not.
     start = None if options.deterministic else start
-    result = search(_reporting(control, written), compiled.problem, options, start, compiled.instance)
-    to_cache = CachedPlan.of(compiled, result, time_searched(result, options)) if is_usual else None
-    known = None if to_cache is None else joined(compiled, to_cache, False, record)
+    result = search(_reporting_control(control, written), compiled.problem, options, start, compiled.instance)
+    to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
+    known = None if to_cache is None else join_entries(compiled, to_cache, False, record)
     searched = replace(
         result, plan=result.plan.model_copy(update={"placements": NO_PLACEMENTS}), assignment=None, bound=None
     )
     return replace(answer(result), known=known, searched=searched)
 
 
-def _reporting(control: TaskControl, written: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return a search's control that reports progress and best results as those of a request."""
+def _reporting_control(control: TaskControl, written: Callable[[Plan], WorkAnswer]) -> TaskControl:
+    """Return a search's control that reports progress and best results in the form of a request's answers."""
 
     def report(said: Any) -> None:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
@@ -268,12 +268,12 @@ def _reporting(control: TaskControl, written: Callable[[Plan], WorkAnswer]) -> T
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
     """Answer a parsed request; foreign files are read in a fork. Raises MemplanError."""
     if not request.is_foreign:
-        return answered(request, control)
-    asked = Control(control.deadline.earlier(_ANSWER_S), control.cancelled)
-    return run_forked(lambda note: answered(request, replace(asked, note=note)), control, n_bytes, request.kind)
+        return answer_question(request, control)
+    asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)
+    return run_forked(lambda note: answer_question(request, replace(asked, note=note)), control, n_bytes, request.kind)
 
 
-def answered(request: ParsedRequest, control: Control) -> WorkAnswer:
+def answer_question(request: ParsedRequest, control: Control) -> WorkAnswer:
     """Answer a parsed question; raises MemplanError."""
     is_plan, note = request.kind == PLAN, control.note
     if note is not None:

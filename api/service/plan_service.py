@@ -25,14 +25,14 @@ from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError, NoTurnError, UnavailableError
 from memplan.api.service.admission import AdmissionQueue, Seat
-from memplan.api.service.cache.cached_plan import CachedPlan, nothing_known, result_of
+from memplan.api.service.cache.cached_plan import CachedPlan, empty_result, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.workers.plan_search import PlanSearch
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.questions.plan.plan import QUESTION as PLAN
-from memplan.questions.plan.reason import with_reason
+from memplan.questions.plan.reason import add_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Control, Deadline
@@ -40,9 +40,9 @@ from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
 _SEARCHED_SHARE = 0.9
-"""If a plan was searched for this share of a caller's time, it is as good as a search of its own."""
+"""If a plan was searched for this share of a caller's time, it is as good as a new search."""
 _QUICK_S = 0.1
-"""The time that a problem is tried in this process before it goes to a child."""
+"""The seconds of a quick search in this process before a child takes over."""
 _QUICK_BUFFERS = 20_000
 """Problems with more buffers are tried in this process only if a child would have too little time."""
 _CARRIED_S = 1e-5
@@ -98,28 +98,28 @@ class PlanService:
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
         else:
-            result = await self._search(request, cancelled, None, None if has_profile else self._quick(request))
-        return await self._briefly(problem, partial(answer_of, result, problem, options, request.deadline))
+            result = await self._search(request, cancelled, None, None if has_profile else self._quick_search(request))
+        return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
         """Answer from the cache if that is enough; of equal requests one searches, and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
-        key = problem.known_as, options.time_limit_s, options.accept, options.seed
+        key = problem.cache_name, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
-            quick = self._quick(request)
-            result = None if quick is None else await self._explained(request, quick.begin())
+            quick = self._quick_search(request)
+            result = None if quick is None else await self._explain(request, quick.begin())
             if result is not None and _is_enough(result):  # most problems are new, so the query to the store is skipped
                 self._metrics.looked_up("miss")
-                self._metrics.solved(result, options.solver, "server")
+                self._metrics.count_solve(result, options.solver, "server")
                 return await self._keep(request, result)
-        cached, start = await self._cached(problem)
+        cached, start = await self._find_cached(problem)
         while (reason := reason_to_answer(cached, start, options, problem.problem)) is None:
             if (ended := self._running.get(key)) is None:
                 return await self._search_for_all(request, cancelled, key, start, quick)
             self._metrics.looked_up("joined")
             if (stop := await _wait(ended, cancelled, request.deadline)) is not None:
-                return nothing_known(problem, stop) if start is None else replace(start, stop_reason=stop)
-            cached, start = await self._cached(problem)
+                return empty_result(problem, stop) if start is None else replace(start, stop_reason=stop)
+            cached, start = await self._find_cached(problem)
         assert start is not None
         self._metrics.looked_up("hit")
         return replace(start, stop_reason=reason)
@@ -139,19 +139,19 @@ class PlanService:
             if start is not None:
                 quick = None  # this was tried when the cached plan was found
             elif quick is None:
-                quick = self._quick(request)
+                quick = self._quick_search(request)
             return await self._keep(request, await self._search(request, cancelled, start, quick))
         finally:
             self._running.pop(key).set()
 
-    def _quick(self, request: PlanRequest) -> OneSearch | None:
+    def _quick_search(self, request: PlanRequest) -> OneSearch | None:
         """Prepare a quick search; None for a large problem, unless a child would have too little time."""
-        left_s, problem = request.deadline.left_s, request.problem
+        left_s, problem = request.deadline.remaining_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
-        if is_large and left_s >= _least_s(problem):
+        if is_large and left_s >= _min_child_s(problem):
             return None
         limit_s = min(request.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
-        control = Control(Deadline.after(limit_s))
+        control = Control(Deadline.from_limit(limit_s))
         begun = problem.start or problem.instance
         return OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
 
@@ -161,38 +161,38 @@ class PlanService:
         """Search quickly, then in a child from the best plan known; raises FullError if neither has a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
         if quick is not None:
-            with anyio.move_on_after(max(0.0, request.deadline.left_s)):
+            with anyio.move_on_after(max(0.0, request.deadline.remaining_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
-                best = await self._explained(request, best)
+                best = await self._explain(request, best)
             tried_s = time.monotonic() - began
             if best is not None:
-                self._metrics.solved(best, request.options.solver, "server")
+                self._metrics.count_solve(best, request.options.solver, "server")
                 if _is_enough(best):
                     return best
-        if best is not None and request.deadline.left_s < _least_s(request.problem):
+        if best is not None and request.deadline.remaining_s < _min_child_s(request.problem):
             return replace(best, stop_reason="time_limit")
         try:
-            return await self._by_child(request, cancelled, best, tried_s)
+            return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
                 return best  # with the reason found so far
-            is_busy = isinstance(error, NoTurnError) or request.deadline.left_s <= 0
+            is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
             return replace(best, stop_reason="time_limit")  # the best plan so far is better than an error
 
-    async def _explained(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
+    async def _explain(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Return a result with a quick explanation if a bound shows that nothing fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         if found is None or lack is None or lack.by is not None:  # a search proved it, and others can explain it
             return found
         if not problem.is_small or request.options.deterministic:
             return found
-        control = Control(request.deadline.within(_QUICK_S))
-        reason = partial(with_reason, problem.problem, found.plan, control, is_quick=True)
+        control = Control(request.deadline.limit_to(_QUICK_S))
+        reason = partial(add_reason, problem.problem, found.plan, control, is_quick=True)
         return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
 
-    async def _by_child(
+    async def _search_in_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
     ) -> SolveResult:
         """Wait for a slot and search in a child; a request cancelled while waiting gets the best plan so far.
@@ -201,12 +201,12 @@ class PlanService:
         """
         options, deadline = request.options, request.deadline
         has_answer = best is not None and bool(best.plan.placements)
-        least_s = _least_s(request.problem) + (0.0 if has_answer else tried_s)
+        least_s = _min_child_s(request.problem) + (0.0 if has_answer else tried_s)
         can_end = not options.deterministic
         place = Seat(request.key_id, deadline.at, least_s=least_s, can_end=can_end, has_answer=has_answer)
         if not await self._queue.take(place, cancelled):
-            return replace(best or nothing_known(request.problem), stop_reason="cancelled")
-        taken = Deadline.after(options.time_limit_s)
+            return replace(best or empty_result(request.problem), stop_reason="cancelled")
+        taken = Deadline.from_limit(options.time_limit_s)
         due = taken if deadline.at == inf else Deadline(deadline.began, max(deadline.at, taken.began + _LEAST_S))
         start = None if best is None or options.deterministic or not has_answer else best.plan
         if start is not None:
@@ -219,37 +219,39 @@ class PlanService:
         result = replace(child_result, elapsed_s=taken.passed_s)
         if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for other waiting requests
             result = replace(result, stop_reason="time_limit")
-        self._metrics.solved(result, options.solver, "worker")
+        self._metrics.count_solve(result, options.solver, "worker")
         return result
 
     async def _keep(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep a result if it is better than the known one; return it, or what is known where that says more."""
+        """Keep a result if it is better than the known one; return it, or the known result if that is better."""
         problem, searched_s = request.problem, time_searched(found, request.options)
-        if (cached := await self._briefly(problem, partial(CachedPlan.of, problem, found, searched_s))) is None:
+        if (
+            cached := await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
+        ) is None:
             return found
         known = self._cache.keep(problem, cached)
         if (
             known.bound <= cached.bound
-            or (again := await self._briefly(problem, partial(result_of, known, problem))) is None
+            or (again := await self._run_brief(problem, partial(result_of, known, problem))) is None
         ):
             return found
         return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
-    async def _cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
+    async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
         """Return the cached plan, and that plan as a result for this problem."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
-        if (result := await self._briefly(problem, partial(result_of, cached, problem))) is None:
+        if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
             self._cache.forget(problem)
             return None, None
         return cached, result
 
-    async def _briefly(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
+    async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
         """Do short work: inline if it is quick, else in a thread."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
-def _least_s(problem: CompiledProblem) -> float:
+def _min_child_s(problem: CompiledProblem) -> float:
     """Return the least time that a child needs for a problem."""
     n_buffers = len(problem.problem.buffers)
     return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
@@ -266,7 +268,7 @@ def _is_enough(found: SolveResult) -> bool:
 async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
     """Wait for another request's search; return the condition that ended the wait."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
-    left_s = None if deadline.at == inf else max(0.0, deadline.left_s)
+    left_s = None if deadline.at == inf else max(0.0, deadline.remaining_s)
     try:
         await asyncio.wait(waiting, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -278,10 +280,10 @@ async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadli
 def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, deadline: Deadline) -> Plan:
     """Return the plan of a result, verified, with lint findings and the options that change the problem."""
     facts: dict[str, object] = {"findings": problem.findings} if problem.findings else {}
-    if options.deterministic and (recorded := options.recorded()):
+    if options.deterministic and (recorded := options.recorded_options()):
         facts["options"] = recorded
     plan_answer = result.answer(options.deterministic, deadline.passed_s, facts)
-    answer: Plan = PLAN.verified({"problem": problem.problem}, options, plan_answer)
+    answer: Plan = PLAN.require_valid({"problem": problem.problem}, options, plan_answer)
     return answer
 
 

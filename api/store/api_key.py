@@ -32,7 +32,7 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None, max_kept_bytes: int | None) -> Caller:
-        """Return the caller for this key; the arguments apply where the key has no quota of its own."""
+        """Return the caller for this key; the arguments apply if the key has no quota."""
         most = max_jobs if self.max_jobs is None else self.max_jobs
         most_bytes = max_kept_bytes if self.max_kept_bytes is None else self.max_kept_bytes
         return Caller(self.id, self.name, self.scopes, most, most_bytes)

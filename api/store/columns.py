@@ -27,7 +27,7 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
-class Packed(TypeDecorator[bytes]):
+class CompressedBytes(TypeDecorator[bytes]):
     """Bytes, compressed."""
 
     impl = LargeBinary
@@ -43,10 +43,10 @@ class Packed(TypeDecorator[bytes]):
 
 
 def pack(value: bytes) -> bytes:
-    """Compress a value outside of a transaction, which then takes it by `as_packed`."""
+    """Compress a value outside of a transaction, which then takes it by `packed_value`."""
     return zlib.compress(value, _LEVEL)
 
 
-def as_packed(packed: bytes) -> ColumnElement[bytes]:
-    """Return what was compressed as the value of a Packed column."""
+def packed_value(packed: bytes) -> ColumnElement[bytes]:
+    """Return compressed bytes as the value of a compressed column."""
     return type_coerce(packed, LargeBinary)

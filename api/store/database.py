@@ -70,7 +70,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Hold one transaction, durable when the block ends. Raises StoreError."""
-        with self._told(), self._writer, self.engine.begin() as connection:
+        with self._translate_errors(), self._writer, self.engine.begin() as connection:
             totals.begin(connection)
             yield connection
             totals.settle(connection)
@@ -78,10 +78,10 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Hold one read-only transaction. Raises StoreError."""
-        with self._told(), self._reader.begin() as connection:
+        with self._translate_errors(), self._reader.begin() as connection:
             yield connection
 
-    def with_reserve(self, work: Callable[[Connection], T]) -> T:
+    def use_reserve(self, work: Callable[[Connection], T]) -> T:
         """Do what makes room in a transaction; on a full disk with the help of its reserve. Raises StoreError."""
         try:
             with self.writing() as connection:
@@ -97,7 +97,7 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if there is no room for jobs."""
-        with self._told(), self._reader.connect() as connection:  # what it does is undone
+        with self._translate_errors(), self._reader.connect() as connection:  # what it does is undone
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
@@ -135,7 +135,7 @@ class Database:
             self._file.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except FullDiskError:

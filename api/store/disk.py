@@ -17,21 +17,21 @@ _allocate = getattr(os, "posix_fallocate", lambda file, _start, size: os.write(f
 
 
 class Disk:
-    """The disk of an SQLite file. Its reserve is a file beside it, which is given back where the disk is full."""
+    """The disk of an SQLite file. Its reserve is a file in the same folder, which is released if the disk is full."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._log = file, file.with_name(f"{file.name}-wal")
         self._reserve = file.with_name(f"{file.name}-reserve")
 
     def capacity(self, connection: Connection) -> int:
-        """Return the bytes that the file can still take, in pages of its own that are free and beyond its end."""
-        return self._free + self._free_pages(connection)
+        """Return the bytes that the file can still take, in its free pages and beyond its end."""
+        return self._free_bytes + self._free_pages(connection)
 
     def room(self, connection: Connection) -> int:
         """Return the bytes that one transaction can add: they are written to the log first, and to the file later."""
         log = _size(self._log)
         low, high = sorted((self._free_pages(connection), log))
-        return low + self._free if self._free <= high - low else (low + high + self._free) // 2
+        return low + self._free_bytes if self._free_bytes <= high - low else (low + high + self._free_bytes) // 2
 
     def keep_reserve(self) -> None:
         """Make the reserve as large as it should be, or by halves as large as the disk has room for."""
@@ -52,8 +52,8 @@ class Disk:
         return False
 
     @property
-    def _free(self) -> int:
-        """The free bytes beside the reserve, which may not be there yet."""
+    def _free_bytes(self) -> int:
+        """The free bytes in addition to the reserve, which may not exist yet."""
         free = shutil.disk_usage(self._file.parent).free
         return max(0, free - LEAST_ROOM - max(0, RESERVE - _size(self._reserve)))
 

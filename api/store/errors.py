@@ -24,7 +24,7 @@ class UnreachableError(StoreError):
 
 
 class FullDiskError(StoreError):
-    """The disk of the database is full; what is there can be read, and jobs can be removed."""
+    """The disk of the database is full; stored data can be read, and jobs can be removed."""
 
 
 class RepeatedKeyError(InputError):

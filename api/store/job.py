@@ -34,14 +34,14 @@ def new_id() -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def made_at(job_id: str) -> float:
+def creation_time(job_id: str) -> float:
     """Return the time of creation that an id has."""
     return int(job_id[:8] + job_id[9:13], 16) / 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job, from its submission to its end; the defaults are those of a new one.
+    """A job, from its submission to its end; the defaults are the values of a new job.
 
     Times are seconds since 1970; `time_limit_s` counts from its start. It ended `late_s` too late.
 

@@ -18,7 +18,7 @@ _LOOK_S = 0.2
 """The time within which a stopped listener ends."""
 
 
-class Listening:
+class NotificationThread:
     """A thread that calls `wake` for each notification.
 
     It is used only after it has heard this process: a pooler that changes the connection of each transaction delivers

@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-from memplan.api.store.columns import Json, Packed
+from memplan.api.store.columns import CompressedBytes, Json
 
 REVISION = 4
 """The number of the latest change of the tables."""
@@ -84,11 +84,15 @@ jobs = Table(
 )
 
 submissions = Table(
-    "submissions", METADATA, _job_id(), Column("head", Text, nullable=False), Column("body", Packed, nullable=False)
+    "submissions",
+    METADATA,
+    _job_id(),
+    Column("head", Text, nullable=False),
+    Column("body", CompressedBytes, nullable=False),
 )
 """The requests of jobs: media type, query, and the body as received."""
 
-answers = Table("answers", METADATA, _job_id(), Column("content", Packed, nullable=False))
+answers = Table("answers", METADATA, _job_id(), Column("content", CompressedBytes, nullable=False))
 """The best answers of jobs so far."""
 
 job_events = Table(
@@ -136,7 +140,7 @@ totals = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("value", BigInteger, nullable=False),
 )
-"""What is too many rows to be counted, see `totals`."""
+"""Totals over rows that are too many to be counted, see `totals`."""
 
 workers = Table(
     "workers", METADATA, Column("holder", Text, primary_key=True), Column("seen_at", Double, nullable=False)

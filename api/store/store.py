@@ -14,7 +14,7 @@ from sqlalchemy import text, update
 from memplan.api.store import migrations, totals
 from memplan.api.store.database import CONNECTIONS, Database
 from memplan.api.store.errors import FullDiskError, UnreachableError
-from memplan.api.store.listening import Listening
+from memplan.api.store.listening import NotificationThread
 from memplan.api.store.schema import versions
 from memplan.api.store.tables.events import Events
 from memplan.api.store.tables.jobs import Jobs
@@ -44,7 +44,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
-        """Open the database that `url` names, or else the one in `data_folder`, and bring its tables to this version.
+        """Open the database that `url` names, or else the database in `data_folder`, and upgrade its tables to this version.
 
         One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
         StoreError where it does not answer, or has the tables of a later version or of others.
@@ -69,13 +69,13 @@ class Store:
             else:
                 return cls(database)
 
-    async def briefly(self, work: Callable[[], T]) -> T:
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run a store operation in a thread, so that the event loop continues; its errors are raised here."""
         return await to_thread.run_sync(work, limiter=self._threads)
 
-    def listening(self, wake: Callable[[], object]) -> Listening | None:
+    def start_listening(self, wake: Callable[[], object]) -> NotificationThread | None:
         """Start listening for waiting jobs and cancellations, if the database supports it; each one calls `wake`."""
-        return None if self._database.is_sqlite else Listening(self._database, wake)
+        return None if self._database.is_sqlite else NotificationThread(self._database, wake)
 
     def check(self) -> None:
         """Write and read; raises StoreError if that fails, and FullDiskError if there is no room for jobs."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class StoredPlan:
     """The best known plan of a problem.
 
-    hash: that of the problem, with the key where plans are kept apart, see `known_as`.
+    hash: that of the problem, with the key where plans are kept apart, see `cache_name`.
     plan: what is known, packed, for the canonical order.
     status: what whoever wrote it says of it.
     searched_s: how long was searched.
@@ -23,6 +23,6 @@ class StoredPlan:
     bytes: int
 
 
-def known_as(problem_hash: str, key_id: str | None) -> str:
+def cache_name(problem_hash: str, key_id: str | None) -> str:
     """Return the name of a known plan: the hash of its problem, with the key where keys do not share plans."""
     return problem_hash if key_id is None else f"{problem_hash} {key_id}"

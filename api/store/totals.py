@@ -1,4 +1,4 @@
-"""Totals of what is too many rows to be counted each time: the bytes that jobs keep, and the jobs that have ended.
+"""Totals over rows that are too many to be counted each time: the bytes that jobs keep, and the jobs that have ended.
 
 A transaction notes its changes, and they are written at its end, in one order: after that it waits for nothing. Each
 total is the sum of some parts, so that servers that write at once seldom wait for each other.
@@ -47,7 +47,7 @@ def total(connection: Connection, kind: Kind, name: str | None) -> int:
 
 
 def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[str, int]:
-    """Return all totals of a kind, or the one of a name, the largest first, with the changes of this transaction."""
+    """Return all totals of a kind, or the total of a name, the largest first, with this transaction's changes."""
     wanted = select(_ROWS.name, func.sum(_ROWS.value)).where(_ROWS.kind == kind).group_by(_ROWS.name)
     wanted = wanted if name is None else wanted.where(_ROWS.name == name)
     found = Counter({key: int(value) for key, value in connection.execute(wanted)})

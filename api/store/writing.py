@@ -42,7 +42,7 @@ def put(
     values: Mapping[str, Any],
     change: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> None:
-    """Insert a row, or replace the one with its primary key, or change that by the columns of the new one."""
+    """Insert a row, or replace the row with its primary key, or change its columns to the new values."""
     insert = _insert(connection)
     keys = {column.name for column in table.primary_key}
     added = insert(table).values(values)

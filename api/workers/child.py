@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.api.logs import about, log_config
+from memplan.api.logs import log_config, log_context
 from memplan.api.readiness import load_all
-from memplan.api.workers.task import Task, TaskControl, told_of
+from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
 from memplan.solvers.processes.harden import take_at_most
 from memplan.solvers.processes.parent import Parent
@@ -31,7 +31,7 @@ from memplan.solvers.search.control import Deadline
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, for the lines of the log."""
 _TASKS = "memplan.api.service.answering"
-"""The module of most tasks, which stands above this one."""
+"""The module of most tasks, in a higher layer than this one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
@@ -56,20 +56,20 @@ class _Reporter:
     def end(self) -> None:
         """Send the last reports."""
         self._is_done.set()
-        if reports := self._taken():
+        if reports := self._take_reports():
             self._send("progress", (reports, None))
 
     def _run(self) -> None:
         sent_at, has_better = time.monotonic(), False
         while not self._is_done.wait(_REPORT_EVERY_S):
-            reports, result = self._taken(), None
+            reports, result = self._take_reports(), None
             has_better |= bool(reports)
             if has_better and self._best is not None and time.monotonic() - sent_at >= _RESULT_EVERY_S:
                 result, has_better, sent_at = self._best(), False, time.monotonic()
             if (reports or result is not None) and not self._is_done.is_set():
                 self._send("progress", (reports, result))
 
-    def _taken(self) -> list[Any]:
+    def _take_reports(self) -> list[Any]:
         taken, self._reports = self._reports, []
         return taken
 
@@ -113,7 +113,7 @@ class _Child:
             due, cancelled, reporter.report, note=lambda found: self._send("noted", found), watch=reporter.watch
         )
         try:
-            with about(*ids):
+            with log_context(*ids):
                 answer = task.run(control, *task.arguments)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             reporter.end()
@@ -129,7 +129,7 @@ class _Child:
 
     def _send_error(self, error: Exception) -> None:
         with self._sending:
-            self._parent.send([*told_of(error)])
+            self._parent.send([*error_report(error)])
 
 
 def main() -> None:

@@ -19,14 +19,14 @@ from pydantic_core import from_json, to_json
 from memplan.api.faults import Fault, FaultError
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
-from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, mended
+from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, add_way
 from memplan.planner.foreign.imported import reader_fault
 from memplan.solvers.processes.child import memory_in_use, reading_memory
 from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
 
 _KINDS: tuple[type[InputError], ...] = FormatError, TimeOverError, OptionError
-"""The kinds of what is wrong; all that is not late, and not an option, is wrong with the file."""
+"""The kinds of failures; a failure that is neither late nor about an option is about the file."""
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
 
@@ -43,7 +43,7 @@ def run_forked(
     if (pid := os.fork()) == 0:
         _answer_and_exit(work, writing)
     os.close(writing)
-    most, sent, noted = reading_memory(count), _Sent(), None
+    most, sent, noted = reading_memory(count), _SentAnswers(), None
     try:
         while True:
             if select.select([reading], [], [], _LOOK_EVERY_S)[0]:
@@ -68,7 +68,7 @@ def run_forked(
     return noted
 
 
-class _Sent:
+class _SentAnswers:
     """The answers that a fork sends, each after a line of JSON; `is_last` is True after the last one."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Sent:
             if fault:
                 raise FaultError(Fault(*fault))
             if wrong:
-                raise _KINDS[kind](*starmap(mended, wrong))
+                raise _KINDS[kind](*starmap(add_way, wrong))
             if len(self._left) < end + 1 + length:
                 return
             content = bytes(self._left[end + 1 : end + 1 + length])
@@ -93,7 +93,7 @@ class _Sent:
 
 
 def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
-    """Run the fork, which inherits only what it needs and answers through one pipe."""
+    """Run the fork, which inherits only its inputs and answers through one pipe."""
 
     def send(
         answer: WorkAnswer,
@@ -117,10 +117,10 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             send(work(send), is_last=True)
         except InputError as error:
             kind = next((number for number, one in enumerate(_KINDS) if isinstance(error, one)), 0)
-            told = error if isinstance(error, OptionError) else error.within("file")
+            told = error if isinstance(error, OptionError) else error.prefix_name("file")
             send(WorkAnswer(b""), wrong=[*told.rules_with_ways(str)], kind=kind)
         except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
-            send(WorkAnswer(b""), fault=Fault.of(fault))
+            send(WorkAnswer(b""), fault=Fault.from_error(fault))
     finally:
         os._exit(0)

@@ -10,11 +10,11 @@ from memplan.api.workers.task import TaskControl
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.plan.reason import REASON_S, with_reason
+from memplan.questions.plan.reason import REASON_S, add_reason
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import so_far, solve_profile
-from memplan.solvers.portfolio.solve import searched
+from memplan.solvers.portfolio.solve import search_plan
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 
@@ -35,7 +35,7 @@ def search(
     """Search for a plan by the profile of the options, or for the reason why nothing fits; in a child."""
     profile = options.profile_of(problem)
     if problem.equal_use:
-        result = _of_equal_pools(problem, options, control, start)
+        result = _search_equal_pools(problem, options, control, start)
     elif profile is None:
         one = OneSearch(problem, options, control, start=start, instance=instance)
         control.watch(one.so_far)
@@ -43,14 +43,14 @@ def search(
     else:
 
         def watch(best: Callable[[], SolveResult | None]) -> None:
-            def of_profile() -> SolveResult | None:
+            def profile_result() -> SolveResult | None:
                 return None if (best_now := best()) is None else so_far(problem, profile, best_now)
 
-            control.watch(of_profile)
+            control.watch(profile_result)
 
         result = solve_profile(problem, options, control, profile, start, watch=watch)
     running = replace(control, counted_s=REASON_S if options.deterministic else None)
-    return replace(result, plan=with_reason(problem, result.plan, running))
+    return replace(result, plan=add_reason(problem, result.plan, running))
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
@@ -60,12 +60,12 @@ def best_known(asked: PlanSearch) -> SolveResult:
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})
     control = Control(asked.deadline, over)
     if asked.problem.equal_use:
-        return _of_equal_pools(asked.problem, options, control, asked.start)
+        return _search_equal_pools(asked.problem, options, control, asked.start)
     result = OneSearch(asked.problem, options, control, start=asked.start).finish()
     profile = asked.options.profile_of(asked.problem)
     return result if profile is None else so_far(asked.problem, profile, result)
 
 
-def _of_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
-    plan = searched(problem, options, start=start, control=control)
+def _search_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
+    plan = search_plan(problem, options, start=start, control=control)
     return SolveResult(plan, stop_reason=plan.stop_reason, elapsed_s=plan.wall_time_s or 0.0)

@@ -55,10 +55,10 @@ class ChildPool:
         """The number of children."""
         return len(self._all)
 
-    def warm(self) -> bool:
+    def warm_up(self) -> bool:
         """Start the template and a child in advance, unless one is idle; return whether there is one."""
         try:
-            self._leave(self._taken("memplan"), is_well=True)
+            self._leave(self._take_child("memplan"), is_well=True)
         except UnavailableError as error:
             _LOG.error("%s", error)
             return False
@@ -92,7 +92,7 @@ class ChildPool:
         NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled, or
         no child, TooMuchMemoryError, and LostWorkersError where the child ended.
         """
-        child = self._taken(task.what)
+        child = self._take_child(task.what)
         call = _Call(
             child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted, self.faults
         )
@@ -112,7 +112,7 @@ class ChildPool:
             raise outcome
         return outcome
 
-    def _taken(self, what: str) -> ForkedChild:
+    def _take_child(self, what: str) -> ForkedChild:
         """Return an idle child; raises UnavailableError if there is none."""
         while not self._is_closed:
             with self._changing:
@@ -155,7 +155,7 @@ class _Call:
         self._child, self._task, self._report, self._note = child, task, report, noted
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
-        self._due = task.due()
+        self._due = task.deadline_now()
         self._noted: Any = None
         self._stops_at: float | None = None
         self._is_given = self._is_told = self.is_nice = False
@@ -163,7 +163,7 @@ class _Call:
     def outcome(self, most_bytes: int, niceness: int) -> Any:
         """Send the task to the child, and return its answer or raise its error; also raises if the child is gone."""
         self._child.limit(self._is_over, most_bytes)
-        self.is_nice = niceness > 0 and self._due.left_s >= _NICE_FROM_S
+        self.is_nice = niceness > 0 and self._due.remaining_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
         self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0, ids))
         self._is_given = True
@@ -200,7 +200,7 @@ class _Call:
             self._child.give(None)
             if self._noted is not None:
                 self._stops_at = now + _END_S
-        return (self._stops_at is not None and now > self._stops_at) or self._due.left_s < -self._task.grace_s
+        return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s
 
     def _reason(self) -> errors.MemplanError:
         """Return the reason why a lost child has no answer."""
@@ -219,7 +219,7 @@ def _error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanE
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
     for kind in kinds:  # the loop itself extends the list
         kinds += kind.__subclasses__()
-    return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.mended, told))
+    return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.add_way, told))
 
 
 def machine_memory() -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.api.faults import Fault, is_fault
 from memplan.planner.errors import InputError, MemplanError
-from memplan.solvers.search.control import Control, Deadline, silent
+from memplan.solvers.search.control import Control, Deadline, ignore_report
 
 
 class LostWorkersError(MemplanError):
@@ -27,7 +27,7 @@ class TaskControl(Control):
     watch: is called with a function that returns the best result so far, in any thread, to go along with reports.
     """
 
-    watch: Callable[[Callable[[], Any]], object] = silent
+    watch: Callable[[Callable[[], Any]], object] = ignore_report
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +51,24 @@ class Task:
     is_search: bool = False
     is_large: bool = False
 
-    def due(self) -> Deadline:
+    def deadline_now(self) -> Deadline:
         """Return the deadline of the answer for a child that begins now."""
-        return self.deadline if self.limit_s is None else Deadline.after(min(self.limit_s, self.deadline.left_s))
+        return (
+            self.deadline if self.limit_s is None else Deadline.from_limit(min(self.limit_s, self.deadline.remaining_s))
+        )
 
 
-def done(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function without a control makes of what is given, in a child."""
+def apply_function(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
+    """Return the result of a function without a control for given arguments, in a child."""
     return function(*given)
 
 
-def told_of(error: Exception) -> tuple[str, list[Any]]:
+def error_report(error: Exception) -> tuple[str, list[Any]]:
     """Return the name and sentences of an error for the parent, with what to do; of a fault, what may be disclosed."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):
-        return "fault", [*Fault.of(error)]
+        return "fault", [*Fault.from_error(error)]
     return "failed", [
         type(error).__name__,
         [*error.rules_with_ways(str)] if isinstance(error, InputError) else [(str(error), None)],

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 
-from memplan.solvers.processes.child import ChildProcess, Forked, started
+from memplan.solvers.processes.child import ChildProcess, ForkedProcess, start_module
 
 _MODULE = "memplan.api.workers.child"
 _NUMBER = struct.Struct("=i")
@@ -35,9 +35,9 @@ class Template:
         hears, answers = os.pipe()
         try:
             try:
-                pid = self._asked(_FORK, reads, answers)
+                pid = self._request_fork(_FORK, reads, answers)
             except EOFError:  # the template was killed
-                pid = self._asked(_FORK, reads, answers)
+                pid = self._request_fork(_FORK, reads, answers)
         except BaseException:
             os.close(gives)
             os.close(hears)
@@ -45,12 +45,12 @@ class Template:
         finally:
             os.close(reads)
             os.close(answers)
-        return ForkedChild(self, Forked(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
+        return ForkedChild(self, ForkedProcess(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
         """Return the exit status of a child, None while it lives; children of a lost template count as killed."""
         try:
-            status = self._asked(pid)
+            status = self._request_fork(pid)
         except EOFError:
             return -signal.SIGKILL
         return None if status == _LIVES else status
@@ -60,13 +60,13 @@ class Template:
         with self._asking:
             self._forget()
 
-    def _asked(self, number: int, *pipes: int) -> int:
+    def _request_fork(self, number: int, *pipes: int) -> int:
         with self._asking:
             try:
                 if self._line is None:
                     if number != _FORK:
                         raise EOFError
-                    self._line = self._begun()
+                    self._line = self._start_process()
                 socket.send_fds(self._line, [_NUMBER.pack(number)], pipes)
                 if len(answer_bytes := self._line.recv(_NUMBER.size)) == _NUMBER.size:
                     return int(_NUMBER.unpack(answer_bytes)[0])
@@ -75,10 +75,10 @@ class Template:
             self._forget()
             raise EOFError
 
-    def _begun(self) -> socket.socket:
+    def _start_process(self) -> socket.socket:
         ours, its = socket.socketpair()
         with its:
-            self._process = started(_MODULE, None, _STDERR, its.fileno())
+            self._process = start_module(_MODULE, None, _STDERR, its.fileno())
         return ours
 
     def _forget(self) -> None:
@@ -93,7 +93,7 @@ class Template:
 class ForkedChild(ChildProcess):
     """A child forked from a template, and the wait for its end."""
 
-    def __init__(self, template: Template, made: Forked) -> None:
+    def __init__(self, template: Template, made: ForkedProcess) -> None:
         super().__init__(made)
         self._template = template
 

@@ -39,7 +39,7 @@ class Workers:
         children end and nothing is known.
         """
         carry_s = _CARRY_S * len(asked.problem.buffers)
-        deadline, start = asked.deadline.earlier(carry_s), asked.start
+        deadline, start = asked.deadline.bring_forward(carry_s), asked.start
 
         def hear(_reports: list[Any], best: SolveResult | None) -> None:
             nonlocal start

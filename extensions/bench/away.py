@@ -1,4 +1,4 @@
-"""Runs on the machines of a cluster: they carry their instance, and check what is installed there."""
+"""Runs on the machines of a cluster: each carries its instance, and checks the installed packages there."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.extensions.bench.worker import BenchTask
 from memplan.solvers.portfolio import registry
 
 
-def needed(solvers: Sequence[str]) -> list[str]:
-    """Return the packages that a machine needs for some solvers; `auto` needs those of every solver installed here."""
+def required_packages(solvers: Sequence[str]) -> list[str]:
+    """Return the packages that a machine needs for some solvers; `auto` needs those of all installed solvers."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 
 
-def lacking(solvers: Sequence[str]) -> str:
+def missing_packages(solvers: Sequence[str]) -> str:
     """Return which of the packages this machine lacks; empty for none."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
@@ -35,12 +35,12 @@ def lacking(solvers: Sequence[str]) -> str:
 
 def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
     """Begin a remote run; raises FormatError if its instance cannot be read."""
-    return executor.submit(_measured, task, files_of(task.instance))
+    return executor.submit(_measure_task, task, files_of(task.instance))
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
     """Return the row of an ended run."""
-    begun = executor.begun(future)
+    begun = executor.count_starts(future)
     try:
         return future.result().model_copy(update={"begun": begun})
     except MachineLostError as error:
@@ -48,7 +48,7 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
         return Result.model_validate({**named, "outcome": "failed", "message": str(error), "begun": begun})
 
 
-def _measured(task: BenchTask, files: dict[str, bytes]) -> Result:
+def _measure_task(task: BenchTask, files: dict[str, bytes]) -> Result:
     with TemporaryDirectory(prefix="memplan-") as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)

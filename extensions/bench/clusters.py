@@ -19,7 +19,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from memplan.planner import __version__
-from memplan.planner.errors import MemplanError, OptionError, shown
+from memplan.planner.errors import MemplanError, OptionError, excerpt
 from memplan.planner.errors.extras import require
 from memplan.solvers.processes.apart import run_in_thread
 
@@ -47,11 +47,11 @@ class ClusterExecutor(Executor):
         """The current processors of the cluster."""
         raise NotImplementedError
 
-    def at_once(self) -> int:
+    def max_submitted(self) -> int:
         """Return how many runs may be submitted: twice the processors, so that no machine waits."""
         return 2 * max(1, self.places)
 
-    def begun(self, future: Future[Any]) -> int:
+    def count_starts(self, future: Future[Any]) -> int:
         """Return how often the work of a future was begun, and forget it."""
         return self._begun.pop(self._names.pop(future), 1)
 
@@ -75,13 +75,13 @@ class ClusterExecutor(Executor):
             else:
                 future.set_result(there.result())
 
-    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+    def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
         """Run work once on each machine; return the results by address."""
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
         """Raise OptionError if there is no machine, or if `lacking` reports something on one."""
-        there = self.everywhere(partial(_lacking, __version__, lacking))
+        there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
             raise OptionError("on: no machine has joined the cluster")
         for machine, said in there.items():
@@ -95,7 +95,7 @@ class ClusterExecutor(Executor):
                 raise OptionError(f"on: machine {machine} {said}")
 
 
-def _lacking(version: str, further: Callable[[], str]) -> str:
+def _missing_text(version: str, further: Callable[[], str]) -> str:
     """Return what a machine lacks; empty for nothing."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
@@ -109,12 +109,12 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
     scheme, _, where = address.partition("://")
     host, _, port = where.rpartition(":")
     if scheme not in ("dask", "ray") or not host or not (port.isdecimal() and int(port) < 2**16):
-        raise OptionError(f"on: must be dask://HOST:PORT or ray://HOST:PORT, got {shown(address)}")
+        raise OptionError(f"on: must be dask://HOST:PORT or ray://HOST:PORT, got {excerpt(address)}")
     require("on:", ["distributed"] if scheme == "dask" else ["ray", "grpc"])
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except OSError as error:
-        raise OptionError(f"on: nothing answers at {shown(address)}: {error.strerror or error}") from None
+        raise OptionError(f"on: nothing answers at {excerpt(address)}: {error.strerror or error}") from None
     with (_dask if scheme == "dask" else _ray)(address, where) as executor:
         yield executor
 
@@ -137,16 +137,16 @@ def is_unwanted() -> Callable[[], bool]:
 def _dask(address: str, where: str) -> Iterator[ClusterExecutor]:
     from distributed import Client
 
-    def opened() -> Any:
+    def connect() -> Any:
         return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
 
     # In a thread that is left where it must be: Dask waits for ever for what accepts it and says nothing.
     until = time.monotonic() + _PATIENCE_S
     try:
-        client = run_in_thread(opened, left_s=lambda: until - time.monotonic())
+        client = run_in_thread(connect, left_s=lambda: until - time.monotonic())
     except (OSError, ValueError) as error:
         why = str(error) or "it says nothing"
-        raise OptionError(f"on: no scheduler of Dask answers at {shown(address)}: {why}") from None
+        raise OptionError(f"on: no scheduler of Dask answers at {excerpt(address)}: {why}") from None
     with client:
         yield _OfDask(client)
 
@@ -161,7 +161,7 @@ class _OfDask(ClusterExecutor):
     def places(self) -> int:
         return sum(self._client.nthreads().values())
 
-    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+    def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
         there: dict[str, T | BaseException] = self._client.run(work, on_error="return")
         return there
 
@@ -171,15 +171,15 @@ class _OfDask(ClusterExecutor):
         def settle(there: Future[T]) -> None:
             if not there.cancelled() and isinstance(error := there.exception(), KilledWorker):
                 self._begun[name] = error.allowed_failures + 1
-                there = _lost(self._begun[name])
+                there = _failed_future(self._begun[name])
             self._settle(future, there)
 
-        there = self._executor.submit(_told, self._topic, name, work, key=name)
+        there = self._executor.submit(_announce_and_run, self._topic, name, work, key=name)
         there.add_done_callback(settle)
         future.add_done_callback(lambda _: future.cancelled() and there.cancel())
 
 
-def _told(topic: str, name: str, work: Callable[[], T]) -> T:
+def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
     """Run work on a Dask machine after announcing its start."""
     from distributed import get_worker
 
@@ -196,7 +196,7 @@ def _ray(address: str, where: str) -> Iterator[ClusterExecutor]:
         with warnings.catch_warnings(action="ignore"):  # the error has the reason
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
-        raise OptionError(f"on: no Ray answers at {shown(address)}: {str(error).strip().splitlines()[-1]}") from None
+        raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
     try:
         yield _OfRay(ray)
     finally:
@@ -212,14 +212,14 @@ class _OfRay(ClusterExecutor):
     def places(self) -> int:
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def everywhere(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+    def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         there: dict[str, T | BaseException] = {}
         for node in self._ray.nodes():
             if node["Alive"] and node["Resources"].get("CPU"):
                 where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(_done).remote(work)
+                asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(_run_work).remote(work)
                 try:
                     there[node["NodeManagerAddress"]] = self._ray.get(asked)
                 except Exception as error:  # noqa: BLE001 - whatever a machine lacks
@@ -230,7 +230,7 @@ class _OfRay(ClusterExecutor):
         from ray.exceptions import RayTaskError
 
         self._begun[name] += 1
-        asked = self._ray.remote(num_cpus=1, max_retries=0)(_done).remote(work)
+        asked = self._ray.remote(num_cpus=1, max_retries=0)(_run_work).remote(work)
 
         def settle(there: Future[T]) -> None:
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray.exceptions.RayError)
@@ -239,17 +239,17 @@ class _OfRay(ClusterExecutor):
             elif self._begun[name] < ATTEMPTS:  # in a thread of its own: this one is Ray's, and hears its answers
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
-                self._settle(future, _lost(ATTEMPTS))
+                self._settle(future, _failed_future(ATTEMPTS))
 
         future.add_done_callback(lambda _: future.cancelled() and self._ray.cancel(asked, force=True))
         asked.future().add_done_callback(settle)
 
 
-def _done(work: Callable[[], T]) -> T:
+def _run_work(work: Callable[[], T]) -> T:
     return work()
 
 
-def _lost(times: int) -> Future[Any]:
+def _failed_future(times: int) -> Future[Any]:
     lost: Future[Any] = Future()
     lost.set_exception(MachineLostError(f"its machine ended in the middle, {times} times"))
     return lost

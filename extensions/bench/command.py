@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from memplan.api.cli.flags import Argument, Between, Flag, time_limit
+from memplan.api.cli.flags import Argument, Flag, RangeType, time_limit
 from memplan.api.cli.help import SectionedCommand
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.sizes import parse_size
 
 REGRESSED = 1
@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path)
         time_limit("The time limit of each run"),
         Flag("memory_limit", default="8GiB", metavar="SIZE", help="The memory that each process may use."),
         Flag("seeds", default="1", metavar="1,2", help="Run each solver once with each of these seeds."),
-        Flag("at_once", "--jobs", type=Between(min=1), default=1, help="Do this many runs at the same time."),
+        Flag("at_once", "--jobs", type=RangeType(min=1), default=1, help="Do this many runs at the same time."),
         Flag("on", metavar="ADDRESS", help="Run on this cluster: dask://HOST:PORT or ray://HOST:PORT."),
         Flag(
             "cold",
@@ -57,7 +57,7 @@ def bench(
     output: Path | None,
     compared: tuple[Path, Path] | None,
 ) -> int | None:
-    """Run solvers on suites, each run in a process of its own, or compare two files of results.
+    """Run solvers on suites, each run in a separate process, or compare two files of results.
 
     Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
     repeated.
@@ -87,7 +87,7 @@ def _seeds(text: str) -> list[int]:
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
-        raise OptionError(f"seeds: must be integers with commas between, got {shown(text)}") from None
+        raise OptionError(f"seeds: must be integers with commas between, got {excerpt(text)}") from None
 
 
 def _bytes(text: str) -> int:

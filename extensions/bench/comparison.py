@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memplan.extensions.bench.peers import PEERS
-from memplan.extensions.bench.results import Result, latest
+from memplan.extensions.bench.results import Result, latest_rows
 from memplan.extensions.bench.summary import Cell, geometric_mean
 from memplan.planner.errors import OptionError
 
@@ -62,7 +62,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
     """Compare the plans of a solver on an instance, the worst change first."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
-        ("proofs", _proved(before), _proved(after)),
+        ("proofs", _proved_share(before), _proved_share(after)),
     ]
     for what, old, new in shares:
         if new != old:
@@ -92,13 +92,13 @@ def _time_factor(before: Cell, after: Cell) -> float | None:
     return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
 
 
-def _proved(cell: Cell) -> float:
+def _proved_share(cell: Cell) -> float:
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
 
 
 def _cells(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
-    for row in latest(results):
+    for row in latest_rows(results):
         if row.outcome != "skipped":
             grouped[row.instance, row.solver, row.time_limit_s].append(row)
     return {key: Cell(key[0], key[1], None, tuple(runs)) for key, runs in grouped.items()}

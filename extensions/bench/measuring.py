@@ -35,10 +35,10 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
     clock = _Clock(is_cancelled)
     with tempfile.TemporaryFile() as complaints:
         with ChildProcess("memplan.extensions.bench.worker", clock.is_over, complaints=complaints) as child:
-            facts = _watched(child, job, clock)
+            facts = _run_job(child, job, clock)
             status = child.kill() if "outcome" in facts else child.wait()
         if "outcome" not in facts:
-            facts |= _unfinished(status, complaints)
+            facts |= _failure_facts(status, complaints)
     if "ready" in facts:
         facts["cpu_time_s"] = round(facts.pop("done", child.cpu_time_s) - facts.pop("ready"), 6)
         facts.setdefault("peak_rss_bytes", child.peak_rss_bytes)
@@ -71,14 +71,14 @@ class _Clock:
         return time.monotonic() > self.end or self.is_cancelled()
 
 
-def _watched(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
+def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
     """Send the job, start it when it is ready, and return its merged messages and its time."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _message(child)
     if "ready" in facts:
         clock.set(job.time_limit_s + GRACE_S)
-        facts |= _timed(child)
+        facts |= _time_run(child)
         if child.stopped_by is not None:
             facts |= {"outcome": "late", "message": f"stopped {GRACE_S:g} s after its time limit"}
     elif child.stopped_by is not None:
@@ -87,7 +87,7 @@ def _watched(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
     return facts | _message(child) if "done" in facts else facts
 
 
-def _timed(child: ChildProcess) -> dict[str, Any]:
+def _time_run(child: ChildProcess) -> dict[str, Any]:
     """Start a ready run, follow it to its end, and time it."""
     curve: list[Moment] = []
     begin = time.monotonic()
@@ -107,7 +107,7 @@ def _message(child: ChildProcess) -> dict[str, Any]:
     return message
 
 
-def _unfinished(status: int, complaints: IO[bytes]) -> dict[str, Any]:
+def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
     """Say why a process ended without an outcome: its status, and the last line that it wrote."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()

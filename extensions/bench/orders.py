@@ -17,16 +17,16 @@ from memplan.planner.errors import InputError
 
 def load() -> None:
     """Load everything that memplan's search needs, before the measurement."""
-    _ = LIBRARY.loaded
+    _ = LIBRARY.handle
 
 
-def _ours(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
+def _measure_memplan(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
     result = order_operations(graph, time_limit_s=time_limit_s)
-    facts = judged(result.ordered or graph, result.order)
+    facts = judge_order(result.ordered or graph, result.order)
     return {**facts, "lower_bound": result.lower_bound, "status": result.status}
 
 
-def judged(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
+def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
     """Return the checked figures of an order as fields of a Result."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
@@ -36,7 +36,7 @@ def judged(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
 
 
 ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
-    "order": _ours,
-    "given-order": lambda graph, _: judged(graph, range(len(graph.ops))),
+    "order": _measure_memplan,
+    "given-order": lambda graph, _: judge_order(graph, range(len(graph.ops))),
 }
 """Functions that order a graph within a time limit, by their names as solvers."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import is_installed
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import import_object
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.problem import Problem
@@ -49,7 +49,7 @@ class Peer:
 
     def load(self) -> PeerSolver:
         """Import the peer's function."""
-        return cast(PeerSolver, imported(self.where))
+        return cast(PeerSolver, import_object(self.where))
 
 
 PEERS = {

@@ -81,7 +81,7 @@ class Result(WireValue):
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
-def latest(rows: Iterable[Result]) -> list[Result]:
+def latest_rows(rows: Iterable[Result]) -> list[Result]:
     """Drop rows that a later row of the same run replaces, such as skipped ones."""
     return list({row.key: row for row in rows}.values())
 
@@ -102,7 +102,7 @@ def read_results(path: Path) -> list[Result]:
 
 
 @contextmanager
-def appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
+def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
     """Open a result file for appending: yield its rows, and the file for new ones.
 
     Raises FormatError where it cannot be written, or holds something else.

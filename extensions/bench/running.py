@@ -1,4 +1,4 @@
-"""Many runs: those that remain, and their rows as they finish."""
+"""Many runs: the remaining tasks, and a row for each run as it finishes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.extensions.bench.peers import PEERS
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.suites import instances
 from memplan.extensions.bench.worker import DIFFERING, BenchTask
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
@@ -37,20 +37,22 @@ def jobs(
     """
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise OptionError(
-            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(time_limit_s)}"
+            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {excerpt(time_limit_s)}"
         )
     all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
         if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
             others = f"one of {', '.join((*PEERS, *ORDERERS))}, plans=K@D, or module:function"
             near = did_you_mean(solver, all_solvers)
-            raise OptionError(f"solvers: must be one that `memplan solvers` lists, {others}, got {shown(solver)}{near}")
+            raise OptionError(
+                f"solvers: must be one that `memplan solvers` lists, {others}, got {excerpt(solver)}{near}"
+            )
     names = dict.fromkeys(name for suite in suites for name in instances(suite))
     every = product(names, dict.fromkeys(seeds), dict.fromkeys(solvers))
     return [BenchTask(name, solver, seed, time_limit_s, memory_limit_bytes, is_warm) for name, seed, solver in every]
 
 
-def still_to_do(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
+def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
     """Drop the jobs that already have a row; skipped ones are tried again."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]

@@ -8,13 +8,13 @@ from contextlib import suppress
 from functools import partial
 
 from memplan.api.cli.advice import CommandLine, Keep
-from memplan.api.cli.asking import Ended, say_wrong
+from memplan.api.cli.asking import LineOutcome, say_wrong
 from memplan.api.cli.running import FAULT
 from memplan.api.cli.streams import STANDARD, read_bytes, say
-from memplan.extensions.bench.away import lacking, needed
+from memplan.extensions.bench.away import missing_packages, required_packages
 from memplan.extensions.bench.clusters import MachineLostError, executor_on
 from memplan.extensions.bench.running import run
-from memplan.extensions.bench.shares import Done, SentLine, Share, done
+from memplan.extensions.bench.shares import LineResult, SentLine, Share, run_share
 from memplan.files import save
 from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
@@ -23,7 +23,7 @@ _MOST, _EACH = 64, 4
 """The most files in a share, and the shares for each processor if there are few files."""
 
 
-def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[Ended]:
+def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[LineOutcome]:
     """Run the command lines of several files on a cluster, and yield each in order, as `run_apart` does.
 
     Each answer goes to `keep` where that is given, and else into the files that its line names. Raises OptionError
@@ -32,28 +32,28 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
     if lines[0].given["server"] is not None:
         raise OptionError("server: must not be given with --on: leave one out")
     with executor_on(on) as executor:
-        executor.check(partial(lacking, needed([str(lines[0].given.get("solver") or "auto")])))
+        executor.check(partial(missing_packages, required_packages([str(lines[0].given.get("solver") or "auto")])))
         each = max(1, min(_MOST, len(lines) // (_EACH * max(1, executor.places))))
         shares = [lines[k : k + each] for k in range(0, len(lines), each)]
         begun = run(
             range(len(shares)),
-            lambda k: executor.submit(done, _share(shares[k], keep is not None)),
-            executor.at_once,
+            lambda k: executor.submit(run_share, _share(shares[k], keep is not None)),
+            executor.max_submitted,
         )
-        known, due = dict[int, Sequence[Done]](), 0
+        known, due = dict[int, Sequence[LineResult]](), 0
         for k, future in begun:
-            executor.begun(future)
+            executor.count_starts(future)
             try:
                 known[k] = future.result()
             except MachineLostError as error:
-                known[k] = [Done(FAULT, (str(error),)) for _ in shares[k]]
+                known[k] = [LineResult(FAULT, (str(error),)) for _ in shares[k]]
             while due in known:
                 for line, what in zip(shares[due], known.pop(due), strict=True):
-                    yield _ended(line, what, keep)
+                    yield _write_result(line, what, keep)
                 due += 1
 
 
-def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
+def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
     """Print and write the result of a remote line."""
     if done.said:
         say(done.said.rstrip("\n"))
@@ -62,14 +62,14 @@ def _ended(line: CommandLine, done: Done, keep: Keep | None) -> Ended:
     if keep is not None and done.answer is not None:
         keep(line, line.question.answer.model_validate_json(done.answer))
     say_wrong(line, done.wrong)
-    return Ended(line, done.status, done.wrong)
+    return LineOutcome(line, done.status, done.wrong)
 
 
 def _share(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
-    return Share(lines[0].question.name, [*map(_sent, lines)], os.environ.get(SETTING), wants_answers)
+    return Share(lines[0].question.name, [*map(_line_with_files, lines)], os.environ.get(SETTING), wants_answers)
 
 
-def _sent(line: CommandLine) -> SentLine:
+def _line_with_files(line: CommandLine) -> SentLine:
     """Return a line with its files; an unreadable one is reported as missing remotely."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):

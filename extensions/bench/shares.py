@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import run_apart
-from memplan.api.cli.commands import made
+from memplan.api.cli.commands import make_command
 from memplan.api.cli.streams import begin_command
 from memplan.extensions.bench.clusters import is_unwanted
 from memplan.solvers.processes.child import ChildProcess
@@ -50,7 +50,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Done:
+class LineResult:
     """The outcome of a command line: exit status, errors, messages, answer as JSON, files."""
 
     status: int
@@ -60,14 +60,14 @@ class Done:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def done(share: Share) -> Sequence[Done]:
+def run_share(share: Share) -> Sequence[LineResult]:
     """Run a share on this machine, in a process that ends when nobody needs it."""
-    with _Idle.child(share.threads) as child:
+    with _IdleProcesses.child(share.threads) as child:
         child.give(share)
-        return [Done(*answer) for answer in child.answer()]
+        return [LineResult(*answer) for answer in child.answer()]
 
 
-class _Idle:
+class _IdleProcesses:
     """Idle processes for further shares, kept for a few seconds: one takes as long to start as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
@@ -109,12 +109,12 @@ def main() -> None:
     parent = Parent(is_kept=True)
     with suppress(EOFError):  # there is no further line
         while True:
-            parent.send([*_ran(parent.next_task())])
+            parent.send([*_run_lines(parent.next_task())])
 
 
-def _ran(share: Share) -> Iterator[Sequence[Any]]:
+def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
     """Run the lines of a share, and yield the fields of `Done`."""
-    command = made(share.command)
+    command = make_command(share.command)
     assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:
         written = begin_command(sent.files)

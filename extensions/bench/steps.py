@@ -14,8 +14,8 @@ from pathlib import Path
 from memplan.api.cli.streams import say, write
 from memplan.extensions.bench.comparison import compare
 from memplan.extensions.bench.measuring import measure
-from memplan.extensions.bench.results import Result, appending, read_results, write_result
-from memplan.extensions.bench.running import run, still_to_do
+from memplan.extensions.bench.results import Result, open_for_appending, read_results, write_result
+from memplan.extensions.bench.running import remaining_tasks, run
 from memplan.extensions.bench.summary import Summary, text_report
 from memplan.extensions.bench.worker import BenchTask
 
@@ -26,37 +26,40 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
     Without a file rows go to standard output.
     """
     with ExitStack() as stack:
-        results, file = stack.enter_context(appending(output)) if output else ([], sys.stdout.buffer)
-        waiting = still_to_do(wanted, results)
+        results, file = stack.enter_context(open_for_appending(output)) if output else ([], sys.stdout.buffer)
+        waiting = remaining_tasks(wanted, results)
         if len(waiting) < len(wanted):
             say(f"{len(wanted) - len(waiting)} of {len(wanted)} runs are in {output}")
-        runs, began = _here(stack, waiting, at_once) if on is None else _away(stack, waiting, on), time.monotonic()
+        runs, began = (
+            _run_locally(stack, waiting, at_once) if on is None else _run_on_cluster(stack, waiting, on),
+            time.monotonic(),
+        )
         for number, result in enumerate(runs, start=1):
             write_result(file, result)
             results.append(result)
             left = (len(waiting) - number) * (time.monotonic() - began) / number
-            say(f"[{number}/{len(waiting)}] {_told(result)}{f'; {left:.0f} s left' if left >= 1 else ''}")
+            say(f"[{number}/{len(waiting)}] {_result_text(result)}{f'; {left:.0f} s left' if left >= 1 else ''}")
         return results
 
 
-def _here(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
+def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
     stack.callback(cancelled.set)  # first, since the executor waits for running work
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 
 
-def _away(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
+def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
     from memplan.extensions.bench import away
     from memplan.extensions.bench.clusters import executor_on
 
     executor = stack.enter_context(executor_on(on))
-    executor.check(partial(away.lacking, away.needed([*{task.solver: None for task in waiting}])))
-    runs = run(waiting, lambda task: away.begin(executor, task), executor.at_once)
+    executor.check(partial(away.missing_packages, away.required_packages([*{task.solver: None for task in waiting}])))
+    runs = run(waiting, lambda task: away.begin(executor, task), executor.max_submitted)
     return (away.row_of(executor, task, future) for task, future in runs)
 
 
-def _told(result: Result) -> str:
+def _result_text(result: Result) -> str:
     what = result.status if result.outcome == "plan" else result.outcome
     peak = "" if result.peak is None else f", peak {result.peak}"
     time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"

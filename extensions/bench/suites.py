@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memplan.files import read_problem
-from memplan.planner.errors import FormatError, OptionError, sentences, shown
-from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.errors import FormatError, OptionError, excerpt, sentences
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _SUFFIXES = (".csv", ".json")
 LISTING = "index.json"
@@ -25,7 +25,7 @@ class SuiteProblem:
     known_peak: int | None = None
 
 
-class _Listed(BaseModel):
+class _ListedFile(BaseModel):
     """A file in a folder's listing; peaks count if they are numbers, for plans with one pool."""
 
     file: str
@@ -39,10 +39,10 @@ def instances(suite: str) -> list[str]:
     if path.is_file():
         return [suite]
     if not path.is_dir():
-        raise OptionError(f"suite: must be a folder or a file, got {shown(suite)}")
+        raise OptionError(f"suite: must be a folder or a file, got {excerpt(suite)}")
     files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != LISTING]
     if not files:
-        raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {shown(suite)}")
+        raise OptionError(f"suite: must hold files that end with {' or '.join(_SUFFIXES)}, got {excerpt(suite)}")
     return [str(file) for file in sorted(files)]
 
 
@@ -50,9 +50,9 @@ def pose(name: str) -> SuiteProblem:
     """Read the problem in a file, with the facts in its folder's listing; raises InputError."""
     path = Path(name)
     problem = read_problem(path)
-    listed = next((entry for entry in _listing(path.parent / LISTING) if entry.file == path.name), _Listed(file=""))
+    listed = next((entry for entry in _listing(path.parent / LISTING) if entry.file == path.name), _ListedFile(file=""))
     if listed.pools:
-        return SuiteProblem(with_fields(problem, pools=listed.pools))
+        return SuiteProblem(replace_fields(problem, pools=listed.pools))
     peaks = [peak for peak in listed.peer_peaks.values() if isinstance(peak, int)]
     return SuiteProblem(problem, min(peaks, default=None))
 
@@ -62,15 +62,15 @@ def files_of(name: str) -> dict[str, bytes]:
     path = Path(name)
     listed = [entry for entry in _listing(path.parent / LISTING) if entry.file == path.name]
     try:
-        return {path.name: path.read_bytes(), LISTING: TypeAdapter(list[_Listed]).dump_json(listed)}
+        return {path.name: path.read_bytes(), LISTING: TypeAdapter(list[_ListedFile]).dump_json(listed)}
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror}") from error
 
 
-def _listing(path: Path) -> list[_Listed]:
+def _listing(path: Path) -> list[_ListedFile]:
     if not path.is_file():
         return []
     try:
-        return TypeAdapter(list[_Listed]).validate_json(path.read_bytes())
+        return TypeAdapter(list[_ListedFile]).validate_json(path.read_bytes())
     except ValidationError as error:
         raise FormatError(*(f"{path}: {sentence}" for sentence in sentences(error))) from error

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import exp, log
 from statistics import mean, median, median_low
 
-from memplan.extensions.bench.results import Result, latest
+from memplan.extensions.bench.results import Result, latest_rows
 
 SHORTEST_S = 1e-4
 """The resolution of times; shorter ones are noise of clock and pipes."""
@@ -128,7 +128,7 @@ class Summary:
     """Grouped rows. Skipped runs are in `skipped` only."""
 
     def __init__(self, results: Iterable[Result]) -> None:
-        rows = latest(results)
+        rows = latest_rows(results)
         limits = {row.time_limit_s for row in rows}
         self.skipped = [row for row in rows if row.outcome == "skipped"]
         self.rows = [row for row in rows if row.outcome != "skipped"]
@@ -163,15 +163,15 @@ class Summary:
         """Return the runs that exceeded the time limit by more than half a second."""
         return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
 
-    def above_known_peak(self, solver: str) -> list[str]:
+    def improvable_instances(self, solver: str) -> list[str]:
         """Return the instances where a solver's median peak is above a reachable one."""
         return [
             instance
             for (instance, name), cell in self.cells.items()
-            if name == solver and cell.peak is not None and cell.peak > min(_known(cell), default=cell.peak)
+            if name == solver and cell.peak is not None and cell.peak > min(_known_peaks(cell), default=cell.peak)
         ]
 
-    def shared(self) -> list[str]:
+    def shared_instances(self) -> list[str]:
         """Return the instances that every solver planned in every run."""
         return [
             instance
@@ -180,13 +180,13 @@ class Summary:
             and all((instance, solver) in self.cells for solver in self.solvers)
         ]
 
-    def of(self, instance: str) -> list[Cell]:
+    def cells_of(self, instance: str) -> list[Cell]:
         """Return the cells of an instance."""
         return [cell for (name, _), cell in self.cells.items() if name == instance]
 
     def lines(self) -> list[SolverLine]:
         """Return a line for each solver, the best PAR2 first."""
-        rows, shared = [], set(self.shared())
+        rows, shared = [], set(self.shared_instances())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
             runs, plans = sum(len(cell.runs) for cell in cells), sum(len(cell.plans) for cell in cells)
@@ -206,7 +206,7 @@ class Summary:
         return sorted(rows, key=lambda line: line.par2_s)
 
 
-def _known(cell: Cell) -> list[float]:
+def _known_peaks(cell: Cell) -> list[float]:
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 
@@ -229,7 +229,7 @@ def text_report(summary: Summary) -> str:
 
 def remarks(summary: Summary) -> list[str]:
     """Return remarks on reading the tables, the origin of the figures, and failures."""
-    shared, instances = len(summary.shared()), len(summary.of_instance)
+    shared, instances = len(summary.shared_instances()), len(summary.of_instance)
     machines = sorted({row.machine for row in summary.rows if row.machine})
     versions = sorted({row.version for row in summary.rows if row.version})
     without_plan = [row for row in (*summary.rows, *summary.skipped) if row.outcome != "plan"]
@@ -250,33 +250,33 @@ def remarks(summary: Summary) -> list[str]:
         *(
             f"above a known peak: {solver} on {', '.join(above)}"
             for solver in summary.solvers
-            if (above := summary.above_known_peak(solver))
+            if (above := summary.improvable_instances(solver))
         ),
     ]
 
 
 def _run_table(summary: Summary) -> str:
     """Return the table of runs under a line for each instance, so that long file names do not widen it."""
-    cells = [cell for instance in summary.of_instance for cell in summary.of(instance)]
+    cells = [cell for instance in summary.of_instance for cell in summary.cells_of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
     for k, (cell, line) in enumerate(zip(cells, lines, strict=True)):
         if k == 0 or cells[k - 1].instance != cell.instance:
             counts = (row.buffers for row in summary.of_instance[cell.instance] if row.buffers is not None)
-            parts.append(f"{cell.instance}: {next(counts, '?')} buffers, bound {_shown(cell.bound)}")
+            parts.append(f"{cell.instance}: {next(counts, '?')} buffers, bound {_format_value(cell.bound)}")
         parts.append(f"{_INDENT}{line}")
     return "\n".join(parts)
 
 
 def _run_row(cell: Cell) -> tuple[str, ...]:
     """Return the words of a solver on an instance: medians over the seeds."""
-    solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_shown(cell.peak), _shown(cell.ratio, ".5f"))
-    times = _shown(cell.wall_time_s, ".4f"), _shown(cell.cpu_time_s, ".4f")
-    memory = _shown(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
-    return cell.solver, cell.outcomes, _by(cell.runs), solved, *peak, *times, memory
+    solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_format_value(cell.peak), _format_value(cell.ratio, ".5f"))
+    times = _format_value(cell.wall_time_s, ".4f"), _format_value(cell.cpu_time_s, ".4f")
+    memory = _format_value(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
+    return cell.solver, cell.outcomes, _finder_and_prover(cell.runs), solved, *peak, *times, memory
 
 
-def _by(runs: Iterable[Result]) -> str:
+def _finder_and_prover(runs: Iterable[Result]) -> str:
     """Return the most frequent finder of the plan, without packing rules, and the prover."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
@@ -288,8 +288,8 @@ def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
     rows = []
     for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.own, line.solved))
-        times = (_shown(seconds, ".4f") for seconds in (line.par2_s, line.wall_s, line.cpu_s))
-        rows.append((line.solver, *counts, _shown(line.mean_ratio, ".5f"), *times))
+        times = (_format_value(seconds, ".4f") for seconds in (line.par2_s, line.wall_s, line.cpu_s))
+        rows.append((line.solver, *counts, _format_value(line.mean_ratio, ".5f"), *times))
     return rows
 
 
@@ -297,7 +297,7 @@ def _run(row: Result) -> str:
     return f"{row.solver} on {row.instance}, seed {row.seed}"
 
 
-def _shown(value: float | None, spec: str = "") -> str:
+def _format_value(value: float | None, spec: str = "") -> str:
     return "-" if value is None else format(value, spec)
 
 

@@ -32,7 +32,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.plan import plan as plans
 from memplan.questions.plan.objects import ObjectsAnswer
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
@@ -91,14 +91,14 @@ def _run(job: BenchTask, parent: Parent) -> None:
     problem = generated.problem
     planner, version = find_planner(job.solver, job.time_limit_s, job.seed)
     if job.is_warm:
-        _warm(job.solver)
+        _warm_up(job.solver)
 
     def say_moment(now: Progress) -> None:
         parent.send({"moment": [now.elapsed_s, now.peak, now.lower_bound]})
 
-    with _measured(job, parent):
+    with _measure_resources(job, parent):
         plan = planner(problem, say_moment)
-    facts = judged(problem, plan)
+    facts = judge_plan(problem, plan)
     if job.solver != "auto" and plan.stop_reason == "engine-failure":  # after it had found a plan
         facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
     parent.send({"known_peak": generated.known_peak, "version": version, **facts})
@@ -108,13 +108,13 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
     """Order a graph of operations, after warming up memplan's search."""
     graph = read_graph(job.instance)
     orders.load()
-    with _measured(job, parent):
+    with _measure_resources(job, parent):
         facts = orders.ORDERERS[job.solver](graph, job.time_limit_s)
     parent.send({"version": f"memplan {__version__}", **facts})
 
 
 @contextmanager
-def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
+def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
     """Report the resources used before and after the block, under the job's memory limit, from the parent's start."""
     # There is none on Windows, where bench runs nothing but must be importable.
     import resource
@@ -134,7 +134,7 @@ def _measured(job: BenchTask, parent: Parent) -> Iterator[None]:
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
     """Return a solver or peer as an imported function, with its version; raises OptionError."""
     if match := DIFFERING.fullmatch(solver):
-        options = validated(
+        options = validate_options(
             plans.PlanOptions,
             {"time_limit_s": time_limit_s, "seed": seed, "plans": int(match[1]), "distance": int(match[2] or 1)},
         )
@@ -151,7 +151,7 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
     if not peer.is_installed:
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
     offsets = peer.load()
-    return lambda problem, on_progress: _placed(problem, offsets(problem, time_limit_s)), peer.version
+    return lambda problem, on_progress: _plan_of_answer(problem, offsets(problem, time_limit_s)), peer.version
 
 
 def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
@@ -160,7 +160,7 @@ def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
     return answer
 
 
-def _placed(problem: Problem, answer: object) -> Plan:
+def _plan_of_answer(problem: Problem, answer: object) -> Plan:
     """Return the plan of an answer: an array of offsets, or any form that a caller's planner may return."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
@@ -174,7 +174,7 @@ def _placed(problem: Problem, answer: object) -> Plan:
     return Plan(placements=PlacementTable(ids, names, pools, offsets))
 
 
-def _warm(solver: str) -> None:
+def _warm_up(solver: str) -> None:
     """Solve a small problem, so that everything loaded on demand is there.
 
     Ours solves a large one, too, for what small ones do not need; some peers would take long.
@@ -205,7 +205,7 @@ def peak_rss_bytes() -> int:
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
-def judged(problem: Problem, plan: Plan) -> dict[str, Any]:
+def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Return the verdict on a plan: verified, its peak recounted, its claims checked."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit

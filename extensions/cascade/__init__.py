@@ -1,4 +1,4 @@
-"""Cascade: operations run in stripes; the memory that this saves and what it costs, each point a verified plan."""
+"""Cascade: operations run in stripes; the memory saved and the extra work, each point a verified plan."""
 
 from typing import TYPE_CHECKING, Any
 

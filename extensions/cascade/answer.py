@@ -131,7 +131,7 @@ class PlacedPoint:
 
 
 class CascadePoint(PointFigures):
-    """A cascade with its plan: its placed peak, what it computes, and its regions, with the offset of each buffer.
+    """A cascade with its plan: its placed peak, its multiplications, and its regions, with the offset of each buffer.
 
     `estimate` is the peak that the search counted. With two memories `peak` is that of the fast one, `pools` says which
     memory has each buffer, `used` the bytes of both. Where operations run again or in another order, `origins` has the
@@ -155,7 +155,7 @@ class CascadePoint(PointFigures):
     placed: SkipJsonSchema[InstanceOf[PlacedPoint] | None] = Field(None, exclude=True, repr=False)
 
     @property
-    def own(self) -> PlacedPoint:
+    def placed_here(self) -> PlacedPoint:
         """The data of a point that was found in this process."""
         assert self.placed is not None, "an answer of this machine's own has its plans"
         return self.placed
@@ -163,19 +163,19 @@ class CascadePoint(PointFigures):
     @property
     def cascade(self) -> Cascade:
         """The graph and its regions."""
-        return self.own.cascade
+        return self.placed_here.cascade
 
     @property
     def problem(self) -> Problem:
         """The problem that its buffers pose."""
-        return self.own.problem
+        return self.placed_here.problem
 
     @property
     def plan(self) -> Plan:
         """The plan of its buffers."""
-        return self.own.plan
+        return self.placed_here.plan
 
-    def in_one_arena(self) -> tuple[dict[str, int], int]:
+    def join_memories(self) -> tuple[dict[str, int], int]:
         """Return the offsets and size of one arena that contains all memories one after another."""
         if self.used is None or self.pools is None:
             return self.offsets, self.peak
@@ -221,22 +221,22 @@ class CascadeAnswer(AnswerOfFile):
         return self.layers.cascade.graph
 
     @property
-    def checked(self) -> tuple[int, ...]:
+    def checked_positions(self) -> tuple[int, ...]:
         """The positions of the points that were executed by value."""
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
-    def with_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
+    def add_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
         """Return the answer with the problem and plan of every point, or only of one.
 
         A position below 0 counts from the end. Raises OptionError for a position that no point has.
         """
         count = len(self.points)
         if position == "all":
-            return self.model_copy(update={"points": tuple(map(_planned, self.points))})
+            return self.model_copy(update={"points": tuple(map(_add_plan, self.points))})
         if not -count <= position < count:
             raise OptionError(f"point: must be all, or from {-count} to {count - 1}, got {position}")
-        return self.model_copy(update={"points": (_planned(self.points[position]),), "first": position % count})
+        return self.model_copy(update={"points": (_add_plan(self.points[position]),), "first": position % count})
 
 
-def _planned(point: CascadePoint) -> CascadePoint:
+def _add_plan(point: CascadePoint) -> CascadePoint:
     return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

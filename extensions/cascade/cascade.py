@@ -13,7 +13,7 @@ from memplan.extensions.cascade.answer import Barrier, CascadeAnswer, CascadePoi
 from memplan.extensions.cascade.regions.regions import Cascade, whole_name
 from memplan.extensions.cascade.search.options import CascadeOptions as CascadeOptions
 from memplan.extensions.cascade.search.options import combinations
-from memplan.extensions.cascade.search.solve import cascaded
+from memplan.extensions.cascade.search.solve import search_cascades
 from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_step
@@ -21,8 +21,8 @@ from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.networks.inputs import GRAPH
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.options import unaligned_graph
-from memplan.extensions.networks.order.room_inside import with_room_inside
-from memplan.planner.errors import OptionError, shown
+from memplan.extensions.networks.order.room_inside import add_region_room
+from memplan.planner.errors import OptionError, excerpt
 from memplan.questions.question import ChartView, Control, Question
 
 
@@ -79,11 +79,11 @@ def cascade(
     """
     if target is not None and target.engine.rate is None:
         raise OptionError("target.engine.rate: is required, as operations have multiplications, and no times")
-    running, latency = control.begun(options), partial(latency_of_point, target=target)
+    running, latency = control.begin(options), partial(latency_of_point, target=target)
     if isinstance(graph, OperationGraph):
-        graph = with_room_inside(graph, alignment=options.alignment)
-    answer = (_swept if options.sweep else cascaded)(graph, options, running, latency)
-    return answer if options.point is None or not answer.points else answer.with_plans(options.point)
+        graph = add_region_room(graph, alignment=options.alignment)
+    answer = (_swept if options.sweep else search_cascades)(graph, options, running, latency)
+    return answer if options.point is None or not answer.points else answer.add_plans(options.point)
 
 
 def _swept(
@@ -97,12 +97,12 @@ def _swept(
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
             break
-        part = running.within(running.left_s / (len(chosen) - k))
+        part = running.limit_to(running.remaining_s / (len(chosen) - k))
         note = running.note if best is None else None
-        answer = cascaded(graph, how, replace(part, note=note), latency)
-        points = tuple(SweptPoint.of(point) for point in answer.points)
+        answer = search_cascades(graph, how, replace(part, note=note), latency)
+        points = tuple(SweptPoint.from_fields(point) for point in answer.points)
         rows.append(SweptRow(values=values, layers_peak=answer.layers_peak, points=points))
-        if best is None or _least(answer) < _least(best):
+        if best is None or _lowest_peak_key(answer) < _lowest_peak_key(best):
             best = answer
         best = best.model_copy(update={"swept": tuple(rows), "combinations": len(chosen)})
         if running.note is not None and options.point is None:
@@ -111,7 +111,7 @@ def _swept(
     return best
 
 
-def _least(found: CascadeAnswer) -> tuple[float, int]:
+def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
     return (found.points[-1].peak, found.points[-1].macs) if found.points else (inf, 0)
 
 
@@ -171,7 +171,7 @@ def _point_lines(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[
             size = f"rows of {height} rows" if region.kind == "rows" else f"{region.kind} of {height} x {width}"
             size = f"{height} channels a step" if region.kind == "channels" else size
             size += f", {region.ragged} of them ragged" if region.ragged else ""
-            first, last = (_operation(found, v, point.origins) for v in (region.first, region.end - 1))
+            first, last = (_operation(found, v, point.origins) for v in (region.first_operation, region.end - 1))
             yield f"    {region.id}: operations {first} to {last}, {size}"
 
 
@@ -181,7 +181,7 @@ def _operation(found: CascadeAnswer, position: int, origins: tuple[int, ...] | N
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
     label = " ".join(text for text in (row.kind, name) if text)
-    return f"{position} ({label if label.isprintable() else shown(label)})" if label else str(position)
+    return f"{position} ({label if label.isprintable() else excerpt(label)})" if label else str(position)
 
 
 def _reason(barrier: Barrier) -> str:

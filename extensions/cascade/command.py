@@ -1,4 +1,4 @@
-"""`memplan cascade`, and what it writes: points as C, a script, a picture or a page; the model in parts."""
+"""`memplan cascade` and its output: points as C, a script, a picture or a page; the model in parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cascade(line: CommandLine) -> int:
     if call.has_output(*_MODELS):
         from memplan.extensions.cascade.writing import model_in_parts
 
-        model = call.in_time(lambda: model_in_parts(call.reader, graph, call.options))
+        model = call.run_in_time(lambda: model_in_parts(call.reader, graph, call.options))
         call.values = {"graph": model.access}
     answer = ask(call)
     show(call, answer)
@@ -71,9 +71,9 @@ def _schedule(call: Call, answer: Any, path: str) -> bytes | None:
 def _model(call: Call, model: Any, answer: Any, path: str) -> bytes | None:
     if not answer.points:
         return None
-    from memplan.extensions.cascade.writing import written_in_parts
+    from memplan.extensions.cascade.writing import write_in_parts
 
-    written = written_in_parts(model, answer, call.reader.data, call.reader.options)
+    written = write_in_parts(model, answer, call.reader.data, call.reader.options)
     return model_if_gained(call, written, path)
 
 

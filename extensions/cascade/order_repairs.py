@@ -14,7 +14,7 @@ from memplan.extensions.networks.order.placement import order_and_place
 from memplan.planner.errors import MemplanError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions import search
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
@@ -32,7 +32,7 @@ def repairs_of_graph(
     for a graph that fits as given where the problem that it comes with is proved not to.
     """
     search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
-    start = search.planned("none", list(range(len(graph.ops))), ())
+    start = search.plan_repair("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
         why = (
             f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
@@ -40,11 +40,11 @@ def repairs_of_graph(
         return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
-    placed = order_and_place(graph, control.within(0.3 * control.left_s), goal="placed")
+    placed = order_and_place(graph, control.limit_to(0.3 * control.remaining_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.ordered or graph)
-    other = inside.planned("reorder", order, moved)
+    other = inside.plan_repair("reorder", order, moved)
     graph_repairs = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
     proved, left_out = not graph_repairs and least > capacity, []
@@ -53,7 +53,7 @@ def repairs_of_graph(
         if len(graph_repairs) >= wanted:
             break
         try:
-            graph_repairs += repairs(max(0.05, 0.5 * control.left_s))
+            graph_repairs += repairs(max(0.05, 0.5 * control.remaining_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
     return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
@@ -77,7 +77,7 @@ class _Orders:
     capacity: int
     control: Control
 
-    def planned(
+    def plan_repair(
         self,
         kind: OrderChange,
         order: Sequence[int],
@@ -87,8 +87,8 @@ class _Orders:
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None
-        problem = self._sized(problem_of_order(self.graph, order))
-        plan = self._fitting(problem)
+        problem = self._limit_pool(problem_of_order(self.graph, order))
+        plan = self._find_fitting_plan(problem)
         if plan is None:
             return None
         moves = sum(operation != k for k, operation in enumerate(order))
@@ -98,12 +98,12 @@ class _Orders:
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits by recomputation."""
         options = OrderOptions(recompute=True, within=self.capacity)
-        answer = search("recompute")(self.graph, options, self.control.within(limit_s))
+        answer = search("recompute")(self.graph, options, self.control.limit_to(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
             if point.peak > self.capacity or not point.clones or point.placed is None:
                 continue
-            problem = self._sized(point.placed.problem)
-            plan = self._fitting(problem)
+            problem = self._limit_pool(point.placed.problem)
+            plan = self._find_fitting_plan(problem)
             if plan is not None:
                 moved = sum(map(self._bytes_of, point.clones))
                 costs = (point.extra_cost, moved, point.live_peak)
@@ -117,9 +117,9 @@ class _Orders:
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
         for point in result.points[:1]:
             striped = (each for each in point.regions if each.kind != "whole")
-            ends = tuple(v for each in striped for v in (each.first, each.end - 1))
-            problem = self._sized(point.problem)
-            plan = self._fitting(problem, point.plan)
+            ends = tuple(v for each in striped for v in (each.first_operation, each.end - 1))
+            problem = self._limit_pool(point.problem)
+            plan = self._find_fitting_plan(problem, point.plan)
             if plan is not None:
                 before = result.layers_macs or 0, result.layers_traffic or 0
                 more = max(0, point.macs - before[0]), max(0, point.traffic - before[1])
@@ -130,14 +130,14 @@ class _Orders:
         row = self.graph.ops[operation]
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
-    def _sized(self, problem: Problem) -> Problem:
+    def _limit_pool(self, problem: Problem) -> Problem:
         pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
-        return with_fields(problem, pools=pools)
+        return replace_fields(problem, pools=pools)
 
-    def _fitting(self, problem: Problem, start: Plan | None = None) -> Plan | None:
+    def _find_fitting_plan(self, problem: Problem, start: Plan | None = None) -> Plan | None:
         plan = solve(
             problem,
-            time_limit_s=max(0.05, min(_CALL_S, self.control.left_s)),
+            time_limit_s=max(0.05, min(_CALL_S, self.control.remaining_s)),
             accept="fit",
             deterministic=self.control.counts_work,
             start=start,

@@ -36,7 +36,7 @@ def _region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator
     elif region.kind == "rows" and region.steps[1] == 1:
         loop, cut = "y", f"split(rows, {height}, y)"
     yield f"{sink}.compute_root().{cut}"
-    for v in range(last - 1, region.first - 1, -1):
+    for v in range(last - 1, region.first_operation - 1, -1):
         tensor, name = graph.operations[v].outputs[0], f"op{graph.origin(v)}"
         hold = region.holds[tensor]
         outside = {"rows": "root", "panels": f"{sink}, y"}.get(region.kind)

@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.commands.writing import RUNTIME, Written
+from memplan.extensions.networks.commands.writing import RUNTIME, ModelForm
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import import_object
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
@@ -28,7 +28,7 @@ _MOST_WRITTEN = 6
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
     """Return the last point of a result as C files by name, each beginning with `name`; raises InputError."""
     if result.conventions.pools:
-        raise OptionError.of("pools", "must not be given for C, which has one arena")
+        raise OptionError.from_rule("pools", "must not be given for C, which has one arena")
     from memplan.extensions.cascade.c_program import write_cascade
 
     return write_cascade(result.points[-1], source, name, result.conventions.alignment)
@@ -53,7 +53,7 @@ class ModelInParts(Protocol):
 
     @property
     def access(self) -> AccessGraph:
-        """The access maps of its operations; those that cannot be written in parts run whole."""
+        """The access maps of its operations; operations that cannot be written in parts run whole."""
         ...
 
     def forms(
@@ -63,7 +63,7 @@ class ModelInParts(Protocol):
         ...
 
 
-def rewritable(
+def rewritable_model(
     data: bytes, name: str | None, graph: OperationGraph, options: ModelOptions | None = None
 ) -> ModelInParts:
     """Return a writable model for searching and writing cascades.
@@ -76,7 +76,7 @@ def rewritable(
         raise FormatError(
             f"must be of a format that is written in parts ({names}), got {system.name if system else 'none'}"
         )
-    model: ModelInParts = imported(system.rewrites)(data, graph, options)
+    model: ModelInParts = import_object(system.rewrites)(data, graph, options)
     return model
 
 
@@ -87,13 +87,13 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
         raise OptionError("output: must be given for a model, got a graph or a program")
     is_streamed = "streamed" in (options.input, options.output)
     if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
-        raise OptionError.of(
+        raise OptionError.from_rule(
             "output", "must not be given with input, output, overlap, brick or pools: no runtime has them"
         )
-    return rewritable(reader.data, reader.name, graph, reader.options)
+    return rewritable_model(reader.data, reader.name, graph, reader.options)
 
 
-def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, options: ModelOptions) -> Written:
+def write_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, options: ModelOptions) -> ModelForm:
     """Return the written cascade with the smallest arena, if it is smaller than the original's."""
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
@@ -102,7 +102,7 @@ def written_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, op
     best = min(forms, key=lambda form: form.arena.used, default=None)
     if best is None or not best.arena.is_smaller(own_arena):
         least = "no form has fewer" if best is None else f"{best.arena} in parts"
-        return Written(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
+        return ModelForm(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
     needs = f"{best.steps} operations on parts, {best.point.macs_ratio - 1:+.2%} MACs"
     sentence = f"{needs}; {RUNTIME}'s whole arena takes {best.arena}, {own_arena.used:,} as given"
-    return Written(best.data, (sentence,), best.arena)
+    return ModelForm(best.data, (sentence,), best.arena)

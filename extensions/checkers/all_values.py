@@ -16,7 +16,7 @@ symbols, boxes = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for n
 Refused, Undecided, Symbols, add, key = (
     getattr(symbols, name) for name in ("Refused", "Undecided", "Symbols", "add", "key")
 )
-prove, same = boxes.prove, boxes.same
+prove, same = boxes.prove, boxes.has_equal_maximum
 
 
 class Plan:
@@ -32,7 +32,7 @@ class Plan:
         for i, size in enumerate(self.sizes):
             if any(value % self.alignment for value in size.values()):
                 raise Refused(f"sizes[{i}] is not shown to be a multiple of {self.alignment}")
-            if not self.symbols.never_negative(size):
+            if not self.symbols.is_never_negative(size):
                 prove(self.symbols, [[{}]], [size], Fraction(0))
         self.views = {view: (root, self.sizes[at]) for view, root, at in answer.get("views", ())}
         self.pins = {buffer: self.sizes[at] for buffer, at in answer.get("pins", ())}
@@ -45,7 +45,7 @@ class Plan:
         self.sums = [*map(self.total, self.alive)] or [{}]
         bytes_of = [(at, self.size[b]) for b, at in self.pins.items()]
         ends = [add(at, size) for at, size in bytes_of if same(self.symbols, [{(): 1}, size], [size])]
-        self.loads = self.symbols.largest([*self.sums, *ends])
+        self.loads = self.symbols.maximal_forms([*self.sums, *ends])
 
     def root(self, buffer):
         """Return the buffer that a view finally lies in; a buffer itself otherwise."""
@@ -76,7 +76,7 @@ class Plan:
             rows = {key(form): form for b in below for form in (add(each, self.size[b]) for each in offsets[b])}
             key_of_rows = frozenset(rows)
             if key_of_rows not in seen:
-                seen[key_of_rows] = symbols.largest(rows.values()) if rows else [{}]
+                seen[key_of_rows] = symbols.maximal_forms(rows.values()) if rows else [{}]
             offsets[buffer] = seen[key_of_rows]
             if buffer in self.pins:
                 prove(symbols, [seen[key_of_rows]], [self.pins[buffer]], Fraction(0))
@@ -89,7 +89,7 @@ class Plan:
             if not same(symbols, [add(each, far) for each in offsets[root]], values[program["which"][view]]):
                 raise Refused(f"programs[{i}]: view {view} does not lie in its buffer")
         ends = [add(each, self.size[b]) for b in {*tops} - {None} for each in offsets[b]]
-        peaks = symbols.largest(ends) if ends else [{}]
+        peaks = symbols.maximal_forms(ends) if ends else [{}]
         if not same(symbols, peaks, self._ends(values, program["last"])):
             raise Refused(f"programs[{i}].last is not the peak")
         peak = program.get("peak")
@@ -101,7 +101,7 @@ class Plan:
         if any(min(pair) < 0 for pair in terms):
             raise ValueError("an index below 0")
         rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]
-        return self.symbols.largest(rows) if rows else [{}]
+        return self.symbols.maximal_forms(rows) if rows else [{}]
 
 
 def compare(plan, answer, problem):
@@ -114,7 +114,7 @@ def compare(plan, answer, problem):
     if plan.lives != [(row["start"], row["end"]) for row in rows]:
         raise Refused("the lifetimes are not those of the problem")
     for i, row in enumerate(rows):
-        size = symbols._called("align", [symbols.read(row["size"]), {(): plan.alignment}])
+        size = symbols._apply_function("align", [symbols.read(row["size"]), {(): plan.alignment}])
         if not same(symbols, [size], [plan.size[i]]):
             raise Refused(f"the size of buffer {i} is not that of the problem")
         pin = row.get("offset")
@@ -154,7 +154,7 @@ def check(answer, problem=None, is_over=lambda: False):
     if problem is not None:
         compare(plan, answer, problem)
     bound = [plan.symbols.read(text) for text in answer["bound"]]
-    for some, others in ((bound, plan.loads), (plan.symbols.largest(plan.sums), bound)):
+    for some, others in ((bound, plan.loads), (plan.symbols.maximal_forms(plan.sums), bound)):
         prove(plan.symbols, [some], others, Fraction(0))
     peaks = [plan.peak(i, program) for i, program in enumerate(answer["programs"])]
     over = Fraction(str(ratio))

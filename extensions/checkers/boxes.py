@@ -17,7 +17,7 @@ no_less_than_0 = symbols.no_less_than_0
 MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
-def same(symbols, some, others):
+def has_equal_maximum(symbols, some, others):
     """Return True if two lists of forms are proved to have the same maximum at all values."""
     if {*map(key, some)} == {*map(key, others)}:
         return True
@@ -49,13 +49,13 @@ def prove(symbols, peaks, loads, over):
 
     for at in symbols.points:
         refute(dict(at), peaks)
-    free = symbols.free([form for forms in (*peaks, loads) for form in forms])
+    free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
-    def undecided(box, left):
+    def undecided_forms(box, left):
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}
-    work, effort = [(whole, undecided(whole, peaks))], 0
+    work, effort = [(whole, undecided_forms(whole, peaks))], 0
     while work:
         box, points = work.pop()
         if any(not forms for forms in points):
@@ -70,7 +70,7 @@ def prove(symbols, peaks, loads, over):
                 refute(dict(zip(box, row)), points)
             continue
         names = sorted((name for name in box if len({*box[name]}) > 1), key=lambda each: -_ratio(*box[each]))
-        ways = [[(half, undecided(half, points)) for half in _halves(box, name)] for name in names]
+        ways = [[(half, undecided_forms(half, points)) for half in _halves(box, name)] for name in names]
         work += min(ways, key=lambda way: sum(min(map(len, open_points)) for _, open_points in way))
 
 

@@ -35,7 +35,7 @@ class Claim:
     def first(self, i):
         """Return a buffer's least offsets in the empty pools; None if it has no bytes."""
         p = self.problem
-        return tuple(p.legal(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
+        return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
         """Add a set: the buffers alive at a time, or pairwise conflicting ones."""
@@ -49,7 +49,7 @@ class Claim:
         self.sets.append(
             (
                 [i for i in numbers_of_set if p.pin[i] is None],
-                [p.fixed(numbers_of_set, q) for q in range(len(self.ends))],
+                [p.fixed_ranges(numbers_of_set, q) for q in range(len(self.ends))],
             )
         )
 
@@ -97,9 +97,9 @@ class Claim:
             del rests[b]
             near, end = [j for j in rests if low[j][q] < INF and p.meets(b, j)], self.ends[q]
             for j in near:
-                above = max(low[j][q], p.legal(j, q, low[b][q] + p.size[b], end))
+                above = max(low[j][q], p.legal_offset(j, q, low[b][q] + p.size[b], end))
                 rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
-            on = p.legal(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
+            on = p.legal_offset(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
             if not self.is_refuted(rests.get, refs[0], near) or not self.is_refuted(only(q, on).get, refs[1], [b]):
                 raise Refused("a buffer that may lie below all that it meets, or on one of them")
         self.lemmas.append(low)
@@ -113,7 +113,7 @@ class Claim:
         elif word == "set" and rest[0] == "of":
             self.add_set("of", [number(each, len(p.rows)) for each in rest[1:]])
         elif word == "worth" and self.least is not None:
-            self.worths.append(costs.worth(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
+            self.worths.append(costs.cost_test(self, [[number(x, 2**127) for x in each.split(":")] for each in rest]))
         elif word in ("l", "s"):
             refs, words = rest[1 : (first := 3 if word == "l" else 1 + count)], rest[first:]
             low = dict(map(entry_of, words))
@@ -141,8 +141,8 @@ def check(text, lines, given=None, interval=None):
         raise Refused("it is of another format, or about pools of other sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
     if ends[0] == "price":
-        return shown(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
-    expectations, sentence = claims.claimed(problem.ends, ends[0], ends[1:])
+        return full_sentence(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
+    expectations, sentence = claims.parse_claim(problem.ends, ends[0], ends[1:])
     lines.reverse()
     for expected, least in expectations:
         if (line := lines.pop())[0] != "claim" or [*map(number, line[1:])] != expected:
@@ -153,7 +153,7 @@ def check(text, lines, given=None, interval=None):
         claim.close(*line[1:])
     if lines:
         raise Refused("there are lines after the last claim")
-    return shown(problem, sentence, sizes, given, text)
+    return full_sentence(problem, sentence, sizes, given, text)
 
 
 def check_price(problem, lines, least):
@@ -169,12 +169,12 @@ def check_price(problem, lines, least):
             parts[-1].append([number(each) for each in rest])
         else:
             raise ValueError("a line that is none of a price", word, *rest)
-    if prices.proved(problem, number(scale), parts) < number(least):
+    if prices.proved_bound(problem, number(scale), parts) < number(least):
         raise Refused("the cliques do not add up to the price")
     return f"no plan pays less than {least} for bytes that are shared"
 
 
-def shown(problem, sentence, sizes, given, text):
+def full_sentence(problem, sentence, sizes, given, text):
     """Return the proved sentence together with its subject."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
@@ -182,17 +182,17 @@ def shown(problem, sentence, sizes, given, text):
     return f"proved: {sentence}, in pools of {of} bytes, problem sha256 {digest} with {problem.interval} lifetimes"
 
 
-def given_pools(sizes):
+def parse_pools(sizes):
     """Return size and base address of each pool from words such as `65536@536870912`; `-` means no size."""
     pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
     return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
 
 
-def checked(words):
+def check_command(words):
     """Return the proved statement for the words of the command: options, two files, sizes."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
-    pools = given_pools(sizes)
+    pools = parse_pools(sizes)
     text, proof = (Path(name).read_bytes().decode() for name in (first, second))
     *lines, rest = proof.split("\n")
     if rest or "\r" in proof:
@@ -203,7 +203,7 @@ def checked(words):
 def main(words):
     """Return the exit status and the output."""
     try:
-        return 0, checked(words)
+        return 0, check_command(words)
     except Refused as why:
         return 3, f"refused: {why}"
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

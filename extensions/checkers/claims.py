@@ -13,7 +13,7 @@ def number(word, limit=2**63):
     return int(word)
 
 
-def claimed(ends, kind, words):
+def parse_claim(ends, kind, words):
     """Return the capacities of each claim with its cost bound or None; and all claims in words."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"

@@ -29,7 +29,7 @@ def free_bytes(blocks, end):
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
-def worth(claim, words):
+def cost_test(claim, words):
     """Return a function that decides whether all plans of a state cost at least the claimed value.
 
     `words` are a scale, and set, pool and weight for what a byte of that set is worth in that pool.

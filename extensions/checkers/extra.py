@@ -61,7 +61,7 @@ class Runs:
         """Return the bytes of a set of tensors."""
         return sum(self.size[t] for t in members(tensors))
 
-    def lacking(self, done, memory):
+    def missing_runs(self, done, memory):
         """Return what must exist at some time, what must run again for that, and its cost; None for a dead end."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
@@ -83,7 +83,7 @@ class Runs:
                 wanted |= self.needs[v]
         return wanted, again, cost
 
-    def useful(self, done, wanted, again, slack):
+    def useful_tensors(self, done, wanted, again, slack):
         """Return the tensors that can be useful if less than `slack` more is spent."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
@@ -91,23 +91,23 @@ class Runs:
                 wanted |= self.needs[v]
         return wanted
 
-    def given_up(self, tensors, over):
+    def removable_sets(self, tensors, over):
         """Yield the minimal sets of tensors with at least `over` bytes."""
         rows = sorted(members(tensors), key=lambda t: -self.size[t])
 
-        def chosen(k, over, least):
+        def choose(k, over, least):
             if over <= 0:
                 if least > -over:
                     yield 0
                 return
             for j in range(k, len(rows)):
                 size = self.size[rows[j]]
-                for others in chosen(j + 1, over - size, min(least, size)) if size else ():
+                for others in choose(j + 1, over - size, min(least, size)) if size else ():
                     yield others | 1 << rows[j]
 
-        yield from chosen(0, over, self.bytes_of(tensors) + 1)
+        yield from choose(0, over, self.bytes_of(tensors) + 1)
 
-    def after(self, done, memory):
+    def next_states(self, done, memory):
         """Yield each possible next state with its extra cost."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
@@ -118,13 +118,13 @@ class Runs:
             held = memory | self.makes[v]
             own = self.needs[v] | self.makes[v]
             over = self.bytes_of(held) + self.work[v] - self.limit
-            for others in self.given_up(held & ~own, over) if over > 0 else (0,):
+            for others in self.removable_sets(held & ~own, over) if over > 0 else (0,):
                 yield done | 1 << v, held & ~others, self.cost[v] if is_again else 0
 
 
-def beside(runs, v):
+def excess_and_removable(runs, v):
     """Return the excess over the limit while an operation first runs, and (bytes, cost) of removable tensors."""
-    before, behind = runs.graph.around(v)
+    before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
     for t, size in enumerate(runs.size):
@@ -140,7 +140,7 @@ def is_dear(rows, over, cost, nodes=10_000):
     """Return True if all choices of rows with `over` bytes cost at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
-    def in_parts(k, over):
+    def fractional_cost(k, over):
         spent = 0
         for size, price in rows[k:]:
             if over <= 0:
@@ -151,7 +151,7 @@ def is_dear(rows, over, cost, nodes=10_000):
     stack = [(0, over, cost)]
     while stack:
         k, over, left = stack.pop()
-        if in_parts(k, over) >= left:
+        if fractional_cost(k, over) >= left:
             continue
         nodes -= 1
         if over <= 0 or nodes < 0:
@@ -160,24 +160,24 @@ def is_dear(rows, over, cost, nodes=10_000):
     return True
 
 
-def beside_one(runs, cost, operations):
+def first_too_costly(runs, cost, operations):
     """Return the first of some operations whose excess alone costs enough, or None."""
-    return next((v for v in operations if is_dear(*beside(runs, v)[::-1], cost)), None)
+    return next((v for v in operations if is_dear(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
 def check(text, limit, cost, states=STATES):
     """Return the number of states visited; raises Refused for a cheaper sequence or too many states."""
     runs = Runs(text, limit)
     cost = float("inf") if cost is None else cost
-    if beside_one(runs, cost, range(len(runs.cost))) is not None:
+    if first_too_costly(runs, cost, range(len(runs.cost))) is not None:
         return 0
     best, queue = {}, []
 
     def visit(done, memory, spent):
-        needed = runs.lacking(done, memory)
+        needed = runs.missing_runs(done, memory)
         if needed is None or spent + needed[2] >= cost:
             return
-        memory &= runs.useful(done, needed[0], needed[1], cost - spent - needed[2])
+        memory &= runs.useful_tensors(done, needed[0], needed[1], cost - spent - needed[2])
         if best.get((done, memory), spent + 1) > spent:
             best[done, memory] = spent
             heapq.heappush(queue, (spent + needed[2], -done.bit_count(), spent, done, memory))
@@ -192,17 +192,17 @@ def check(text, limit, cost, states=STATES):
             continue
         if done == runs.every and not runs.kept & ~memory:
             raise Refused(f"a sequence within {limit} bytes costs {spent} for what runs again")
-        for then, held, more in runs.after(done, memory):
+        for then, held, more in runs.next_states(done, memory):
             visit(then, held, spent + more)
     return len(best)
 
 
 def check_beside(text, limit, cost, v):
-    """Return the sentence proved by the excess beside one operation; raises Refused."""
+    """Return the sentence proved by the excess during one operation; raises Refused."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"no operation {v}")
-    if beside_one(runs, float("inf") if cost is None else cost, [v]) is None:
+    if first_too_costly(runs, float("inf") if cost is None else cost, [v]) is None:
         raise Refused(f"what must be away beside operation {v} may cost less")
     return f"what must be away beside operation {v}"
 

@@ -21,7 +21,7 @@ def times(left, right):
     return {names: value for names, value in products.items() if value}
 
 
-def whole(form):
+def constant_value(form):
     """Return the number that a constant form equals; raises ValueError for other forms."""
     if set(form) - {()}:
         raise ValueError("a number is needed")
@@ -44,7 +44,7 @@ def put(form, name, value):
     return replaced
 
 
-def in_whole_numbers(form):
+def integer_multiple(form):
     """Return a form times a positive number that makes its coefficients integers."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}

@@ -47,7 +47,7 @@ class Macros:
                     groups.setdefault(o, set()).add(t)
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
-    def saved(self, k, done):
+    def saved_bytes(self, k, done):
         """Return the most bytes of outputs that an operation can write over inputs needed by nothing else."""
         holds, total = {}, 0
 
@@ -70,7 +70,7 @@ class Macros:
             return self.known[key]
         top = net = 0
         for k in self.rows[v]:
-            top = max(top, net + self.rise[k] - (self.saved(k, done) if self.over[k] else 0))
+            top = max(top, net + self.rise[k] - (self.saved_bytes(k, done) if self.over[k] else 0))
             done |= 1 << k
             for size, users, is_lasting in self.makes[k]:
                 net += size if is_lasting or users & ~done else 0

@@ -32,7 +32,7 @@ class Demand:
 
 def read(text):
     """Return the buffers of a problem, and its limit on the ratio of sides."""
-    data = reading.fields(json.loads(text, object_pairs_hook=reading.once), PROBLEM, "kind", "buffers")
+    data = reading.fields(json.loads(text, object_pairs_hook=reading.unique_object), PROBLEM, "kind", "buffers")
     need(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
     rows = [Demand(row, shift, data.get("alignment", 1)) for row in data["buffers"]]
@@ -45,7 +45,7 @@ def area(sides):
     return sides[0] * sides[1]
 
 
-def least(rows):
+def total_bound(rows):
     """Return a lower bound on the total of objects."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
@@ -80,7 +80,7 @@ def check(text, answer):
         total += area([max(side) for side in sides])
     if missing := index.keys() - seen:
         raise Refused(f"buffer {min(missing, key=str)!r} is in no object")
-    return total, least(rows)
+    return total, total_bound(rows)
 
 
 if __name__ == "__main__":

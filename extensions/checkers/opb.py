@@ -22,15 +22,15 @@ class Formula:
         for i, j in combinations(self.grid, 2):
             if rows.meets(i, j):
                 self._add([(1, f"s{i}_{j}"), (1, f"s{j}_{i}")], 1)
-                self.below[i, j] = self._below(i, j)
-                self.below[j, i] = self._below(j, i)
+                self.below[i, j] = self._add_order(i, j)
+                self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
         """Return the offset of a buffer for its y."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
-    def least(self, i, at):
+    def min_step(self, i, at):
         """Return the least y of a buffer at or above an offset; one past the last if there is none."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
@@ -40,7 +40,7 @@ class Formula:
         head = f"* #variable= {len(self.names)} #constraint= {len(self.lines)}"
         return "\n".join([head, *self.lines]) + "\n"
 
-    def _below(self, i, j):
+    def _add_order(self, i, j):
         (step, rest, _, bits), (above, start, _, more) = self.grid[i], self.grid[j]
         least = self.size[i] + rest - start
         slack = max(0, least + step * ((1 << bits) - 1))

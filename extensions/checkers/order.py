@@ -11,7 +11,7 @@ searched = import_module(f"{__package__ or ''}.searched".lstrip("."))
 Refused = searched.Refused
 
 
-def once(pairs):
+def unique_object(pairs):
     """Return a JSON object; raises for duplicate keys."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a key twice")
@@ -22,7 +22,7 @@ class Graph:
     """Operations and the tensors that they read and make; a resident tensor counts 0 bytes."""
 
     def __init__(self, text):
-        data = json.loads(text, object_pairs_hook=once)
+        data = json.loads(text, object_pairs_hook=unique_object)
         self.ops, apart = data.get("ops") or [], set(data.get("resident") or ())
         self.size = [0 if t in apart else size for t, size in enumerate(data.get("size") or ())]
         self.lasting, there = set(data.get("kept") or ()) | apart, set(data.get("given") or ()) | apart
@@ -59,7 +59,7 @@ class Graph:
             raise ValueError("operations that do not run in the given order")
 
     def closure(self, v, rows):
-        """Return what is reachable from an operation; it contains the operation only on a cycle."""
+        """Return the operations reachable from an operation, including itself only on a cycle."""
         reached, waiting = set(), [v]
         while waiting:
             more = rows[waiting.pop()] - reached
@@ -75,8 +75,8 @@ class Graph:
             alive += size if is_there and (t in self.lasting or self.users[t] - done) else 0
         return alive
 
-    def around(self, v):
-        """Return the operations that must run before an operation, and those that must run after it."""
+    def forced_neighbours(self, v):
+        """Return the predecessors and the successors of an operation in every order."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -100,7 +100,7 @@ def bytes_while(graph, v, lines):
     A line `t T K F` sends F bytes of tensor T to a user K of it, or to `-` where it is kept; `o K J F` sends F from
     operation K to J, which must run before it.
     """
-    source, sink = graph.around(v)
+    source, sink = graph.forced_neighbours(v)
     sink.add(v)
     spent, gained, net = [0] * len(graph.size), 0, [0] * len(graph.ops)
     for kind, *words in lines:

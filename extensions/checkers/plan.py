@@ -22,7 +22,7 @@ Refused, need = reading.Refused, reading.need
 def placements(text):
     """Return (id, pool name or None, offset) for each placed buffer."""
     if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
-        data = json.loads(text, object_pairs_hook=reading.once, parse_int=reading.integer)
+        data = json.loads(text, object_pairs_hook=reading.unique_object, parse_int=reading.integer)
         rows = data["placements"] if isinstance(data, dict) else data
         rows = [row if isinstance(row, list) else [row["id"], row.get("pool"), row["offset"]] for row in rows]
     else:
@@ -74,7 +74,7 @@ class Plan:
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
-            is_right = p.legal(i, q, offset, p.ends[q]) == offset
+            is_right = p.legal_offset(i, q, offset, p.ends[q]) == offset
             if not p.size[i]:  # an empty buffer may overlap anything
                 is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
                 is_right = is_right and offset <= p.ends[q]
@@ -88,7 +88,7 @@ class Plan:
         for group in self.data.get("together") or ():
             if len({self.place_of(self.index[name])[0] for name in group}) > 1:
                 raise Refused(f"buffers {group[0]!r} and others are in several pools")
-        for i, j in self.overlapping() if p.has_ties else self.colliding():
+        for i, j in self.overlaps() if p.has_ties else self.collisions():
             is_shared = frozenset((i, j)) in p.sharing and self.at[i] == self.at[j]
             alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
             if p.meets(i, j) or (frozenset((i, j)) in p.sharing and alive and not is_shared):
@@ -107,7 +107,7 @@ class Plan:
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
-    def overlapping(self):
+    def overlaps(self):
         """Yield all pairs with bytes in common."""
         rows = sorted((*self.at[i], i) for i in self.problem.solid)
         for k, (q, _, i) in enumerate(rows):
@@ -116,7 +116,7 @@ class Plan:
                     break
                 yield i, j
 
-    def colliding(self):
+    def collisions(self):
         """Yield colliding pairs: all explicit conflicts, and one of those alive together."""
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
@@ -158,7 +158,7 @@ class Plan:
                     if a <= d and c <= b:
                         yield (i, j), use.get("weight")
 
-    def reused(self):
+    def reuse_prices(self):
         """Yield the price of each `reuse` pair with common bytes that is never alive together."""
         p = self.problem
         for use in p.reuse:
@@ -167,7 +167,7 @@ class Plan:
                 if p.solid >= {i, j} and not alive and p.group[i] != p.group[j] and self.touch(i, j):
                     yield use["cost"]
 
-    def used(self):
+    def used_ends(self):
         """Return the largest end in each pool."""
         return [
             max([self.end[i] for i in self.problem.solid if self.at[i][0] == q], default=0)
@@ -181,10 +181,10 @@ class Plan:
         price = costs.prices(p, "cost", parts)
         moved = sum(price[i][self.at[i][0]] for i in p.solid)
         weights = [Fraction(weight) for _, weight in self.clashes()]
-        return Fraction(moved, parts) + sum(weights) + sum(map(Fraction, self.reused()))
+        return Fraction(moved, parts) + sum(weights) + sum(map(Fraction, self.reuse_prices()))
 
 
-def alive(problem):
+def live_bytes_bound(problem):
     """Return the most bytes alive at a time that must be distinct: a lower bound for all pools together."""
     if problem.has_ties:
         return 0
@@ -208,10 +208,10 @@ def check(text, plan, given=None, interval=None, heap=None):
     """
     plan_read = Plan(text, plan, given, interval, heap)
     plan_read.check()
-    return plan_read.used(), plan_read.cost(), alive(plan_read.problem)
+    return plan_read.used_ends(), plan_read.cost(), live_bytes_bound(plan_read.problem)
 
 
-def checked(words):
+def check_command(words):
     """Return the verdict on a plan as a sentence, from the words of the command."""
     interval = heap = None
     while words and words[0].startswith("--"):
@@ -221,14 +221,14 @@ def checked(words):
             interval, words = checker.INTERVALS[words[0]], words[1:]
     first, second, *sizes = words
     used, cost, _ = check(
-        *(Path(name).read_bytes().decode() for name in (first, second)), checker.given_pools(sizes), interval, heap
+        *(Path(name).read_bytes().decode() for name in (first, second)), checker.parse_pools(sizes), interval, heap
     )
     return f"valid: uses {' '.join(map(str, used))} bytes of its pools, {sum(used)} in all, costs {cost}"
 
 
 if __name__ == "__main__":
     try:
-        print(checked(sys.argv[1:]))
+        print(check_command(sys.argv[1:]))
     except Refused as why:
         sys.exit(print(f"refused: {why}") or 3)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

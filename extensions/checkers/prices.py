@@ -19,7 +19,7 @@ def prices_of(problem):
     return prices
 
 
-def proved(problem, scale, parts):
+def proved_bound(problem, scale, parts):
     """Return a proved lower bound on the price; ValueError for a wrong clique, or a pair in two parts.
 
     Each part is a list of cliques: the multiplier, what both sides of the row are divided by, and the buffers.
@@ -47,7 +47,9 @@ def added_up(problem, prices, scale, cliques):
         if len(homes) != 1 or not all(pair in prices for pair in pairs):
             raise ValueError("a clique of several pools, or with a pair that is free", *members)
         (q,) = homes
-        excess = sum(problem.size[i] for i in buffers) - costs.free_bytes(problem.fixed(set(), q), problem.ends[q])
+        excess = sum(problem.size[i] for i in buffers) - costs.free_bytes(
+            problem.fixed_ranges(set(), q), problem.ends[q]
+        )
         if excess <= 0:
             raise ValueError("a clique that fits", *members)
         total += times * -(-excess // divisor)

@@ -52,7 +52,7 @@ class Problem:
         pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
         return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
-    def fixed(self, buffers, q):
+    def fixed_ranges(self, buffers, q):
         """Return the ranges of a pool that are reserved or taken by pinned ones of the buffers."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
@@ -72,11 +72,11 @@ class Problem:
             rest += step * ((r - rest) // shared * pow(step // shared, -1, m // shared) % (m // shared))
             step = lcm(step, m)
         is_open = is_open and (base + rest) % gcd(step, page) + self.size[i] <= page
-        ways = self.fixed({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
+        ways = self.fixed_ranges({j for j in self.pinned if self.meets(i, j)}, q) if is_open else [(0, INF)]
         return step, rest % step, ways
 
     @cache
-    def legal(self, i, q, at, end):
+    def legal_offset(self, i, q, at, end):
         """Return a buffer's first legal offset in a pool from `at` on that ends by `end`; else INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]

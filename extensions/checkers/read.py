@@ -24,12 +24,12 @@ def need(is_so, *rule):
         raise ValueError(*rule)
 
 
-def whole(low, high):
+def is_integer_in(low, high):
     """Return a test for an integer in a range."""
     return lambda value: type(value) is int and low <= value <= high
 
 
-def each(is_right, least=0, most=2**63):
+def is_list_of(is_right, least=0, most=2**63):
     """Return a test for a list of valid entries with a limited length."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
@@ -40,12 +40,21 @@ def is_name(value):
 
 
 KINDS = {name: lambda value, kind=kind: type(value) is kind for name, kind in (("S", str), ("l", list), ("o", dict))}
-KINDS |= {"a": whole(1, MOST), "b": whole(0, MOST), "d": whole(-MOST, MOST), "z": whole(0, 2**63 - 1)}
-KINDS |= {"t": whole(-(2**63), 2**63 - 1), "s": is_name, "n": each(is_name), "N": each(is_name, 1)}
-KINDS["i"] = lambda value: is_name(value) or whole(-(2**63), 2**63 - 1)(value)
+KINDS |= {
+    "a": is_integer_in(1, MOST),
+    "b": is_integer_in(0, MOST),
+    "d": is_integer_in(-MOST, MOST),
+    "z": is_integer_in(0, 2**63 - 1),
+}
+KINDS |= {"t": is_integer_in(-(2**63), 2**63 - 1), "s": is_name, "n": is_list_of(is_name), "N": is_list_of(is_name, 1)}
+KINDS["i"] = lambda value: is_name(value) or is_integer_in(-(2**63), 2**63 - 1)(value)
 KINDS["c"] = lambda value: type(value) in (int, Fraction) and 0 <= value <= 10**30
-KINDS |= {"I": each(KINDS["i"], 1), "P": each(each(KINDS["i"], 2, 2)), "R": each(each(KINDS["b"], 2, 2))}
-KINDS["T"] = each(each(KINDS["t"], 2, 2), 1)
+KINDS |= {
+    "I": is_list_of(KINDS["i"], 1),
+    "P": is_list_of(is_list_of(KINDS["i"], 2, 2)),
+    "R": is_list_of(is_list_of(KINDS["b"], 2, 2)),
+}
+KINDS["T"] = is_list_of(is_list_of(KINDS["t"], 2, 2), 1)
 
 
 def fields(value, spec, *required):
@@ -62,7 +71,7 @@ def fields(value, spec, *required):
     return fields
 
 
-def once(pairs):
+def unique_object(pairs):
     """Return a JSON object; raises for duplicate keys."""
     need(len(dict(pairs)) == len(pairs), "a key twice")
     return dict(pairs)
@@ -113,7 +122,9 @@ def chains(after):
 
 def read_json(text, interval):
     """Return the validated fields of a JSON problem, completed as in read()."""
-    data = json.loads(text, object_pairs_hook=once, parse_int=integer, parse_float=decimal, parse_constant=constant)
+    data = json.loads(
+        text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
+    )
     if "\\u" in text:
         json.dumps(data, ensure_ascii=False, default=str).encode()  # fails for a lone surrogate
     data = fields(data, PROBLEM, "buffers")

@@ -9,8 +9,8 @@ from pathlib import Path
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 forms = import_module(f"{__package__ or ''}.forms".lstrip("."))
-add, times, whole, key, put = forms.add, forms.times, forms.whole, forms.key, forms.put
-no_less_than_0, in_whole_numbers = forms.no_less_than_0, forms.in_whole_numbers
+add, times, whole, key, put = forms.add, forms.times, forms.constant_value, forms.key, forms.put
+no_less_than_0, in_whole_numbers = forms.no_less_than_0, forms.integer_multiple
 
 MOST_FORMS = 2000
 FUNCTIONS = {"min": "min", "Min": "min", "max": "max", "Max": "max", "floor_div": "//", "FloorDiv": "//"}
@@ -37,7 +37,7 @@ class Symbols:
             if high is not None and self.box[name][0] > self.box[name][1]:
                 raise ValueError(f"symbol {name} has no value")
         self.signs, self.lowered = {}, {}
-        self.points = [dict(zip(self.box, row)) for row in product(*map(_some, self.box.values()))][:81]
+        self.points = [dict(zip(self.box, row)) for row in product(*map(_sample_values, self.box.values()))][:81]
 
     def read(self, text):
         """Return the form of an expression."""
@@ -51,7 +51,7 @@ class Symbols:
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.USub, ast.UAdd)):
             return add({}, self._read(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
-            return self._called(FUNCTIONS[tree.func.id], [self._read(each) for each in tree.args])
+            return self._apply_function(FUNCTIONS[tree.func.id], [self._read(each) for each in tree.args])
         if not isinstance(tree, ast.BinOp):
             raise ValueError(ast.unparse(tree))
         left, right, kind = self._read(tree.left), self._read(tree.right), type(tree.op)
@@ -72,12 +72,12 @@ class Symbols:
             return form
         raise ValueError(ast.unparse(tree))
 
-    def _called(self, function, parts):
+    def _apply_function(self, function, parts):
         if function in ("min", "max"):
             sign = 1 if function == "max" else -1
             first, *others = sorted((add({}, each, sign) for each in parts), key=lambda form: sorted(form.items()))
             for each in others:
-                first = add(first, self.positive(add(each, first, -1)))
+                first = add(first, self.positive_part(add(each, first, -1)))
             return add({}, first, sign)
         dividend, divisor = parts[0], whole(parts[1])
         if function == "//":
@@ -93,7 +93,7 @@ class Symbols:
         rest = {names: value % divisor for names, value in form.items() if value % divisor}
         return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
 
-    def positive(self, form):
+    def positive_part(self, form):
         """Return the form's positive part: its value if above 0, else 0."""
         if self.ends(form)[0] >= 0:
             return form
@@ -133,24 +133,24 @@ class Symbols:
         key_of_form = key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
-            cases = [self._without_floors(form)]
+            cases = [self._replace_floors(form)]
             while names := sorted({name for case in cases for row in case for name in row if name[0] == "@"}):
-                inner = self._without_floors(self.atoms[names[0]][0])
+                inner = self._replace_floors(self.atoms[names[0]][0])
                 cases = [put(case, names[0], each) for case in cases for each in ({}, inner)]
                 if len(cases) > 256:
                     raise Undecided("too many maxima in one size")
-            self.lowered[key_of_form] = [in_whole_numbers(self._without_rests(case)) for case in cases]
+            self.lowered[key_of_form] = [in_whole_numbers(self._drop_rests(case)) for case in cases]
         return self.lowered[key_of_form]
 
-    def _without_floors(self, form):
+    def _replace_floors(self, form):
         """Replace each floor by (p - r) / d; `~@3` is r / d, from 0 to (d - 1) / d."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
-            inner = self._without_floors(inner)
+            inner = self._replace_floors(inner)
             form = put(form, name, add({n: Fraction(v, divisor) for n, v in inner.items()}, {("~" + name,): -1}))
         return form
 
-    def _without_rests(self, form):
+    def _drop_rests(self, form):
         form_left = {}
         for names, value in form.items():
             rests = [name for name in names if name[0] == "~"]
@@ -161,7 +161,7 @@ class Symbols:
             form_left = add(form_left, {tuple(name for name in names if name[0] != "~"): value})
         return form_left
 
-    def never_negative(self, form):
+    def is_never_negative(self, form):
         """Return True if a form is proved to be non-negative."""
         key_of_form = key(form)
         if key_of_form not in self.signs:
@@ -195,14 +195,16 @@ class Symbols:
             return max(low, 0), max(high, 0)
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
-    def free(self, forms):
+    def free_symbols(self, forms):
         """Return the symbols of forms, including those inside atoms."""
         names_used = {name for form in forms for names in form for name in names}
         return {
-            each for name in names_used for each in (self.free([self.atoms[name][0]]) if name in self.atoms else [name])
+            each
+            for name in names_used
+            for each in (self.free_symbols([self.atoms[name][0]]) if name in self.atoms else [name])
         }
 
-    def largest(self, forms):
+    def maximal_forms(self, forms):
         """Return the forms that may be largest somewhere."""
         forms_left = list({key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
@@ -211,12 +213,12 @@ class Symbols:
         largest = []
         for i in sorted(range(len(forms_left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):
             above = (k for k in largest if all(map(int.__ge__, values[k], values[i])))
-            if not any(self.never_negative(add(forms_left[k], forms_left[i], -1)) for k in above):
+            if not any(self.is_never_negative(add(forms_left[k], forms_left[i], -1)) for k in above):
                 largest.append(i)
         return [forms_left[i] for i in largest]
 
 
-def _some(ends):
+def _sample_values(ends):
     low, high = ends
     high = 64 * max(low, 1) if high is None else high
     return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})

@@ -40,7 +40,7 @@ class Replay:
             if maker is None and (graph.users[t] or t in graph.lasting):
                 self.copies[t] = [Copy(t, -1, 0)]
 
-    def latest(self, t, now):
+    def latest_copy(self, t, now):
         """Return the copy of a tensor that came last."""
         ready = [copy for copy in self.copies.get(t, ()) if copy.ready <= now]
         if not ready:
@@ -61,7 +61,7 @@ class Replay:
                 raise Refused(f"operation {v} must not run again")
         self.ran.add(v)
         for t in {*(op.get("in") or ()), *(op.get("out") or ())} - set(made):
-            self.latest(t, now).uses.append((k, end))
+            self.latest_copy(t, now).uses.append((k, end))
         for t in made:
             self.copies.setdefault(t, []).append(Copy(t, k, end))
         return end
@@ -72,7 +72,7 @@ class Replay:
             raise Refused(f"tensor {t} cannot be sent")
         end = now - (-self.graph.size[t] // self.link)
         if kind == "send":
-            self.latest(t, now).uses.append((k, end))
+            self.latest_copy(t, now).uses.append((k, end))
             self.apart[t] = min(end, self.apart.get(t, end))
         elif self.apart.get(t, end) > now:
             raise Refused(f"tensor {t} is fetched at {now}, and has not been sent before")
@@ -105,11 +105,11 @@ def check(text, steps, link):
     time = max(ends, default=0)
     for t in graph.lasting:
         if graph.size[t]:
-            replay.latest(t, time).uses.append((len(rows), time))
-    return max(alive(graph, rows, ends, replay)), time
+            replay.latest_copy(t, time).uses.append((len(rows), time))
+    return max(live_bytes(graph, rows, ends, replay)), time
 
 
-def alive(graph, rows, ends, replay):
+def live_bytes(graph, rows, ends, replay):
     """Yield the bytes alive at the start, whenever a step starts, and at the end."""
     copies = [copy for some in replay.copies.values() for copy in some if graph.size[copy.tensor]]
     yield sum(graph.size[copy.tensor] for copy in copies if copy.born < 0)

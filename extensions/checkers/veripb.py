@@ -23,7 +23,7 @@ class NotCoveredError(ValueError):
     """The certificate may be right, but this kind of formula cannot express its claim."""
 
 
-def translated(problem, certificate, core=()):
+def translate(problem, certificate, core=()):
     """Return the formula that a plan reaches the claimed capacity, and the proof that none does.
 
     `problem` is memplan's JSON; of a proof without lemmas, the formula is about the buffers of its `core` alone. Raises
@@ -35,7 +35,7 @@ def translated(problem, certificate, core=()):
         raise NotCoveredError("only certificates of one pool without costs can be written for VeriPB")
     checker.check(problem, certificate.splitlines())
     rows = checker.Problem(problem, [(None if sizes[1] == "-" else int(sizes[1]), None)])
-    expected = checker.claims.claimed(rows.ends, head[0], head[1:])[0]
+    expected = checker.claims.parse_claim(rows.ends, head[0], head[1:])[0]
     if not expected:
         raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
@@ -81,7 +81,7 @@ class Translation(checker.Claim):
     def add_lemma(self, kind, b, refs, low):
         """Check a lemma and write it as a clause."""
         super().add_lemma(kind, b, refs, low)
-        formula, at = self.formula, {i: self.formula.least(i, lows[0]) for i, lows in low.items()}
+        formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
         clause = self._not_all(at)
         if kind == "l":
             near = [j for j in low if j != b and low[j][0] < checker.INF and self.problem.meets(b, j)]
@@ -89,9 +89,9 @@ class Translation(checker.Claim):
                 self._push(j, b, at[j])
                 self._push(b, j, at[b])
             ends = [low[j][0] + formula.size[j] for j in near]
-            lifted = formula.least(b, max(low[b][0], min(ends, default=checker.INF)))
+            lifted = formula.min_step(b, max(low[b][0], min(ends, default=checker.INF)))
             if lifted > at[b]:
-                self._rup([*clause, self._at_least(b, lifted)])
+                self._rup([*clause, self._lower_bound_literal(b, lifted)])
         self._rup(clause)
 
     def close(self, ref):
@@ -120,7 +120,7 @@ class Translation(checker.Claim):
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
-        least = {i: formula.least(i, at) for i in sorted(some)}
+        least = {i: formula.min_step(i, at) for i in sorted(some)}
         outside = [i for i, y in least.items() if y > formula.grid[i][2]]
         if outside:
             least = {outside[0]: least[outside[0]]}
@@ -154,21 +154,21 @@ class Translation(checker.Claim):
     def _push(self, i, j, y):
         """Write the start of the second buffer when it lies above the first, which has some y or more."""
         formula = self.formula
-        to = formula.least(j, formula.value(i, y) + formula.size[i])
+        to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
             return
         self.known.add(("push", i, j, y))
-        self._at_least(i, y)
-        self._at_least(j, to)
+        self._lower_bound_literal(i, y)
+        self._lower_bound_literal(j, to)
         first, second = self.meanings[i, y], self.meanings[j, to] + 1
         excess = formula.value(i, y) + formula.size[i] - formula.value(j, to - 1)
         scaled = f"{first} {formula.grid[i][0]} * + {second} {formula.grid[j][0]} * +"
         self._add(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _not_all(self, least):
-        return [f"~{self._at_least(i, y)}" for i, y in least.items()]
+        return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
-    def _at_least(self, i, y):
+    def _lower_bound_literal(self, i, y):
         """Return the literal for a lower bound on a buffer's y, defined on first use."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
@@ -201,7 +201,7 @@ class Translation(checker.Claim):
 if __name__ == "__main__":
     try:
         texts = [Path(name).read_text(encoding="utf-8") for name in sys.argv[1:3]]
-        for name, text in zip(sys.argv[3:5], translated(*texts), strict=True):
+        for name, text in zip(sys.argv[3:5], translate(*texts), strict=True):
             Path(name).write_text(text, encoding="utf-8")
     except checker.Refused as why:
         sys.exit(print(f"refused: {why}") or 3)

@@ -2,4 +2,4 @@
 
 from memplan.questions import Search
 
-SEARCH = Search("memplan.extensions.differing.plans:several_plans")
+SEARCH = Search("memplan.extensions.differing.plans:find_plans")

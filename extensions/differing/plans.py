@@ -7,13 +7,13 @@ from typing import Any
 
 from memplan.extensions.differing.search import NAME, WORK_PER_S, FurtherPlan, FurtherPlans
 from memplan.extensions.prices.pieces import suits
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import used
+from memplan.planner.instance.objective import used_ends
 from memplan.planner.instance.pair_report import bank_clashes, reused_pairs
 from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.plan import Others, Plan, with_problem
+from memplan.planner.model.plan import Others, Plan, attach_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.questions.question import Control
@@ -25,22 +25,20 @@ FIRST_SHARE = 0.5
 """The share of the time for the first plan."""
 
 
-def several_plans(
-    problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]
-) -> Plan:
+def find_plans(problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]) -> Plan:
     """Return the first plan with up to `count - 1` others, within a call's time."""
     _refuse_unless_priced(problem)
     answer = first(FIRST_SHARE)
-    return _with_others(problem, answer, count, distance, control) if answer.placements else answer
+    return _add_other_plans(problem, answer, count, distance, control) if answer.placements else answer
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
     """Raise OptionError for a problem whose plans cannot differ, or that has a choice of pools."""
     # In the units of the search: in coarser ones, two that lie apart may be in no common bank whatever the plan.
     instance = compile_problem(problem, column([1]))
-    if not counts_cost(problem.objective) or not len(instance.priced):
+    if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
-        raise OptionError(f"plans: {rule}, got objective {shown(problem.objective)}")
+        raise OptionError(f"plans: {rule}, got objective {excerpt(problem.objective)}")
     extra = sorted(instance.features - registry.find("prices").can)
     if extra or not suits(instance):
         reason = "in which each buffer may lie in one pool alone"
@@ -51,7 +49,7 @@ def _refuse_unless_priced(problem: Problem) -> None:
         raise OptionError(f"plans: must be 1, or of a problem {reason}")
 
 
-def _with_others(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
+def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
     """Return a plan with up to `count - 1` others, each the cheapest that differs from all before it.
 
     They differ in at least `distance` pairs that pay in one of two plans alone. What costs nothing whatever the plan is
@@ -66,25 +64,25 @@ def _with_others(problem: Problem, first: Plan, count: int, distance: int, contr
     row = first.placements.row_of
     offset = first.placements.offset[[row[problem.buffers.ids[i]] for i in instance.source.tolist()]]
     is_least = first.cost_lower_bound is not None and first.cost == first.cost_lower_bound
-    with control.watched(WORK_PER_S) as watched:
+    with control.search_control(WORK_PER_S) as watched:
         search = FurtherPlans(instance, offset, distance, is_least, watched)
     others: list[Plan] = []
     while len(others) + 1 < count and not search.is_complete:
-        with control.child(1 / (count - 1 - len(others))).watched(WORK_PER_S) as watched:
-            plan = search.next(watched)
+        with control.child(1 / (count - 1 - len(others))).search_control(WORK_PER_S) as watched:
+            plan = search.next_plan(watched)
         if plan is None:
             break
         others.append(_plan_of(problem, instance, first, plan))
     answer = first.model_copy(
         update={
-            **_placed(problem, instance, search.first.offset),
+            **_placement_fields(problem, instance, search.first.offset),
             "others": Others(distance=distance, complete=search.is_complete, plans=tuple(others)),
         }
     )
-    return with_problem(answer, problem)
+    return attach_problem(answer, problem)
 
 
-def _placed(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
+def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
     """Return the placements of buffers and the pairs that pay."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
@@ -96,10 +94,10 @@ def _placed(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
     """Return a further plan; its bound is about plans that differ from the earlier ones."""
-    is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.of(instance)
-    cost = costs.of_steps(found.steps)
-    bound = None if first.cost_lower_bound is None else costs.of_steps(found.bound)
-    ends = used(instance, instance.allowed.argmax(axis=0), found.offset)
+    is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
+    cost = costs.cost_of_steps(found.steps)
+    bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)
+    ends = used_ends(instance, instance.allowed.argmax(axis=0), found.offset)
     pools = tuple(
         use.model_copy(update={"used": end, "lower_bound": use.lower_bound if is_at_peak else None})
         for use, end in zip(first.pools, ends, strict=True)
@@ -115,5 +113,5 @@ def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPl
         cost_lower_bound=bound,
         pools=pools,
         solver=NAME,
-        **_placed(problem, instance, found.offset),
+        **_placement_fields(problem, instance, found.offset),
     )

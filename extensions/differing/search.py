@@ -33,7 +33,7 @@ class _Part:
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
-        self.known, self.price = [piece.paid(self.at)], piece.cost(self.at)
+        self.known, self.price = [piece.paid_mask(self.at)], piece.cost(self.at)
         best = CutBound(0)
         for best in cut_bounds(coarse, 0, flag, _CUT_ROUNDS) if self.price and len(piece.pairs) <= MOST_PAIRS else ():
             if best.bound >= self.price:
@@ -44,7 +44,7 @@ class _Part:
         if self.price == self.least:
             self._answers[frozenset()] = self.price, self.at
 
-    def cheapest(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
+    def min_price(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
         """Return the least price below `upper`, its starts, and whether it is proved; None if there is none.
 
         It differs by `need` from the plans so far; none costs less than `least`. Without starts, `upper` was not
@@ -95,12 +95,12 @@ class FurtherPlans:
     def __init__(self, instance: Instance, offset: I64, distance: int, is_least: bool, control: Control) -> None:
         self.distance, self.is_complete, self._is_proved = distance, False, is_least
         self.parts, offset = [], offset.copy()
-        for pool in pools_of(instance, Costs.of(instance).clash):
-            offset[pool.members] = _in_order(offset[pool.members], _twins(pool))
+        for pool in pools_of(instance, Costs.from_instance(instance).clash):
+            offset[pool.members] = _sort_twins(offset[pool.members], _twins(pool))
             for chosen in pool.parts():
-                piece = pool.among(chosen)
+                piece = pool.restrict(chosen)
                 if len(piece.pairs):
-                    self.parts.append(_Part(piece, piece.coarser(), offset, is_least, control.raised))
+                    self.parts.append(_Part(piece, piece.coarsen(), offset, is_least, control.raised))
         self.parts.sort(key=lambda part: -len(part.piece.pairs))
         later = [(part.least, part.price, len(part.piece.pairs)) for part in reversed(self.parts)]
         sums = np.cumsum([(0, 0, 0), *later], axis=0)[::-1].T.tolist()
@@ -115,11 +115,11 @@ class FurtherPlans:
             steps += part.piece.cost(at)
         return FurtherPlan(offset, steps, min(steps, self._floor))
 
-    def next(self, control: Control) -> FurtherPlan | None:
+    def next_plan(self, control: Control) -> FurtherPlan | None:
         """Return the next plan; None if there is none, or none was found in time."""
         need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
         is_first_open, self._is_proved = not self._is_proved, True
-        answer = self._cheapest(0, need, _NONE_ABOVE, control)
+        answer = self._min_price(0, need, _NONE_ABOVE, control)
         self._is_proved &= not is_first_open
         if answer is None:
             self.is_complete = self._is_proved
@@ -128,10 +128,12 @@ class FurtherPlans:
         if self._is_proved:
             self._floor = price
         for part, at in zip(self.parts, starts, strict=True):
-            part.known.append(part.piece.paid(at))
+            part.known.append(part.piece.paid_mask(at))
         return self._plan(self.first.offset, starts)
 
-    def _cheapest(self, k: int, need: I64, upper: int, control: Control, paid: int = 0) -> tuple[int, list[I64]] | None:
+    def _min_price(
+        self, k: int, need: I64, upper: int, control: Control, paid: int = 0
+    ) -> tuple[int, list[I64]] | None:
         """Return the least price below `upper` of the parts from `k` on, with their starts; None if there is none.
 
         Together they differ by `need` from the plans so far, and the parts before them cost `paid`.
@@ -149,16 +151,16 @@ class FurtherPlans:
             least, wanted = heappop(queue)
             if k + 1 == len(self.parts):
                 least = max(least, self._floor - paid)
-            choice = part.cheapest(np.array(wanted), upper - later, least, control)
+            choice = part.min_price(np.array(wanted), upper - later, least, control)
             if choice is None:
                 continue
             price, at, is_proved = choice
             self._is_proved &= is_proved
             if price >= upper - later:
                 continue
-            meets = part.piece.paid(at)
+            meets = part.piece.paid_mask(at)
             apart = np.array([int((meets != chosen).sum()) for chosen in part.known])
-            rest = self._cheapest(k + 1, need - apart, upper - price, control, paid + price)
+            rest = self._min_price(k + 1, need - apart, upper - price, control, paid + price)
             if rest is not None:
                 upper, best = price + rest[0], (price + rest[0], [at, *rest[1]])
             for q in np.flatnonzero(apart < need).tolist():
@@ -169,8 +171,8 @@ class FurtherPlans:
         return best
 
 
-def _in_order(at: I64, twin: I64) -> I64:
-    """Return the starts with those of interchangeable buffers ascending."""
+def _sort_twins(at: I64, twin: I64) -> I64:
+    """Return the starts, ascending within each group of interchangeable buffers."""
     root, at = np.arange(len(at)), at.copy()
     for v in np.flatnonzero(twin >= 0).tolist():
         root[v] = root[twin[v]]
@@ -198,7 +200,7 @@ def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
     """Return a lower bound on the cost of all plans, and each pair's charge, in parts of the bound's scale."""
     charge, base = bound.scale * rows.price, 0
     for cut, times in bound.multipliers:
-        excess, pairs, saved = rows.saved(cut.members)
+        excess, pairs, saved = rows.clique_savings(cut.members)
         charge[pairs] -= times * -(-saved // cut.divisor)
         base += times * -(-excess // cut.divisor)
     return base + int(np.minimum(charge, 0).sum()), np.maximum(charge, 0)

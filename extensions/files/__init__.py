@@ -1,4 +1,4 @@
-"""Files of other systems: their planners beside memplan, and problems, models and plans in other forms."""
+"""Files of other systems: their planners compared with memplan, and problems, models and plans in other forms."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import ask, end, read, show
 from memplan.api.cli.flags import ON
-from memplan.api.cli.local.several_files import has_several, more, run_each
+from memplan.api.cli.local.several_files import files_argument, has_several, run_each
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import STANDARD
 from memplan.extensions.files.compare.compare import QUESTION
 
 
-@command_of(QUESTION, more("Further models, compared each by itself into -o FOLDER/."), ON)
+@command_of(QUESTION, files_argument("Further models, compared each by itself into -o FOLDER/."), ON)
 def compare(line: CommandLine) -> int:
     """Answer for one file, whose name is passed on, or for several."""
     if has_several(line):

@@ -12,7 +12,7 @@ from memplan.api.cli.streams import STANDARD, refuse_unwritable, write
 from memplan.extensions.files.convert.answer import Converted, facts
 from memplan.extensions.files.convert.convert import QUESTION
 from memplan.extensions.files.convert.options import TFLITE, target_of_name
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.writing import EXPORTERS
 
@@ -41,7 +41,7 @@ def _prepare(call: Call) -> None:
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
-            raise OptionError(f"output: must be another file than the one that is read, got {shown(output)}")
+            raise OptionError(f"output: must be another file than the one that is read, got {excerpt(output)}")
         refuse_unwritable(output)
         target = call.flags["to"] or target_of_name(output)
         call.change(to=target)
@@ -61,7 +61,7 @@ def _write(output: str, answer: Converted) -> None:
         return
     path = Path(output)
     if "" not in files and path.suffix not in files:
-        raise OptionError(f"output: must end in {' or '.join(files)} for {answer.to}, got {shown(output)}")
+        raise OptionError(f"output: must end in {' or '.join(files)} for {answer.to}, got {excerpt(output)}")
     targets = {str(path.with_suffix(suffix) if suffix else path): data for suffix, data in files.items()}
     for target in targets:
         refuse_unwritable(target)
@@ -76,14 +76,14 @@ def _facts(output: str, answer: Converted, options: ModelOptions) -> list[str]:
     elif answer.arena is not None:
         unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
         form, written = answer.deployment, answer.files[0].data
-        lines.append(f"{output}: {unchanged}{form.measured if form else _measured(written, options)}")
+        lines.append(f"{output}: {unchanged}{form.measured if form else _runtime_measurement(written, options)}")
     return lines
 
 
-def _measured(model: bytes, options: ModelOptions) -> str:
+def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
     """Return the runtime's measurement of a model that was written for it, in its least arena."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)
     assert rules is not None, "a model with an arena is of a system with one"
-    return rules.measured(model, options)
+    return rules.runtime_verdict(model, options)

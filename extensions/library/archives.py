@@ -1,4 +1,4 @@
-"""The files of a kind in one archive beside its index: packed for the repository, unpacked for use.
+"""The files of a kind in one archive in the folder of its index: packed for the repository, unpacked for use.
 
 An archive is a ZIP file without clocks, its members by name, so that the same files are the same bytes, and a better
 plan changes no other member. Files are unpacked beside it, into folders that Git ignores; a note says of which archive.
@@ -52,7 +52,7 @@ def pack(kind: Path) -> bool:
     """Write the files of a kind (a folder) into its archive; return True if the archive changed."""
     archive = kind / ARCHIVE
     names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
-    data = packed({name: (kind / name).read_bytes() for name in names})
+    data = pack_archive({name: (kind / name).read_bytes() for name in names})
     is_new = not archive.exists() or archive.read_bytes() != data
     if is_new:
         save(str(archive), data)
@@ -60,7 +60,7 @@ def pack(kind: Path) -> bool:
     return is_new
 
 
-def packed(files: dict[str, bytes]) -> bytes:
+def pack_archive(files: dict[str, bytes]) -> bytes:
     """Return the archive of files by name."""
     written = BytesIO()
     with ZipFile(written, "w") as archive:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from memplan.extensions.library.entries import VERSION, Entry, ProblemLibrary
 from memplan.extensions.library.fingerprints import fingerprint
-from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_plan, prove_certificate
 from memplan.planner.errors import FormatError
 
 _LARGE = 200_000
@@ -44,7 +44,7 @@ def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[st
         if entry.best is not None:
             plan = library.plan(entry).read_bytes().decode()
             if kind.judge is not None:
-                value, floor = judged(kind, text, plan, entry.limit)
+                value, floor = judge_plan(kind, text, plan, entry.limit)
                 if value != entry.best:
                     yield f"its plan has {value}, not {entry.best}"
         proof = library.proof(entry)
@@ -52,7 +52,7 @@ def _faults(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[st
             if entry.is_infeasible or (entry.bound is not None and entry.bound != floor):
                 yield "its bound has no certificate"
         elif not (is_fast and proof.stat().st_size > _LARGE):
-            verdict = proved(kind, text, proof.read_bytes().decode(), entry.limit)
+            verdict = prove_certificate(kind, text, proof.read_bytes().decode(), entry.limit)
             if verdict is None and not entry.is_infeasible:
                 yield "its certificate says that nothing fits"
             if verdict is not None and entry.bound != max(verdict, floor or 0):

@@ -47,7 +47,7 @@ def list_(problems: Sequence[str], status: str | None, display: str | None, fold
     """List the problems with their best value, the bound, who found the plan, and how."""
     from memplan.extensions.library.entries import facts
 
-    entries = [entry for entry in _opened(folder).select(problems) if status in (None, entry.status)]
+    entries = [entry for entry in _open_library(folder).select(problems) if status in (None, entry.status)]
     if not wants_table(display):
         write(None, to_json([facts(entry) for entry in entries]) + b"\n")
         return
@@ -72,8 +72,8 @@ def list_(problems: Sequence[str], status: str | None, display: str | None, fold
 )
 def get(problem: str, output: str | None, what: str, folder: Path) -> None:
     """Write the file of a problem, of its best plan, or of its certificate, unchanged."""
-    opened = _opened(folder)
-    entry = _one(opened, problem)
+    opened = _open_library(folder)
+    entry = _single_entry(opened, problem)
     files = {"problem": opened.problem, "plan": opened.plan, "proof": opened.proof}
     if what not in files:
         raise OptionError(f"what: must be one of {', '.join(files)}, got {what}")
@@ -82,14 +82,14 @@ def get(problem: str, output: str | None, what: str, folder: Path) -> None:
 
 @library.command(params=[_FOLDER])
 def unpack(folder: Path) -> None:
-    """Unpack the archives of all kinds beside them, where Git ignores the files; other commands do it by themselves."""
-    _opened(folder).unpack()
+    """Unpack the archives of all kinds into their folders, where Git ignores the files; other commands do so, too."""
+    _open_library(folder).unpack()
 
 
 @library.command(params=[_FOLDER])
 def pack(folder: Path) -> None:
     """Pack files that you changed by hand into the archives of their kinds; equal files give equal archives."""
-    for kind in _opened(folder).pack():
+    for kind in _open_library(folder).pack():
         say(f"{folder / kind}: packed")
 
 
@@ -104,7 +104,7 @@ def check(problems: Sequence[str], fast: bool, folder: Path) -> int:
     from memplan.extensions.library.checking import check as check_entries
     from memplan.extensions.library.checking import version_fault
 
-    opened, count, faulty = _opened(folder), 0, 0
+    opened, count, faulty = _open_library(folder), 0, 0
     for entry, faults in check_entries(opened, opened.select(problems), is_fast=fast):
         count, faulty = count + 1, faulty + bool(faults)
         for fault in faults:
@@ -133,8 +133,8 @@ def submit(problem: str, file: str, by: str | None, command: str | None, folder:
     from memplan.extensions.library.submitting import Finder
     from memplan.extensions.library.submitting import submit as submit_to
 
-    opened = _opened(folder)
-    verdict = submit_to(opened, _one(opened, problem), read_bytes(file), Finder(by, command))
+    opened = _open_library(folder)
+    verdict = submit_to(opened, _single_entry(opened, problem), read_bytes(file), Finder(by, command))
     write(None, f"{verdict.word}: {verdict.entry.name}: {verdict.reason}\n".encode())
     return {"not better": NOT_BETTER, "wrong format": WRONG_FORMAT, "refused": REFUSED}.get(verdict.word, 0)
 
@@ -182,12 +182,12 @@ def run(
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong.
     """
-    from memplan.extensions.bench.results import appending, latest, read_results, write_result
+    from memplan.extensions.bench.results import latest_rows, open_for_appending, read_results, write_result
     from memplan.extensions.library import page as pages
     from memplan.extensions.library.running import Planner, word_of
     from memplan.extensions.library.running import run as run_planner
 
-    opened = _opened(folder)
+    opened = _open_library(folder)
     if command:
         planner = Planner(name or command.split()[0], command, infeasible_status)
         chosen = opened.select(problems)
@@ -196,20 +196,20 @@ def run(
             left_out = len(chosen) - len(wanted)
             say(f"{left_out} left out: no checker judges plans of their kind, or they have no single capacity")
         made = run_planner(opened, wanted, planner, time_limit, output.with_suffix(".better"))
-        with appending(output) as (_, file):
+        with open_for_appending(output) as (_, file):
             for number, row in enumerate(made, start=1):
                 write_result(file, row)
                 value = "" if row.peak is None else f" {row.peak:,}"
                 time = f"{row.wall_time_s:.3f} s {row.message or ''}"
                 say(f"[{number}/{len(wanted)}] {row.instance}: {word_of(row)}{value}, {time}")
-    rows = latest(read_results(output))
+    rows = latest_rows(read_results(output))
     say(pages.text_of(rows))
     if page is not None:
         write(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
     return REFUSED if any(row.outcome == "invalid" for row in rows) else 0
 
 
-def _opened(folder: Path) -> Any:
+def _open_library(folder: Path) -> Any:
     from memplan.extensions.library.entries import ProblemLibrary
 
     library = ProblemLibrary(folder)
@@ -220,7 +220,7 @@ def _opened(folder: Path) -> Any:
     return library
 
 
-def _one(opened: Any, name: str) -> Any:
+def _single_entry(opened: Any, name: str) -> Any:
     entries = opened.select([name])
     if len(entries) != 1:
         raise OptionError(f"problem: must be the name of one problem, got {name}, which is {len(entries)}")

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from memplan.extensions.library.archives import pack, unpack
 from memplan.files import os_errors_named, save
-from memplan.planner.errors import FormatError, OptionError, behind, sentences, shown
+from memplan.planner.errors import FormatError, OptionError, excerpt, prefix_sentence, sentences
 from memplan.planner.model.rows import WireValue
 
 INDEX = "index.jsonl"
@@ -92,7 +92,7 @@ class ProblemLibrary:
         return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
 
     def entries(self, kind: str | None = None) -> list[Entry]:
-        """Return all entries, or those of a kind; raises FormatError."""
+        """Return all entries, or the entries of a kind; raises FormatError."""
         return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read(each)]
 
     def _read(self, kind: str) -> Iterator[Entry]:
@@ -103,7 +103,9 @@ class ProblemLibrary:
             try:
                 yield Entry.model_validate_json(line)
             except ValidationError as error:
-                raise FormatError(*(behind(f"{path}, line {number}: ", text) for text in sentences(error))) from error
+                raise FormatError(
+                    *(prefix_sentence(f"{path}, line {number}: ", text) for text in sentences(error))
+                ) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
         """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
@@ -124,7 +126,7 @@ class ProblemLibrary:
         if missing := [word for word in words if word not in stands_for]:
             kinds = ", ".join(self.kinds())
             rule = f"must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with /KIND"
-            raise OptionError(f"problems: {rule}, got {shown(missing[0])}")
+            raise OptionError(f"problems: {rule}, got {excerpt(missing[0])}")
         names = set().union(*(stands_for[word] for word in words))
         return [entry for entry in everything if entry.name in names]
 

@@ -91,7 +91,7 @@ def _lives(problem: dict[str, Any], graph: _Graph) -> str:
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
     """Return the features of a problem: counts, and the parameters of its size."""
     if kind in _OF_BUFFERS:
-        return _of_buffers(read_problem(data, name))
+        return _buffer_figures(read_problem(data, name))
     problem = json.loads(data)
     if kind in ("symbols", "objects"):
         return {"buffers": len(problem["buffers"]), "symbols": len(problem.get("symbols") or ())}
@@ -100,7 +100,7 @@ def features(kind: str, data: bytes, name: str) -> dict[str, float]:
     return {"operations": len(ops), "tensors": len(problem["size"]), "reads": reads}
 
 
-def _of_buffers(problem: Problem) -> dict[str, float]:
+def _buffer_figures(problem: Problem) -> dict[str, float]:
     table = problem.buffers
     n, start, end = len(table), np.sort(table.start), np.sort(table.end)
     times = np.unique(start)

@@ -96,7 +96,7 @@ def _symbols(problem: str, text: str, limit: int | None) -> Worth:
     return _number(str(answer["proof"]["ratio"])), 0
 
 
-def _packed(problem: str, text: str, limit: int | None) -> float | None:
+def _certified_packing(problem: str, text: str, limit: int | None) -> float | None:
     """Return the least value claimed by a certificate of checkers/check.py: bytes, a cost or a price."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
@@ -108,12 +108,12 @@ def _packed(problem: str, text: str, limit: int | None) -> float | None:
 
 def _unfit(problem: str, text: str, limit: int | None) -> float | None:
     """Return None for a certificate of infeasibility; refuse others, which do not answer this question."""
-    if _packed(problem, text, limit) is not None:
+    if _certified_packing(problem, text, limit) is not None:
         raise _CHECK.Refused("it does not say that nothing fits")
     return None
 
 
-def _ordered(problem: str, text: str, limit: int | None) -> float | None:
+def _certified_order(problem: str, text: str, limit: int | None) -> float | None:
     _ORDER.check(problem, text.splitlines())
     return int(text.splitlines()[1].split()[1])
 
@@ -121,15 +121,15 @@ def _ordered(problem: str, text: str, limit: int | None) -> float | None:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("peak", "bytes of one memory", _peak, _packed),
+        Kind("peak", "bytes of one memory", _peak, _certified_packing),
         Kind("fit", "nothing: does it fit?", _fit, _unfit),
-        Kind("pools", "cost of what several memories hold", _cost, _packed),
-        Kind("rules", "bytes of one memory, with rules", _peak, _packed),
-        Kind("reuse", "price of shared bytes", _cost, _packed),
+        Kind("pools", "cost of what several memories hold", _cost, _certified_packing),
+        Kind("rules", "bytes of one memory, with rules", _peak, _certified_packing),
+        Kind("reuse", "price of shared bytes", _cost, _certified_packing),
         Kind("heaps", "heaps of a limited size", _heaps),
         Kind("objects", "bytes of shared objects", _objects),
         Kind("symbols", "peak above the bound, for all sizes", _symbols),
-        Kind("order", "bytes alive at once", _order, _ordered),
+        Kind("order", "bytes alive at once", _order, _certified_order),
         Kind("recompute", "bytes alive at once, where operations may run again", _recompute),
         Kind("cascade", "bytes of a network in stripes"),
     )
@@ -137,21 +137,21 @@ KINDS = {
 """The kinds of the library by name."""
 
 
-def judged(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
+def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
     """Return the value of a plan; raises BrokenRuleError, or FormatError for another file."""
     if kind.judge is None:
         raise FormatError(f"{kind.name}: has no checker apart from memplan: send the answer of its command instead")
-    return _guarded(kind.judge, problem, text, limit)
+    return _run_judge(kind.judge, problem, text, limit)
 
 
-def proved(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
+def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
     """Return what a certificate proves, None for infeasibility; raises BrokenRuleError or FormatError."""
     if kind.prove is None:
         raise FormatError(f"{kind.name}: has no certificates: send a plan")
-    return _guarded(kind.prove, problem, text, limit)
+    return _run_judge(kind.prove, problem, text, limit)
 
 
-def _guarded(run: Callable[[str, str, int | None], T], problem: str, text: str, limit: int | None) -> T:
+def _run_judge(run: Callable[[str, str, int | None], T], problem: str, text: str, limit: int | None) -> T:
     try:
         return run(problem, text, limit)
     except REFUSALS as why:

@@ -12,7 +12,7 @@ from statistics import mean
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.summary import penalised_s, text_table
 from memplan.extensions.library.running import is_solved, word_of
-from memplan.planner.errors import counted
+from memplan.planner.errors import count_text
 
 _WIDE, _HIGH, _LEFT = 560, 240, 44
 _DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 3", "10 4")
@@ -37,7 +37,7 @@ class Line:
         return [self.planner, *map(str, (self.runs, *self.counts)), f"{self.par2_s:.3f}"]
 
 
-def summarised(rows: Sequence[Result]) -> list[Line]:
+def planner_lines(rows: Sequence[Result]) -> list[Line]:
     """Return a line for each planner, the least PAR2 first."""
     groups = (("solved", "better"), ("better",), ("plan",), ("none",), ("invalid",), ("late", "memory", "failed"))
     summary_rows = []
@@ -54,7 +54,7 @@ def _penalised_s(row: Result) -> float:
 
 def text_of(rows: Sequence[Result]) -> str:
     """Return the table of planners as plain text."""
-    return text_table(_HEAD, [line.cells() for line in summarised(rows)])
+    return text_table(_HEAD, [line.cells() for line in planner_lines(rows)])
 
 
 def page(rows: Sequence[Result], title: str) -> str:
@@ -95,9 +95,9 @@ def _kind(row: Result) -> str:
 
 
 def _table(caption: str, rows: Sequence[Result]) -> str:
-    lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in summarised(rows)]
+    lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
-    problems = counted(len({row.fingerprint for row in rows}), "problem")
+    problems = count_text(len({row.fingerprint for row in rows}), "problem")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><caption>{escape(caption)}, {problems}</caption><tr>{head}</tr>{body}</table>"
 
@@ -108,7 +108,7 @@ def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))
     count, curves = len(fastest), {}
-    for line in summarised(rows):
+    for line in planner_lines(rows):
         mine = [row for row in rows if row.solver == line.planner and is_solved(row)]
         curves[line.planner] = sorted(_penalised_s(r) / (fastest[r.fingerprint] if by_ratio else 1) for r in mine)
     ends = [at for curve in curves.values() for at in curve] or [1.0]

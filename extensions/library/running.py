@@ -23,8 +23,8 @@ from typing import Any
 from memplan.extensions.bench.measuring import machine
 from memplan.extensions.bench.results import Result
 from memplan.extensions.library.entries import Entry, ProblemLibrary
-from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_plan
+from memplan.planner.errors import FormatError, OptionError, excerpt
 
 GRACE_S = 5.0
 """The seconds after its time limit at which a planner is killed."""
@@ -55,7 +55,7 @@ class Planner:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
         except (KeyError, IndexError, ValueError):
             names = ", ".join(f"{{{word}}}" for word in _WORDS)
-            raise OptionError(f"command: must have no braces but {names}, got {shown(self.template)}") from None
+            raise OptionError(f"command: must have no braces but {names}, got {excerpt(self.template)}") from None
 
 
 def _digits(value: float | None) -> str:
@@ -71,7 +71,7 @@ def run(
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, library.plan(entry).name)
             line = planner.line(entry, library.problem(entry).resolve(), out, limit_s)
-            status, wall_s, cpu_s, words = _measured(line, limit_s + GRACE_S)
+            status, wall_s, cpu_s, words = _measure_command(line, limit_s + GRACE_S)
             row = Result(
                 instance=f"{entry.kind}/{entry.name}",
                 solver=planner.name,
@@ -110,7 +110,7 @@ def word_of(row: Result) -> str:
     return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
-def _measured(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
+def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
     """Run a command; return its status (None if killed), wall and CPU time, and last output."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as words:
@@ -147,7 +147,7 @@ def _facts(
         return {"outcome": "failed" if status else "none", "message": said}
     try:
         problem = library.problem(entry).read_bytes().decode()
-        value, _ = judged(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)
+        value, _ = judge_plan(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)
     except (BrokenRuleError, FormatError, UnicodeDecodeError) as error:
         return {"outcome": "invalid", "message": str(error)}
     facts = {"outcome": "plan", "status": "feasible", "peak": value}

@@ -8,7 +8,7 @@ from typing import Literal
 
 from memplan.extensions.library.archives import write_file
 from memplan.extensions.library.entries import Entry, ProblemLibrary
-from memplan.extensions.library.judging import KINDS, BrokenRuleError, judged, proved
+from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_plan, prove_certificate
 from memplan.planner.errors import FormatError, InputError
 
 Word = Literal["better, added", "not better", "refused", "wrong format"]
@@ -53,7 +53,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Return the entry with a better plan (None if it is not better), and the plan's value."""
-    value, floor = judged(KINDS[entry.kind], problem, text, entry.limit)
+    value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(f"{entry.name}: has a plan and a certificate that nothing fits: one checker is wrong")
     if entry.best is not None and value >= entry.best:
@@ -68,7 +68,7 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Return the entry with a higher bound (None if it is not higher), and the proved claim."""
-    bound = proved(KINDS[entry.kind], problem, text, entry.limit)
+    bound = prove_certificate(KINDS[entry.kind], problem, text, entry.limit)
     bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
     bound_before, is_first = entry.bound, not library.proof(entry).exists()
     if entry.is_infeasible or (

@@ -16,10 +16,10 @@ from pydantic_core import from_json, to_json
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.solvers.schema import QuietJsonSchema
-from memplan.api.request_bodies import lacking
-from memplan.files import contents, named
+from memplan.api.request_bodies import missing_inputs
+from memplan.files import contents, prefix_file_name
 from memplan.planner import __version__
-from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, shown
+from memplan.planner.errors import InputError, MemplanError, OptionError, ReaderFaultError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.questions import QUESTIONS
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
@@ -54,7 +54,7 @@ def mcp(folder: Path) -> None:
     Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
     """
     if not folder.is_dir():
-        raise OptionError(f"folder: must be a folder, got {shown(str(folder))}, which is none in {Path.cwd()}")
+        raise OptionError(f"folder: must be a folder, got {excerpt(str(folder))}, which is none in {Path.cwd()}")
     asyncio.run(_serve(folder.resolve()))
 
 
@@ -63,14 +63,14 @@ async def _serve(folder: Path) -> None:
         "memplan",
         version=__version__,
         instructions=_INSTRUCTIONS,
-        on_list_tools=_listed,
-        on_call_tool=lambda context, asked: _called(folder, context, asked),
+        on_list_tools=_list_tools,
+        on_call_tool=lambda context, asked: _call_tool(folder, context, asked),
     )
     async with stdio.stdio_server() as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 
 
-async def _listed(_context: Any, _page: Any) -> ListToolsResult:
+async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
     schema = Tool(
         name=_SCHEMA,
         description="The JSON Schema of the body of a question, with all that its inputs and options may have.",
@@ -116,17 +116,17 @@ def tool_of(question: Question[Any]) -> Tool:
     )
 
 
-async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
+async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
     """Answer a question by its tool; errors become part of the result, for the assistant to mend."""
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
             if not isinstance(name, str) or name not in QUESTIONS:
-                raise OptionError(f"question: must be one of {', '.join(QUESTIONS)}, got {shown(name)}")
+                raise OptionError(f"question: must be one of {', '.join(QUESTIONS)}, got {excerpt(name)}")
             schema = schema_of(QUESTIONS[name])
             return CallToolResult(content=[TextContent(text=to_json(schema).decode())], structured_content=schema)
         if (question := QUESTIONS.get(asked.name)) is None:
-            raise OptionError(f"tool: there is no {shown(asked.name)}{did_you_mean(asked.name, QUESTIONS)}")
+            raise OptionError(f"tool: there is no {excerpt(asked.name)}{did_you_mean(asked.name, QUESTIONS)}")
         answer = await _answer(question, dict(asked.arguments or {}), folder)
     except (MemplanError, ReaderFaultError) as error:
         sentences = error.sentences if isinstance(error, InputError) else (str(error),)
@@ -138,7 +138,7 @@ async def _called(folder: Path, _context: Any, asked: CallToolRequestParams) -> 
 async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Path) -> Any:
     """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
     options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
-    control = Control(options.due(), cancelled, note=noted.append)
+    control = Control(options.deadline(), cancelled, note=noted.append)
     work = lambda: question.answered(_question(question, given, folder), options, control)  # noqa: E731
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
@@ -157,23 +157,23 @@ def _question(question: Question[Any], given: Mapping[str, Any], folder: Path) -
     def read(each: Input[Any], value: Any, values: InputValues, reader: Any) -> Any:
         if not isinstance(value, str) or each.from_file is None:
             return each.from_json(value)
-        data, path = contents(value if value.lstrip()[:1] == "{" else _inside(folder, value))
-        with named(path):
+        data, path = contents(value if value.lstrip()[:1] == "{" else _path_inside(folder, value))
+        with prefix_file_name(path):
             return each.from_file(reader, data, value, values)
 
     values = read_inputs(question.inputs, given, read)
-    if breaks := lacking(question, values):
+    if breaks := missing_inputs(question, values):
         raise InputError(*breaks)
     return values
 
 
-def _inside(folder: Path, name: str) -> str:
+def _path_inside(folder: Path, name: str) -> str:
     """Return the path of a file inside a folder; raises InputError for others."""
     path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
-        raise InputError(f"{shown(name)}: must lie in {folder}; --folder of memplan mcp names another")
+        raise InputError(f"{excerpt(name)}: must lie in {folder}; --folder of memplan mcp names another")
     if path.exists() and not path.is_file():
-        raise InputError(f"{shown(name)}: must be a file")
+        raise InputError(f"{excerpt(name)}: must be a file")
     if path.exists() and (count := path.stat().st_size) > _MOST_BYTES:
-        raise InputError(f"{shown(name)}: must have at most {_MOST_BYTES} bytes here, got {count}")
+        raise InputError(f"{excerpt(name)}: must have at most {_MOST_BYTES} bytes here, got {count}")
     return str(path)

@@ -173,7 +173,7 @@ _BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Old:
+class OldReference:
     """A reference to a byte of the old file."""
 
     at: int
@@ -206,7 +206,7 @@ class Content:
 class Tables:
     """A list of tables, new or from the old file."""
 
-    rows: Sequence[NewTable | Old]
+    rows: Sequence[NewTable | OldReference]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,7 @@ class NewTable:
 
 
 Part: TypeAlias = Numbers | Content | Tables | NewTable
-Field: TypeAlias = Scalar | Old | Part
+Field: TypeAlias = Scalar | OldReference | Part
 
 
 def text(value: str) -> Content:
@@ -225,40 +225,40 @@ def text(value: str) -> Content:
     return Content(value.encode(), is_text=True)
 
 
-def with_front(root: NewTable, identifier: bytes, data: bytes) -> bytes:
+def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
     """Return a FlatBuffer with a new root table, followed by the bytes of an old one."""
     places, end = _places(root)
     base = -(-end // _BLOCK) * _BLOCK
     out = bytearray(base)
     struct.pack_into("<I4s", out, 0, places[id(root)], identifier)
-    for part in _in_turn(root):
+    for part in _part_order(root):
         _write(out, part, places, base)
     return bytes(out) + data
 
 
-def _in_turn(root: NewTable) -> list[Part]:
-    """Return all new parts, each behind the part that refers to it."""
+def _part_order(root: NewTable) -> list[Part]:
+    """Return all new parts, each after the part that refers to it."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
         part = waiting.popleft()
         parts.append(part)
-        waiting.extend(_inside(part))
+        waiting.extend(_inner_parts(part))
     return parts
 
 
-def _inside(part: Part) -> list[Part]:
+def _inner_parts(part: Part) -> list[Part]:
     if isinstance(part, Tables):
         return [row for row in part.rows if isinstance(row, NewTable)]
     if isinstance(part, NewTable):
-        return [value for value in part.fields.values() if not isinstance(value, Old | Scalar)]
+        return [value for value in part.fields.values() if not isinstance(value, OldReference | Scalar)]
     return []
 
 
 def _places(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the position of each new part, and the end. A table's position is behind its vtable."""
+    """Return the position of each new part, and the end. The position of a table is the end of its vtable."""
     places, at = {}, 8
-    for part in _in_turn(root):
+    for part in _part_order(root):
         if isinstance(part, Content):
             # The length stands in four bytes before the data, and the data is what must be aligned.
             at = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT - 4
@@ -279,8 +279,8 @@ def _slots(table: NewTable) -> int:
 def _write(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
     at = places[id(part)]
 
-    def point(where: int, to: Part | Old) -> None:
-        struct.pack_into("<I", out, where, (base + to.at if isinstance(to, Old) else places[id(to)]) - where)
+    def point(where: int, to: Part | OldReference) -> None:
+        struct.pack_into("<I", out, where, (base + to.at if isinstance(to, OldReference) else places[id(to)]) - where)
 
     if isinstance(part, Content):
         struct.pack_into(f"<I{len(part.data)}s", out, at, len(part.data), part.data)

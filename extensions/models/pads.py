@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def same_pads(
+def equal_output_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
 ) -> tuple[int, ...]:
-    """Return the pads that give each axis an output for every stride, with an odd one behind or before."""
+    """Return the pads that give each axis an output for every stride, with an odd pad at the end or at the start."""
     before, behind = [], []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
         reach = (taps - 1) * dilation + 1

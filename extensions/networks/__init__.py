@@ -36,7 +36,7 @@ LIVENESS = Row(
     " can be planned.",
 )
 IN_PLACE_HINT = Search("memplan.extensions.networks.models.over_inputs:hint_of_in_place")
-REORDER = Search("memplan.extensions.networks.commands.reordering:reordered")
+REORDER = Search("memplan.extensions.networks.commands.reordering:reorder_file")
 CHECK_REORDER = Search("memplan.extensions.networks.commands.reordering:check")
 PROBLEM_OF_GRAPH = Search("memplan.extensions.networks.inputs:problem_of_graph")
 READ_OPERATIONS = Search("memplan.extensions.networks.models.imported_program:read_operations")

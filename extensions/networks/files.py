@@ -6,7 +6,7 @@ from typing import Any
 
 from memplan.extensions.networks.inputs import read_graph as read
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.files import Source, contents, named, reader_with
+from memplan.files import Source, contents, prefix_file_name, reader_with
 
 
 def read_graph(source: Source, **options: Any) -> OperationGraph:
@@ -34,5 +34,5 @@ def read_graph(source: Source, **options: Any) -> OperationGraph:
         Where an option is wrong.
     """
     data, name = contents(source)
-    with named(name):
+    with prefix_file_name(name):
         return read(reader_with(options), data, name)

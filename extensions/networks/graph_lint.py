@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.finding import Finding
 
 
-def made_again(graph: OperationGraph) -> Iterator[Finding]:
+def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
     """Yield a finding where operations write tensors that others made and that they do not read.
 
     Such a write changes the tensor in place; in graphs written by hand it is usually a wrong position.
@@ -23,7 +23,7 @@ def made_again(graph: OperationGraph) -> Iterator[Finding]:
     if repeats:
         position, tensor = repeats[0]
         names = [
-            f"ops[{k}]" + (f" ({shown(row.name)})" if (row := graph.ops[k]).name else "")
+            f"ops[{k}]" + (f" ({excerpt(row.name)})" if (row := graph.ops[k]).name else "")
             for k in (graph.maker[tensor] or 0, position)
         ]
         more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""

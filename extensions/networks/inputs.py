@@ -8,12 +8,12 @@ from typing import cast
 
 from pydantic_core import from_json
 
-from memplan.extensions.networks.graph_lint import made_again
+from memplan.extensions.networks.graph_lint import repeated_outputs
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import is_graph, read_model_graph
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.graph_variants import tensor_named, with_overwriting
+from memplan.extensions.networks.operations.graph_variants import allow_overwriting, tensor_named
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError, OptionError
 from memplan.planner.foreign import reading as importers
@@ -25,7 +25,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PROBLEM, object_in
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader
-from memplan.questions.reading.adapting import adapted, aligned, refuse_spare
+from memplan.questions.reading.adapting import adapt_problem, align_problem, refuse_spare
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
@@ -67,7 +67,7 @@ def read_graph(reader: Reader, data: bytes, name: str | None = None) -> Operatio
     found = () if graph.imported is None else graph.imported.warnings
     reader.warnings += [warning for warning in found if warning not in reader.warnings]
     if graph.imported is None and graph.program is None:
-        reader.warnings += made_again(graph.graph)
+        reader.warnings += repeated_outputs(graph.graph)
     if graph.program is not None and len(graph.program.program.pools) > 1:
         several = "the file has several memories, which a graph of operations, for another order, counts as one"
         reader.warnings.append(Finding("one-memory", several))
@@ -107,31 +107,31 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     """Return the problem in a file; for a graph of operations, that of the given order."""
     if not is_graph(data):
         return reader.problem(data, name)
-    reader.own_graph = _in_place(reader, read_graph(reader, data, name))
+    reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
         rule = "must be given for problems only, as a graph's lifetimes are known"
         raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
     problem = problem_of_graph(reader.own_graph)
     alignment = reader.options.alignment
-    return adapted(problem if alignment is None else aligned(problem, alignment), None, others)
+    return adapt_problem(problem if alignment is None else align_problem(problem, alignment), None, others)
 
 
-def _in_place(reader: Reader, graph: OperationGraph) -> OperationGraph:
+def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
     """Return a graph whose operations may write over their inputs, where that was wanted."""
     if not reader.options.in_place:
         refuse_spare(reader.options.spare)
         return graph
-    return with_overwriting(graph, {tensor_named(graph, name) for name in reader.options.spare})
+    return allow_overwriting(graph, {tensor_named(graph, name) for name in reader.options.spare})
 
 
 def _graph_inside(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph of operations behind a problem, if it can run in other orders."""
+    """Return the graph of operations from which a problem was derived, if it can run in other orders."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
         return None
-    return _in_place(reader, read_graph(reader, reader.data, reader.name))
+    return _overwriting_graph(reader, read_graph(reader, reader.data, reader.name))
 
 
 PROBLEM_OR_GRAPH = replace(
@@ -142,4 +142,4 @@ PROBLEM_OR_GRAPH = replace(
 )
 """A problem, which may be that of a graph in its given order."""
 GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_graph_inside, required=False)
-"""The graph behind such a problem."""
+"""The graph from which such a problem was derived."""

@@ -65,17 +65,17 @@ class Demands:
         return None if None in amounts else sum(each or 0 for each in amounts)
 
     @cached_property
-    def least(self) -> tuple[int, ...]:
+    def size_bounds(self) -> tuple[int, ...]:
         """Lower bounds on the largest object, the next, and so on: position-wise maxima over live sets."""
         sets: list[int] = []
-        for members in self.alive:
+        for members in self.live_sets:
             sets += [0] * (len(members) - len(sets))
             for k, i in enumerate(members):
                 sets[k] = max(sets[k], self.amounts[i])
         return tuple(sets)
 
     @cached_property
-    def alive(self) -> list[list[int]]:
+    def live_sets(self) -> list[list[int]]:
         """The buffers of each live set, the largest first."""
         alive: list[list[int]] = [[] for _ in range(self.n_sets)]
         for i in sorted(range(len(self)), key=lambda i: (-self.amounts[i], -self.last[i])):

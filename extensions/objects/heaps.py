@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import OptionError, ProblemError, TimeOverError, shown
+from memplan.planner.errors import OptionError, ProblemError, TimeOverError, excerpt
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.plan import Heaps, Plan, PoolUse, with_problem
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.plan import Heaps, Plan, PoolUse, attach_problem
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.plan.answers import problem_in_heaps, rows_without_pool
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -54,7 +54,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
-        name = shown(table.ids[int(table.size.argmax())])
+        name = excerpt(table.ids[int(table.size.argmax())])
         raise ProblemError(
             f"heaps: must be of at least the largest buffer ({name}: {largest}), got {limit} (did you mean {largest}?)"
         )
@@ -67,11 +67,11 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     if len(table) == len(instance) <= _FIRST_FIT:
         first = _first_fit(problem, instance, limit)
         if control.note is not None:
-            control.note(_plan_of(problem, _by_heap(first), heaps, least_bytes))
-    best = _behind_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if 0 < largest <= pitch else None
+            control.note(_plan_of(problem, _heap_offsets(first), heaps, least_bytes))
+    best = _plan_with_walls(problem, pitch, f"{max(0.0, 100 * gap):.4f}%", control) if 0 < largest <= pitch else None
     tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
     for count in tried:
-        pools = _with_pools(problem, limit, count, instance)
+        pools = _add_pools(problem, limit, count, instance)
         plan = _part(pools, control, _POOLS, accept="fit", profile="size")
         if plan.placements:
             number = {f"heap {k + 1}": k for k in range(count)}
@@ -114,7 +114,7 @@ class _HeapSearch:
         if not self.deal and self.is_open:
             return found
         offsets = [{each.id: each.offset for each in self.planned[heap].placements} for heap in self.deal]
-        dealt = offsets or _by_heap(
+        dealt = offsets or _heap_offsets(
             {each.id: (int(each.pool.removeprefix("heap ")) - 1, each.offset) for each in found.placements}
         )
         assert heaps is not None
@@ -185,7 +185,7 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
     return {name: (int(heap[i]), int(offset[i])) for name, i in number.items()}
 
 
-def _by_heap(dealt: Dealt) -> list[dict[int | str, int]]:
+def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
     """Return the offsets in each heap."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
@@ -197,33 +197,37 @@ def _part(problem: Problem, control: Control, share: float, **options: Any) -> P
     """Plan a problem in a share of the remaining time, or with all work if that is counted."""
     within = control.child(share)
     counted = within.counts_work
-    return solve(problem, time_limit_s=within.left_s, deterministic=counted, **options, control=within.searching())
+    return solve(
+        problem, time_limit_s=within.remaining_s, deterministic=counted, **options, control=within.solve_control()
+    )
 
 
-def _behind_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
+def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
     """Return the heap and offset of each buffer in a plan of one pool with walls."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
-    plan = _part(with_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    plan = _part(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
     return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
 
 
-def _with_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
+def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
     """Return the problem with `count` equal pools; by symmetry, the k-th buffer uses the first k."""
-    heaviest = max(range(instance.n_live_sets), key=lambda t: sum(instance.size[_alive(instance, t)]), default=None)
-    first = [] if heaviest is None else sorted(_alive(instance, heaviest), key=lambda i: -int(instance.size[i]))
+    heaviest = max(
+        range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
+    )
+    first = [] if heaviest is None else sorted(_live_buffers(instance, heaviest), key=lambda i: -int(instance.size[i]))
     rank = {int(instance.source[i]): k + 1 for k, i in enumerate(first[: count - 1])}
     rows = [
         row | ({"pools": [f"heap {k + 1}" for k in range(rank[i])]} if i in rank else {})
         for i, row in enumerate(rows_without_pool(problem))
     ]
     pool = {"size": size, "alignment": problem.pools[0].alignment}
-    return with_fields(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
+    return replace_fields(problem, buffers=rows, pools=[pool | {"name": f"heap {k + 1}"} for k in range(count)])
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
     """Plan each heap separately, and return all of them."""
-    heap_of = _by_heap(dealt)
+    heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
         if plan.placements:  # otherwise the time is over, and the heap keeps the best that is known
@@ -259,10 +263,10 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
             ],
         }
     )
-    return with_problem(plan, problem_in_heaps(problem, plan))
+    return attach_problem(plan, problem_in_heaps(problem, plan))
 
 
-def _alive(instance: Instance, t: int) -> list[int]:
+def _live_buffers(instance: Instance, t: int) -> list[int]:
     here = instance.lifetime_buffer[(instance.start <= t) & (instance.end > t)]
     return [int(i) for i in here]
 
@@ -274,7 +278,7 @@ def _bins(instance: Instance, size: int) -> Iterator[int]:
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])
     room = size // instance.unit
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
-        sizes = [int(instance.size[i]) for i in _alive(instance, t)]
+        sizes = [int(instance.size[i]) for i in _live_buffers(instance, t)]
         for k in {s for s in sizes if 2 * s <= room} | {0}:
             alone = sum(s > room - k for s in sizes)
             large = [s for s in sizes if room - k >= s and 2 * s > room]

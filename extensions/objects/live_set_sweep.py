@@ -34,7 +34,7 @@ class Sweep:
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
         # What is empty costs nothing in an object of its own, and would never end the search for larger sizes.
-        self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.alive]
+        self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
@@ -67,9 +67,9 @@ class Sweep:
             ended: Layer = {}
             for state in states:
                 ended.setdefault(state[bisect_right(state, (t, len(sizes))) :], (state, None))
-            states = self._kept(None, ended, kept)
+            states = self._keep_layer(None, ended, kept)
             for i in self.alive[t] if t == begin else self.new[t]:
-                states = self._kept(i, self._placed(i, states, classes), kept)
+                states = self._keep_layer(i, self._place_buffer(i, states, classes), kept)
                 if not states:
                     return t
                 if len(states) > _MOST_STATES or self.is_over():
@@ -77,12 +77,12 @@ class Sweep:
         return None
 
     @staticmethod
-    def _kept(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
+    def _keep_layer(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
         if kept is not None:
             kept.append((i, layer))
         return layer
 
-    def _placed(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
+    def _place_buffer(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
         amount, end = self.demands.amounts[i], self.demands.last[i]
         layer: Layer = {}
         for state in states:
@@ -99,12 +99,12 @@ class Sweep:
         return layer
 
 
-def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
+def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
     """Return a lower bound on the sum, and objects that reach it if they are below `most` and found in time.
 
     Without objects, a bound of `most` is the proof that nothing is less. Ratios are left out of account.
     """
-    sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.least))
+    sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.size_bounds))
     waiting, seen = [(sum(first), first)], {first}
     walls: list[tuple[tuple[float, ...], list[int]]] = []
     bound = sum(first)
@@ -120,7 +120,7 @@ def least_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Ob
                 return bound, None
             above = tuple(next((each - 1 for each in there if each > size), inf) for size in sizes)
             walls = [*walls[1 - _MOST_WALLS :], (above, there)]
-        for larger in _larger(sizes, there):
+        for larger in _larger_sizes(sizes, there):
             if larger not in seen and sum(larger) < most:
                 seen.add(larger)
                 heappush(waiting, (sum(larger), larger))
@@ -132,7 +132,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which the one at `at` is still refused."""
+    """Return the latest live set from which the live set at `at` is still refused."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -145,10 +145,10 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
     """Return the ascending sizes of the buffers alive in a stretch of live sets."""
-    return sorted({demands.amounts[i] for alive in demands.alive[begin : at + 1] for i in alive} - {0})
+    return sorted({demands.amounts[i] for alive in demands.live_sets[begin : at + 1] for i in alive} - {0})
 
 
-def _larger(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
+def _larger_sizes(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
     """Return the next larger sizes: one object grown to the next size in a stretch, or an additional one."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):

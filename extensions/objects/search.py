@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import exp
 
 from memplan.extensions.objects.demands import Demands, IsOver, Objects, demands, groups
-from memplan.extensions.objects.live_set_sweep import least_objects
-from memplan.extensions.objects.ways import tried
+from memplan.extensions.objects.live_set_sweep import search_objects
+from memplan.extensions.objects.ways import run_heuristics
 
 _MOST_STEPS = 300_000
 """The most placements in partitions before local search continues, about 2 s."""
@@ -33,9 +33,9 @@ def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
 
     `is_late` says when the sweep has had its share, `is_over` when there is no time.
     """
-    ways = tried(found, is_over)
+    ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
-    bound, better = least_objects(found, cost if found.is_plain else cost + 1, is_late)
+    bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
     # Where sides or ratios count, the objects of the sweep are of the areas alone, and may not hold what is in them.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"

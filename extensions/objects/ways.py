@@ -20,18 +20,18 @@ _MOST_IN_A_FLOW = 600
 """The most buffers in a flow, which takes n^3 steps, 1 s for this many."""
 
 
-class _Filled:
+class _ObjectsDraft:
     """Objects under construction: the sorted lifetimes and extreme sides of each."""
 
     def __init__(self, demands: Demands) -> None:
         self.demands, self.where = demands, [-1] * len(demands)
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
-    def free(self, i: int) -> list[int]:
+    def usable_objects(self, i: int) -> list[int]:
         """Return the objects that a buffer may use."""
-        return [o for o in range(len(self.spans)) if self.idle(o, i) >= 0 and self._grown(o, i) is not None]
+        return [o for o in range(len(self.spans)) if self.idle_time(o, i) >= 0 and self._grown_sides(o, i) is not None]
 
-    def idle(self, o: int, i: int) -> int:
+    def idle_time(self, o: int, i: int) -> int:
         """Return the shortest idle time between a buffer and another in an object; negative if they overlap."""
         first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
         k = bisect_left(spans, (first, last))
@@ -45,7 +45,7 @@ class _Filled:
 
     def growth(self, o: int, i: int) -> int:
         """Return how much a buffer enlarges an object."""
-        grown = self._grown(o, i)
+        grown = self._grown_sides(o, i)
         assert grown is not None  # the object is free
         return grown[0] * grown[1] - self.size(o)
 
@@ -55,11 +55,11 @@ class _Filled:
             o = len(self.spans)
             self.spans.append([])
             self.sides.append((0, 0, MOST_AMOUNT, MOST_AMOUNT))
-        self.sides[o] = self._grown(o, i) or self.sides[o]
+        self.sides[o] = self._grown_sides(o, i) or self.sides[o]
         insort(self.spans[o], (self.demands.first[i], self.demands.last[i]))
         self.where[i] = o
 
-    def _grown(self, o: int, i: int) -> tuple[int, int, int, int] | None:
+    def _grown_sides(self, o: int, i: int) -> tuple[int, int, int, int] | None:
         """Return the sides of an object with another buffer, None if the ratio forbids it."""
         w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
         wide, high, narrow, low = self.sides[o]
@@ -68,77 +68,79 @@ class _Filled:
         return None if is_refused else (wide, high, narrow, low)
 
 
-def _by_size(demands: Demands) -> Iterable[int]:
+def _size_order(demands: Demands) -> Iterable[int]:
     return sorted(range(len(demands)), key=lambda i: -demands.amounts[i])
 
 
-def _in_time(demands: Demands) -> list[int]:
+def _time_order(demands: Demands) -> list[int]:
     return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
 
 
-def by_size(demands: Demands) -> Objects:
+def assign_by_size(demands: Demands) -> Objects:
     """Assign the largest first, each to the first free object."""
-    filled = _Filled(demands)
-    for i in _by_size(demands):
-        filled.put(i, next(iter(filled.free(i)), None))
+    filled = _ObjectsDraft(demands)
+    for i in _size_order(demands):
+        filled.put(i, next(iter(filled.usable_objects(i)), None))
     return filled.where
 
 
-def by_size_nearest(demands: Demands) -> Objects:
+def assign_by_size_nearest(demands: Demands) -> Objects:
     """Assign the largest first, each to the free object with the shortest idle time around it."""
-    filled = _Filled(demands)
-    for i in _by_size(demands):
-        filled.put(i, min(filled.free(i), key=lambda o: filled.idle(o, i), default=None))
+    filled = _ObjectsDraft(demands)
+    for i in _size_order(demands):
+        filled.put(i, min(filled.usable_objects(i), key=lambda o: filled.idle_time(o, i), default=None))
     return filled.where
 
 
-def by_breadth(demands: Demands) -> Objects:
+def assign_by_breadth(demands: Demands) -> Objects:
     """Assign live set by live set, the heaviest first, each buffer to the smallest sufficient free object.
 
     Where none is, the largest one grows.
     """
-    filled, amounts = _Filled(demands), demands.amounts
-    for alive in sorted(demands.alive, key=lambda alive: -sum(amounts[i] for i in alive)):
+    filled, amounts = _ObjectsDraft(demands), demands.amounts
+    for alive in sorted(demands.live_sets, key=lambda alive: -sum(amounts[i] for i in alive)):
         for i in alive:
             if filled.where[i] < 0:
-                free = filled.free(i)
+                free = filled.usable_objects(i)
                 enough = [o for o in free if filled.growth(o, i) == 0]
                 filled.put(i, min(enough, key=filled.size) if enough else max(free, key=filled.size, default=None))
     return filled.where
 
 
-def in_order(demands: Demands) -> Objects:
+def assign_in_order(demands: Demands) -> Objects:
     """Assign in time order, each to the free object of the closest size."""
-    filled = _Filled(demands)
-    for i in _in_time(demands):
-        filled.put(i, min(filled.free(i), key=lambda o: abs(filled.size(o) - demands.amounts[i]), default=None))
+    filled = _ObjectsDraft(demands)
+    for i in _time_order(demands):
+        filled.put(
+            i, min(filled.usable_objects(i), key=lambda o: abs(filled.size(o) - demands.amounts[i]), default=None)
+        )
     return filled.where
 
 
 def equal_sizes(demands: Demands) -> Objects:
     """Assign in time order, each to a free object of exactly its sides."""
-    filled = _Filled(demands)
-    for i in _in_time(demands):
+    filled = _ObjectsDraft(demands)
+    for i in _time_order(demands):
         sides = demands.width[i], demands.height[i]
-        same = (o for o in filled.free(i) if filled.sides[o][:2] == sides)
+        same = (o for o in filled.usable_objects(i) if filled.sides[o][:2] == sides)
         filled.put(i, next(same, None))
     return filled.where
 
 
-def least_growth(demands: Demands) -> Objects:
+def assign_by_growth(demands: Demands) -> Objects:
     """Assign in time order, each to the free object that grows least, then the smallest; new if that is cheaper."""
-    return _growing(demands, _in_time(demands))
+    return _assign_growing(demands, _time_order(demands))
 
 
-def least_growth_by_size(demands: Demands) -> Objects:
+def assign_by_growth_and_size(demands: Demands) -> Objects:
     """Assign the largest first, each to the free object that grows least, then the smallest; new if that is cheaper."""
-    return _growing(demands, _by_size(demands))
+    return _assign_growing(demands, _size_order(demands))
 
 
-def _growing(demands: Demands, order: Iterable[int]) -> Objects:
-    filled = _Filled(demands)
+def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
+    filled = _ObjectsDraft(demands)
     for i in order:
-        best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.free(i)), default=None)
+        best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.usable_objects(i)), default=None)
         filled.put(i, None if best is None or best[0] >= max(1, demands.amounts[i]) else best[2])
     return filled.where
 
@@ -151,15 +153,15 @@ def flow(demands: Demands) -> Objects | None:
     size = np.array(demands.amounts, dtype=np.float64)
     after = np.array(demands.last)[:, None] <= np.array(demands.first)[None, :]
     # Row i hands its object on to column j; a column that is paired with no such row pays for a new object.
-    before = _assigned(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
+    before = _assignment_columns(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
     where = list(range(n))
-    for j in _in_time(demands):
+    for j in _time_order(demands):
         if after[before[j], j]:
             where[j] = where[before[j]]
     return where
 
 
-def _assigned(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
+def _assignment_columns(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
     """Return the column of each row in a least-cost assignment (Jonker and Volgenant: augmenting paths)."""
     n = len(cost)
     u, v = np.zeros(n), np.zeros(n + 1)
@@ -205,20 +207,20 @@ def relay(demands: Demands) -> Objects:
 
 
 WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
-    "by-size": by_size,
-    "by-size-nearest": by_size_nearest,
-    "by-breadth": by_breadth,
-    "in-order": in_order,
+    "by-size": assign_by_size,
+    "by-size-nearest": assign_by_size_nearest,
+    "by-breadth": assign_by_breadth,
+    "in-order": assign_in_order,
     "equal-sizes": equal_sizes,
     "flow": flow,
     "relay": relay,
-    "least-growth": least_growth,
-    "least-growth-by-size": least_growth_by_size,
+    "least-growth": assign_by_growth,
+    "least-growth-by-size": assign_by_growth_and_size,
 }
 """The heuristics by their names in answers."""
 
 
-def tried(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
+def run_heuristics(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
     """Return the results of the heuristics; the first always runs, the others while there is time."""
     results: dict[str, tuple[int, Objects]] = {}
     for name, way in WAYS.items():

@@ -20,8 +20,8 @@ def picture(result: CascadeAnswer) -> bytes:
     makes in a step. Colours tell if its rows are kept (blue), made again (orange) or whole (green).
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
-    longest = max(regions, key=lambda region: region.end - region.first, default=None)
-    lanes = 0 if longest is None else min(_MOST_LANES, longest.end - longest.first)
+    longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)
+    lanes = 0 if longest is None else min(_MOST_LANES, longest.end - longest.first_operation)
     height = _FRONT + _GAP + (lanes * _LANE + _GAP if lanes else 0)
     body = list(_front(result))
     if longest is not None:
@@ -39,23 +39,23 @@ def _front(result: CascadeAnswer) -> Iterator[str]:
     low, high = min([1.0, *(ratio for _, ratio in seen)]), max([1.01, *(ratio for _, ratio in seen)])
     top, bottom, right = 30, _FRONT - 30, _WIDTH - 60
 
-    def at(peak: int, ratio: float) -> Span:
+    def point_at(peak: int, ratio: float) -> Span:
         x = _LEFT + (right - _LEFT) * peak / most
         return round(x), round(bottom - (bottom - top) * (ratio - low) / (high - low))
 
     yield text_at(_LEFT, 18, f"{result.name or 'cascades'}: peak and multiplications")
     yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="#888"/>'
     for ratio in (low, high):
-        yield text_at(_LEFT - 8, at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
+        yield text_at(_LEFT - 8, point_at(0, ratio)[1] + 4, f"{100 * (ratio - 1):+.1f} % MACs", "end")
     yield text_at(_LEFT, bottom + 16, "0", "middle")
-    x, y = at(result.layers_peak, 1.0)
+    x, y = point_at(result.layers_peak, 1.0)
     yield f'<rect x="{x - 4}" y="{y - 4}" width="8" height="8" fill="#b2182b">{_title(result.layers_peak, 1.0)}</rect>'
     yield text_at(min(x, right), bottom + 16, f"layer by layer: {result.layers_peak:,} bytes", "end")
     if seen:
-        places = " ".join("{},{}".format(*at(*one)) for one in seen)
+        places = " ".join("{},{}".format(*point_at(*one)) for one in seen)
         yield f'<polyline points="{places}" fill="none" stroke="#4878a8"/>'
     for one in seen:
-        x, y = at(*one)
+        x, y = point_at(*one)
         yield f'<circle cx="{x}" cy="{y}" r="4" fill="#4878a8">{_title(*one)}</circle>'
 
 
@@ -68,8 +68,10 @@ def _stripes(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator
     shown = range(0, steps, -(-steps // _MOST_STEPS))
     wide = (_WIDTH - _LEFT - 60) / max(1, len(shown))
     text = f"{region.kind}, {steps} steps along {axis}"
-    yield text_at(_LEFT, start - 12, f"operations {region.first} to {region.end - 1} at {point.peak:,} bytes: {text}")
-    for lane, v in enumerate(range(region.first, region.first + lanes)):
+    yield text_at(
+        _LEFT, start - 12, f"operations {region.first_operation} to {region.end - 1} at {point.peak:,} bytes: {text}"
+    )
+    for lane, v in enumerate(range(region.first_operation, region.first_operation + lanes)):
         top, row = start + lane * _LANE, graph.operations[v]
         hold = region.holds.get(row.outputs[0])
         colour = _COLOURS["whole" if hold is None else hold.mode]

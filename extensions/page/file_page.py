@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 from itertools import pairwise
 from typing import Any
 
-from memplan.planner.errors import counted
+from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -134,7 +134,7 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
     paid = [{frozenset(pair) for pair in (*each.bank_clashes, *(row.buffers for row in each.reused))} for each in plans]
     views = []
     for k, each in enumerate(plans[:MOST_TABS]):
-        apart = f", {counted(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
+        apart = f", {count_text(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
         views.append(plan_view(problem, each, title=f"{k + 1}: cost {each.cost:g}{apart}", names=names))
     return file_page(title, *views)
 
@@ -167,8 +167,8 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
         ('<div id="page">', f'<div id="page">{f"<p>reading {buffers:,} buffers …</p>" if buffers >= _SLOW else ""}'),
         (
             '<script type="module" src="main.js"></script>',
-            _held("document", zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6))
-            + _held("script", zlib.compress(f"{style}\0{script}".encode(), 9))
+            _embed("document", zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6))
+            + _embed("script", zlib.compress(f"{style}\0{script}".encode(), 9))
             + f'<script type="module">{_LOADER}</script>',
         ),
     ):
@@ -179,7 +179,7 @@ def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
     return page.encode()
 
 
-def _held(name: str, data: bytes) -> str:
+def _embed(name: str, data: bytes) -> str:
     """Return bytes as inert data inside a page."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
-from memplan.extensions.cascade.regions.regions import held_name, whole_name
+from memplan.extensions.cascade.regions.regions import region_buffer_name, whole_name
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import bytes_along
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.page.file_page import MOST_TABS, file_page, plan_view
 from memplan.extensions.schedule.answer import ScheduleAnswer
 from memplan.extensions.shapes.shapes import ShapesAnswer
-from memplan.planner.errors import counted
+from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -101,7 +101,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
             None,
             made.problem,
             made.plan,
-            _in_steps(graph, point) if point.steps else _along(graph, point.order, made.problem),
+            _step_names(graph, point) if point.steps else _time_names(graph, point.order, made.problem),
         )
         for point, made in zip(frontier.points, placed, strict=True)
     ]
@@ -112,11 +112,11 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 def _label(point: RecomputedPoint) -> str:
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
-    runs = f"{counted(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
-    return runs + (f", {counted(sent, 'tensor')} sent" if sent else "")
+    runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
+    return runs + (f", {count_text(sent, 'tensor')} sent" if sent else "")
 
 
-def _in_steps(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
+def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
     """Return the names of operations and of transfers as times."""
     words = (
         _name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}" for step in point.steps
@@ -130,9 +130,11 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
     assert graph is not None, "an answer of this machine's own has its graph"
     assert placed is not None
     order, given_order = answer.order, range(len(graph.ops))
-    names, words = _along(graph, order, placed.problem), _words(graph)
-    problem = Problem.model_validate(_renamed(placed.problem.model_dump(mode="json", exclude_defaults=True), words))
-    plan = Plan.model_validate(_renamed(placed.plan.model_dump(mode="json"), words))
+    names, words = _time_names(graph, order, placed.problem), _words(graph)
+    problem = Problem.model_validate(
+        _rename_buffers(placed.problem.model_dump(mode="json", exclude_defaults=True), words)
+    )
+    plan = Plan.model_validate(_rename_buffers(placed.plan.model_dump(mode="json"), words))
     view = plan_view(problem, plan, title="the new order", names=names)
     return file_page(
         title,
@@ -176,7 +178,7 @@ def _roles(point: CascadePoint) -> ProgramNames:
     """Return the role of each buffer: rolling or not, input or output of the network."""
     graph = point.cascade.graph
     rings = (
-        held_name(number, tensor)
+        region_buffer_name(number, tensor)
         for number, region in enumerate(point.regions)
         for tensor, hold in region.holds.items()
         if hold.mode == "roll"
@@ -193,23 +195,23 @@ def _name(graph: OperationGraph, k: int) -> str:
 
 
 def _words(graph: OperationGraph) -> dict[str, str]:
-    """Return the names that a model gives to the buffers of an order, with the buffer behind one that occurs twice."""
+    """Return the names that a model gives to the buffers of an order, followed by the buffer if a name occurs twice."""
     words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
     words |= {f"work_{k}": f"{_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
     times = Counter(words.values())
     return {name: word if times[word] == 1 else f"{word} ({name})" for name, word in words.items()}
 
 
-def _renamed(value: Any, words: Mapping[str, str]) -> Any:
+def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
     """Return JSON with names of buffers replaced, wherever they stand."""
     if isinstance(value, str):
         return words.get(value, value)
     if isinstance(value, list):
-        return [_renamed(each, words) for each in value]
-    return {name: _renamed(each, words) for name, each in value.items()} if isinstance(value, dict) else value
+        return [_rename_buffers(each, words) for each in value]
+    return {name: _rename_buffers(each, words) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def _along(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
+def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
     """Return operation names along time, for problems with one time step for each operation."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:

@@ -25,9 +25,9 @@ _WORK_PER_PAIR = 25
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer better and better cost bounds of the pieces that are too large for the core's simplex."""
-    if len(instance.priced) <= MOST_PAIRS or not suits(instance):
+    if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
-    costs = Costs.of(instance)
+    costs = Costs.from_instance(instance)
     proved = 0
     for piece in hard_pieces(instance):
         if len(piece.pairs) <= MOST_PAIRS:
@@ -37,7 +37,7 @@ def solve(instance: Instance, search: Search) -> None:
         rounds = counted if search.deterministic else _ROUNDS
         for bound in cut_bounds(piece, search.seed, search.flag, rounds, _HighsProgram()):
             best = bound.bound
-            search.offer_bound((costs.of_steps(proved + best), *search.bound[1:]), NAME)
+            search.offer_bound((costs.cost_of_steps(proved + best), *search.bound[1:]), NAME)
             if search.is_over:
                 return
         proved += best

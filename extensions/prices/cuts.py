@@ -58,7 +58,7 @@ class CutRows:
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
         """Add the strongest rows of a clique; return True if any is new and violated."""
-        excess, pairs, saved = self.saved(members)
+        excess, pairs, saved = self.clique_savings(members)
         best: list[tuple[float, Cut, I64, int]] = []
         for divisor in {1, *saved.tolist()}:
             value, least = -(-saved // divisor), -(-excess // divisor)
@@ -73,7 +73,7 @@ class CutRows:
                 is_new = True
         return is_new
 
-    def saved(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
+    def clique_savings(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
         """Return the excess of a clique over the pool, its pairs, and how much each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]

@@ -23,12 +23,12 @@ Offsets = list[int]
 _MOST_BUFFERS = 2_000
 """The most buffers of a pool, as the costs of pairs form a matrix."""
 NO_END = 2**60
-"""The end of an unlimited pool, in units; rounding up behind it stays within 64 bits."""
+"""The end of an unlimited pool, in units; rounding up from it stays within 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """`n` buffers of one pool, in units of their own, each `unit` of the instance's units.
+    """`n` buffers of one pool, in separate units, each `unit` of the instance's units.
 
     members: (n,), positions in the instance.
     size, lowest, highest, step: (n,), starts are lowest + k * step up to highest.
@@ -69,13 +69,13 @@ class Piece:
         reserved = np.ascontiguousarray(self.reserved)
         return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
 
-    def among(self, chosen: I64) -> Piece:
+    def restrict(self, chosen: I64) -> Piece:
         """Return the piece of some buffers, in the same units."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
-    def coarser(self) -> Piece:
+    def coarsen(self) -> Piece:
         """Return the piece in the coarsest units that preserve the cheapest plan."""
         # In a plan that is pushed down, every offset is a sum of these numbers (see `common_unit`).
         grids = self.grid[self.grid > 1]
@@ -153,7 +153,7 @@ class Piece:
                 return at
         return None
 
-    def peeled(self) -> tuple[I64, list[int]]:
+    def peel(self) -> tuple[I64, list[int]]:
         """Return the remaining buffers (ascending), and the removed ones in order."""
         wide = self.size[None, :] + 2 * self.gap + np.where(self.grid > 1, 2 * (self.grid - 1), 0)
         blocked = -(-(self.size[:, None] + wide - 1) // self.step[:, None]) * (self.price != 0)
@@ -182,7 +182,7 @@ class Piece:
             seen |= members
             yield np.flatnonzero(members)
 
-    def paid(self, at: Sequence[int] | I64) -> Bool:
+    def paid_mask(self, at: Sequence[int] | I64) -> Bool:
         """Return True for the priced pairs that meet in a plan, (k,)."""
         start = np.asarray(at)
         i, j = self.pairs.T
@@ -193,7 +193,7 @@ class Piece:
     def cost(self, at: Sequence[int] | I64) -> int:
         """Return the cost of the pairs that meet in a plan."""
         i, j = self.pairs.T
-        return int(self.price[i, j][self.paid(at)].sum())
+        return int(self.price[i, j][self.paid_mask(at)].sum())
 
 
 def suits(instance: Instance) -> bool:
@@ -215,7 +215,7 @@ def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
 
 def _meet_in_two_ways(instance: Instance) -> bool:
     """Return True if a conflicting or priced pair may have another bank rule."""
-    priced = instance.priced
+    priced = instance.priced_pairs
     by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
     others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
     near = conflict_matrix(instance, np.arange(len(instance)))
@@ -227,14 +227,14 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     position = np.full(len(instance), -1)
     position[members] = np.arange(n)
 
-    def inside(rows: I64) -> tuple[Bool, I64, I64]:
+    def inner_pairs(rows: I64) -> tuple[Bool, I64, I64]:
         positions = position[rows.reshape(-1, 2)]
         is_inside = np.asarray((positions >= 0).all(axis=1))
         return is_inside, positions[is_inside, 0], positions[is_inside, 1]
 
     price, grid, gap = (np.full((n, n), value) for value in (0, 1, 0))
-    priced = instance.priced
-    is_inside, i, j = inside(priced.rows)
+    priced = instance.priced_pairs
+    is_inside, i, j = inner_pairs(priced.rows)
     for by_bank in (False, True) if pool.bank else (False,):
         chosen = priced.by_bank[is_inside] == by_bank
         a, b, added = i[chosen], j[chosen], np.array(prices, dtype=np.int64)[is_inside][chosen]
@@ -245,10 +245,10 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
     np.fill_diagonal(near, False)
     price[near], grid[near] = NEVER, 1
     if pool.bank:
-        _, a, b = inside(np.array(pairs_of(instance.bank_first, instance.bank_with), dtype=np.int64))
+        _, a, b = inner_pairs(np.array(pairs_of(instance.bank_first, instance.bank_with), dtype=np.int64))
         both = np.concatenate((a, b)), np.concatenate((b, a))
         price[both], grid[both] = NEVER, pool.bank
-    is_inside, a, b = inside(instance.clear_pairs)
+    is_inside, a, b = inner_pairs(instance.clear_pairs)
     both = np.concatenate((a, b)), np.concatenate((b, a))
     price[both], gap[both] = NEVER, np.tile(instance.clearance[is_inside], 2)
     size = instance.size[members]
@@ -259,5 +259,5 @@ def _pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Pi
 
 
 def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
-    """Write the offsets of a piece's plan into those of the instance."""
+    """Write the offsets of a piece's plan into the offsets of the instance."""
     offset[piece.members] = column(at) * piece.unit

@@ -23,7 +23,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None
-    step = int(Costs.of(instance).step)
+    step = int(Costs.from_instance(instance).step)
     lines, proved = [f"scale {CutBound(0).scale}"], 0
     for piece in hard_pieces(instance):
         if len(piece.pairs) > MOST_PAIRS:
@@ -31,7 +31,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
         bound = CutBound(0)
         for better in cut_bounds(piece, 0, np.zeros(1, dtype=np.int64), _ROUNDS):
             bound = better
-            if control.cancelled.is_set() or control.left_s <= 0:
+            if control.cancelled.is_set() or control.remaining_s <= 0:
                 break
         # Prices of a piece are in steps: each clique counts as often.
         proved += step * bound.bound

@@ -28,7 +28,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 @dataclass(frozen=True)
-class Least:
+class PriceResult:
     """The result of a search: the least price with a plan, or only a lower bound.
 
     `price` is None where no plan below `upper` was found; `is_over` says that the search was not stopped.
@@ -41,7 +41,7 @@ class Least:
     is_over: bool = True
 
 
-def least_price_of(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Least | None:
+def search_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> PriceResult | None:
     """Search for the least price below `upper`; None if a piece is too large."""
     if len(piece) > MOST_BUFFERS:
         return None
@@ -49,7 +49,11 @@ def least_price_of(piece: Piece, upper: int, most_nodes: int, flag: I64) -> Leas
     run = LeastPrice(upper, most_nodes, at, counts, flag)
     is_over = bool(least_price(Reference(piece.table), Reference(run)))
     nodes, bound, price = counts.tolist()
-    return Least(bound, nodes, price, at.tolist(), is_over) if price < upper else Least(bound, nodes, is_over=is_over)
+    return (
+        PriceResult(bound, nodes, price, at.tolist(), is_over)
+        if price < upper
+        else PriceResult(bound, nodes, is_over=is_over)
+    )
 
 
 NAME = "prices"
@@ -86,13 +90,13 @@ class _OpenPiece:
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans and bounds until the least price is proved or the search is over; skip unsuitable instances."""
-    if (price_search := _PriceSearch.of(instance, search)) is not None and price_search.begin(_FEW_NODES):
+    if (price_search := _PriceSearch.from_instance(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
     """Offer quick plans and proofs."""
-    if (price_search := _PriceSearch.of(instance, search)) is not None:
+    if (price_search := _PriceSearch.from_instance(instance, search)) is not None:
         price_search.begin(_QUICK_NODES)
 
 
@@ -107,17 +111,17 @@ class _PriceSearch:
         self.work_left = float(search.work_limit)
 
     @classmethod
-    def of(cls, instance: Instance, search: Search) -> Self | None:
+    def from_instance(cls, instance: Instance, search: Search) -> Self | None:
         """Return the search of an instance, None if it is unsuitable."""
-        costs = Costs.of(instance)
-        is_priced = instance.objective == "cost" and len(instance.priced) > 0
+        costs = Costs.from_instance(instance)
+        is_priced = instance.objective == "cost" and len(instance.priced_pairs) > 0
         if not is_priced or sum(costs.clash) >= _MOST_PRICE or not suits(instance):
             return None
         return cls(instance, search, costs, pools_of(instance, costs.clash))
 
     def begin(self, most_nodes: int) -> bool:
         """Place free buffers, search a little and walk a little; return False if nothing fits or was found."""
-        is_sound = self._reduced() and all(self._begin(one, most_nodes) for one in self.hard)
+        is_sound = self._reduce() and all(self._begin(one, most_nodes) for one in self.hard)
         if is_sound:
             self._offer()
         return is_sound
@@ -135,12 +139,12 @@ class _PriceSearch:
     def _is_over(self) -> bool:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
-    def _reduced(self) -> bool:
+    def _reduce(self) -> bool:
         """Cut the pools into pieces and place free buffers; return False if a buffer cannot be placed."""
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
-            for part, gone, pieces in _reduced(pool):
+            for part, gone, pieces in _reduced_parts(pool):
                 if gone:
                     self.peeled.append((part, gone))
                 for piece in pieces:
@@ -158,7 +162,7 @@ class _PriceSearch:
                 whole_offsets(one.piece, one.at, self.offset)
             offset = self._put_back()
             self.search.offer(self.instance.allowed.argmax(axis=0), column(offset), NAME)
-        floor = self.costs.of_steps(sum(one.bound for one in self.hard))
+        floor = self.costs.cost_of_steps(sum(one.bound for one in self.hard))
         if floor > self.search.bound[0]:
             self.search.offer_bound((floor, *self.search.bound[1:]), NAME)
 
@@ -180,19 +184,19 @@ class _PriceSearch:
         """Search a piece exactly for a while, then walk; return False if nothing fits or was found."""
         self._search_places(one, most_nodes)
         if one.is_settled:
-            return one.price < _NONE_ABOVE or self._nothing_fits()
+            return one.price < _NONE_ABOVE or self._claim_infeasible()
         if not one.at and not self._start(one):
             return False
         self._walk(one, most_nodes // 10)
         return True
 
-    def _nothing_fits(self) -> bool:
+    def _claim_infeasible(self) -> bool:
         self.search.claim_infeasible(NAME)
         return False
 
     def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
-        result = least_price_of(one.piece, one.price, nodes, self.search.flag)
+        result = search_price(one.piece, one.price, nodes, self.search.flag)
         if result is None:
             return
         self.work_left -= result.nodes * _WORK_PER_NODE
@@ -207,25 +211,25 @@ class _PriceSearch:
         if at is None and best is not None:
             at = (best.offset[piece.members] // piece.unit).tolist()
         if at is None:
-            at = self._fitted(piece)
+            at = self._plan_without_prices(piece)
         if at is None:
             return False
         one.take(at, piece.cost(at))
         return True
 
-    def _fitted(self, piece: Piece) -> Offsets | None:
+    def _plan_without_prices(self, piece: Piece) -> Offsets | None:
         """Return a plan of the least peak found by the search without prices, or None."""
         is_fitted = np.zeros(len(self.instance), dtype=np.bool_)
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
-        inner = self.search.child(_without_prices(part), _MEND_SHARE)
+        inner = self.search.child(_remove_prices(part), _MEND_SHARE)
         # The exact search does not support bank rules.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
         for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
             if inner.best is None and not inner.is_over:
                 run(inner.instance, inner)
-        if inner.infeasible is not None:
-            self._nothing_fits()
+        if inner.infeasibility_witness is not None:
+            self._claim_infeasible()
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _cut(self, one: _OpenPiece) -> None:
@@ -259,11 +263,11 @@ class _PriceSearch:
             steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
-            for walk in pool.map(lambda k: self._walked(one, steps, one.walks + k), range(threads)):
+            for walk in pool.map(lambda k: self._anneal_piece(one, steps, one.walks + k), range(threads)):
                 one.take(*walk)
         one.walks += threads
 
-    def _walked(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
+    def _anneal_piece(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
         piece, at = one.piece, np.array(one.at, dtype=np.int64)
         best, numbers = at.copy(), np.array([0, one.price, one.price], dtype=np.int64)
         numbers[0] = (self.search.seed * 1_000_003 + 7_919 * number + 12_345) % (2**62) + 1
@@ -277,7 +281,7 @@ class _PriceSearch:
         return best, int(numbers[2])
 
 
-def _without_prices(instance: Instance) -> Instance:
+def _remove_prices(instance: Instance) -> Instance:
     """Return the instance without prices, for finding any plan."""
     return replace(
         instance,
@@ -291,15 +295,15 @@ def _without_prices(instance: Instance) -> Instance:
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
     """Yield the reduced pieces of an instance, as certificates need them."""
-    for pool in pools_of(instance, Costs.of(instance).clash):
-        for _, _, pieces in _reduced(pool):
+    for pool in pools_of(instance, Costs.from_instance(instance).clash):
+        for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)
 
 
-def _reduced(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
+def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
     """Yield the parts of a pool, each with its removed buffers and the pieces of the rest."""
     for chosen in pool.parts():
-        part = pool.among(chosen).coarser()
-        is_left, gone = part.peeled()
-        core = part.among(is_left).coarser() if len(is_left) else None
-        yield part, gone, [] if core is None else [core.among(inner).coarser() for inner in core.parts()]
+        part = pool.restrict(chosen).coarsen()
+        is_left, gone = part.peel()
+        core = part.restrict(is_left).coarsen() if len(is_left) else None
+        yield part, gone, [] if core is None else [core.restrict(inner).coarsen() for inner in core.parts()]

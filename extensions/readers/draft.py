@@ -19,7 +19,7 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
-from memplan.planner.errors import FormatError, Location, shown
+from memplan.planner.errors import FormatError, Location, excerpt
 from memplan.planner.foreign.imported import ViewFacts, plan_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
@@ -52,7 +52,7 @@ class _Value(NamedTuple):
 
 @dataclass
 class _Family:
-    """Values with the same bytes, and what is true of any of them, so that none is looked through for each view."""
+    """Values with the same bytes, and the facts true of any of them, so that views need no scan of all values."""
 
     members: list[str]
     kinds: frozenset[Kind]
@@ -80,12 +80,12 @@ class OperationsDraft:
         self._facts_of: dict[int, OperationFacts] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
-        """Add a value; if a statement writes it, it is one behind this point. None is any pool."""
+        """Add a value; if a statement writes it, that statement follows. None is any pool."""
         self._values[name] = _Value(size, kind, pool)
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:
-        """Say what the file says of a value beside its bytes."""
+        """Record the facts in the file about a value other than its bytes."""
         self._tensor_facts[name] = facts
 
     @contextmanager
@@ -121,11 +121,11 @@ class OperationsDraft:
         """Add a view: an alias where that is safe, else an operation that copies."""
         if self._families[source] is self._families[result]:  # what is run again is drawn again
             return
-        self._joined(op, source, result, self._why_apart(source, result))
+        self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
         """Let the branch that is open write a value that branches choose: in place, if it is made for nothing else."""
-        self._joined(op, source, result, self._why_not_in_place(source, result))
+        self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:
         """Open the body of a branch or a loop."""
@@ -162,7 +162,7 @@ class OperationsDraft:
             program["pools"] = tuple({"name": pool} for pool in pools)
         return operations_from(program)
 
-    def imported(
+    def make_program(
         self,
         warnings: Iterable[Finding] = (),
         own_peak: int | None = None,
@@ -194,13 +194,13 @@ class OperationsDraft:
 
     @property
     def views(self) -> ViewFacts:
-        """The bytes of views, as aliases and as buffers of their own."""
+        """The bytes of views, as aliases and as separate buffers."""
         aliases, apart = self._alias_sizes, self._apart_sizes
         return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings about views that are buffers of their own, with the reason; none if the options request that."""
+        """The findings about views that are separate buffers, with the reason; none if the options request that."""
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:
@@ -218,7 +218,7 @@ class OperationsDraft:
             if "loop" in row:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
-    def _joined(self, op: str, source: str, result: str, reason: str | None) -> None:
+    def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
         size = self._values[result].size
         if reason is None:
             self._alias_sizes.append(size)
@@ -235,10 +235,10 @@ class OperationsDraft:
         self.operation(op, (source,), (result,))
         self._apart_sizes.append(size)
         if self.options.views == "alias":
-            message = f"{op} {shown(result)}: takes {size} bytes beside {shown(source)}, as {reason}"
+            message = f"{op} {excerpt(result)}: takes {size} bytes beside {excerpt(source)}, as {reason}"
             self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
 
-    def _why_apart(self, source: str, result: str) -> str | None:
+    def _separation_reason(self, source: str, result: str) -> str | None:
         if self.options.views == "separate":
             return "that was asked for"
         if self._values[source].size != self._values[result].size:
@@ -252,12 +252,12 @@ class OperationsDraft:
             return "a loop writes it again"
         if "persistent" in kinds:
             return "what is persistent may be written again"
-        if self._of_caller(source) and self._of_caller(result):
+        if self._belongs_to_caller(source) and self._belongs_to_caller(result):
             return "inputs and outputs are the caller's, each for itself"
         return None
 
-    def _why_not_in_place(self, source: str, result: str) -> str | None:
-        reason = self._why_apart(source, result)
+    def _overwrite_obstacle(self, source: str, result: str) -> str | None:
+        reason = self._separation_reason(source, result)
         if reason is not None:
             return reason
         if "chosen" in self._families[source].kinds:
@@ -267,7 +267,7 @@ class OperationsDraft:
             return "others use it outside of the branch"
         return None
 
-    def _of_caller(self, name: str) -> bool:
+    def _belongs_to_caller(self, name: str) -> bool:
         family = self._families[name]
         return "param" in family.kinds or family.has_result
 

@@ -27,12 +27,12 @@ _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def types_by_number(names: str) -> dict[int, str]:
-    """Return the types of elements by their numbers in a schema, from their names in its order; `-` stands for none."""
+    """Return the types of elements by their numbers in a schema, from their names in its order; `-` means none."""
     return {number: name for number, name in enumerate(names.split()) if name != "-"}
 
 
 def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the kind of operation that each name of a format stands for; `names` are a kind's, with spaces between."""
+    """Return the kind of operation that each name of a format denotes; `names` are a kind's, with spaces between."""
     return {name: kind for kind, row in names.items() for name in row.split()}
 
 
@@ -56,7 +56,7 @@ HLO_KINDS = kinds_by_name(
 """The kinds of the operations of XLA and of StableHLO, where these call them otherwise."""
 
 
-def plain(value: object) -> Attribute | None:
+def attribute_of(value: object) -> Attribute | None:
     """Return a value as an attribute; None for one that is none: an object, a long list, a number without an end."""
     if isinstance(value, bool):
         return value
@@ -71,8 +71,8 @@ def plain(value: object) -> Attribute | None:
 
 
 def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
-    """Return those of some attributes that can be said."""
-    plain_values = ((name, plain(value)) for name, value in found)
+    """Return the attributes whose values can be represented."""
+    plain_values = ((name, attribute_of(value)) for name, value in found)
     return {name: value for name, value in plain_values if name and value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Recomputation: the search behind `order --recompute` for programs that run operations again."""
+"""Recomputation: the search of `order --recompute` for programs that run operations again."""
 
 from memplan.questions import Search
 

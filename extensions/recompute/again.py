@@ -19,10 +19,10 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
     for v, row in enumerate(graph.ops):
         for earlier in row.after:
             behind[earlier].add(v)
-        if row.once or row.regions or not graph.made[v]:
+        if row.once or row.regions or not graph.new_tensors[v]:
             never.add(v)
         # An operation that changes a tensor in place would change it twice.
-        for tensor in set(row.outputs).difference(graph.made[v]):
+        for tensor in set(row.outputs).difference(graph.new_tensors[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))
             for reader in graph.readers[tensor]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from memplan.extensions.recompute.search import DropSearch
-from memplan.extensions.recompute.stays import Drops, Effort, Kept
+from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
 """The first temperatures of rounds, one after the other, as parts of what an operation costs on average; of a large
@@ -56,7 +56,7 @@ class Annealing:
             if at < count and (self._known[at] is None or drops.cost < self._known[at].cost):  # type: ignore[union-attr]
                 self._known[at] = drops
         costs = [_NONE if drops is None else drops.cost for drops in self._known]
-        self._kept = Kept(
+        self._kept = CheapestPrograms(
             mark=np.array(self._marks, dtype=np.int64),
             cost=np.array(costs, dtype=np.int64),
             peak=np.zeros(count, dtype=np.int64),
@@ -65,7 +65,7 @@ class Annealing:
         )
         self._first = _FIRST_STEPS * stays.n
         self.seed = seed
-        self._nothing = search.nothing()
+        self._nothing = search.empty_drops()
         self.ended: deque[Drops] = deque(maxlen=_ENDED)
         """The last drops of the latest rounds, which may be no better than others."""
         self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
@@ -74,26 +74,26 @@ class Annealing:
         self._doublings = _DOUBLINGS_OF_LARGE if is_large else _DOUBLINGS
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
-    def found(self) -> list[Drops]:
+    def new_drops(self) -> list[Drops]:
         """Return the cheapest drops of each mark that are new."""
-        return [drops for at in range(len(self._marks)) if (drops := self._at(at)) not in (None, self._known[at])]
+        return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
-    def best(self, budget: int) -> Drops | None:
+    def best_drops(self, budget: int) -> Drops | None:
         """Return the cheapest drops within a budget."""
-        rows = [self._at(at) for at, mark in enumerate(self._marks) if mark <= budget]
+        rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
         """Search for some steps; return True if a cheaper program within the budget, or a nearer one, was found."""
-        before, nearest = self._least(budget), self._nearest.peak
+        before, nearest = self._min_cost(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
-        start = (self.best(budget) or self._nearest) if number % len(self._heats) else self._nothing
+        start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
         self.seed += 1
         ended = self._search.stays.anneal(start, self._kept, budget, Effort(self.seed, steps, heat))
         self.ended.append(ended)
         if ended.peak < self._nearest.peak:
             self._nearest = ended
-        return self._least(budget) < before or (before == _NONE and self._nearest.peak < nearest)
+        return self._min_cost(budget) < before or (before == _NONE and self._nearest.peak < nearest)
 
     def rounds(self, budget: int) -> None:
         """Search for the cheapest program within a budget, until progress stops or the time is over."""
@@ -118,14 +118,14 @@ class Annealing:
             if budget >= most:
                 break
 
-    def lower(self, most: int) -> bool:
+    def lower_peak(self, most: int) -> bool:
         """Search for the lowest peak within a cost; return False if no lower one is to be searched for."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
             if not affordable or affordable[0] == 0:
                 return False
-            lowest = self._at(affordable[0])
+            lowest = self._drops_at(affordable[0])
             assert lowest is not None
             budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
             for k in range(len(_HEATS)):
@@ -143,15 +143,15 @@ class Annealing:
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
-        return self._search.is_over() or self._least(budget) <= self._search.stays.once
+        return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
-    def _least(self, budget: int) -> int:
+    def _min_cost(self, budget: int) -> int:
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,
         )
 
-    def _at(self, at: int) -> Drops | None:
+    def _drops_at(self, at: int) -> Drops | None:
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

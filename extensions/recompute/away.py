@@ -25,7 +25,7 @@ _NODES = 4_000
 """The most choices examined for one limit, about a tenth of a second."""
 
 
-class _Beside(NamedTuple):
+class _OperationMemory(NamedTuple):
     """The bytes needed during an operation, and the tensors that may be removed meanwhile, by cost for each byte.
 
     `freed` and `cost` are the sums of the first ones, from none on.
@@ -37,7 +37,7 @@ class _Beside(NamedTuple):
 
 
 def _earlier_than_each(graph: OperationGraph) -> Flags:
-    """Return, for each operation, those that precede it in every order."""
+    """Return the predecessors of each operation in every order."""
     earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
     for v, predecessors in enumerate(graph.predecessors):
         for u in predecessors:
@@ -49,7 +49,7 @@ def _earlier_than_each(graph: OperationGraph) -> Flags:
 def work_beside(graph: OperationGraph) -> list[int]:
     """Return the bytes that each operation needs besides tensors, with all allowed overwriting."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
-    return [row.work - sum(graph.counted[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
+    return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
 def bound_recomputed(graph: OperationGraph) -> int:
@@ -58,13 +58,13 @@ def bound_recomputed(graph: OperationGraph) -> int:
     An output may then overwrite a kept input, whose maker runs again later, so all allowed overwriting counts.
     """
     needs = (
-        work + sum(graph.counted[tensor] for tensor in {*row.inputs, *row.outputs})
+        work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
         for row, work in zip(graph.ops, work_beside(graph), strict=True)
     )
     return max(bytes_after(graph, ()), *needs, 0)
 
 
-def _in_parts(row: _Beside, first: int, above: int) -> int:
+def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
     """Return the least cost of removing enough bytes, where the last tensor may be removed in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
@@ -75,7 +75,7 @@ def _in_parts(row: _Beside, first: int, above: int) -> int:
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 
-def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
+def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[int, int]:
     """Return the least cost of removing whole tensors, and the nodes left; the cost is 0 if the nodes run out."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
@@ -85,74 +85,74 @@ def _in_whole(row: _Beside, above: int, nodes: int) -> tuple[int, int]:
         k, rest, cost = stack.pop()
         if rest <= 0:
             best = min(best, cost)
-        elif cost + _in_parts(row, k, rest) < best:
+        elif cost + _fractional_cost(row, k, rest) < best:
             stack.append((k + 1, rest, cost))
             stack.append((k + 1, rest - row.freed[k + 1] + row.freed[k], cost + row.cost[k + 1] - row.cost[k]))
     return best, nodes
 
 
-class Away:
+class RemovalBounds:
     """The removal bounds for each operation of a graph, for any limit."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _earlier_than_each(graph)
-        self._beside = [_Beside(0, [0], [0])] * len(graph.ops)
+        self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
         # The tensors that are surely of use both before and after each operation, without its own.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = work_beside(graph)
-        across = self._across(graph, earlier)
+        across = self._useful_across(graph, earlier)
         for v, row in enumerate(graph.ops):
             own = {*row.inputs, *row.outputs}
-            needed, of_maker = work[v] + sum(graph.counted[t] for t in own), defaultdict[int, int](int)
+            needed, of_maker = work[v] + sum(graph.working_bytes[t] for t in own), defaultdict[int, int](int)
             for t in np.flatnonzero(across[:, v]).tolist():
-                if t in own or not graph.counted[t]:
+                if t in own or not graph.working_bytes[t]:
                     continue
                 self.others[v].append(t)
-                needed += graph.counted[t]
+                needed += graph.working_bytes[t]
                 maker = graph.maker[t]
                 others = None if maker is None else behind[maker]
                 if maker is not None and others is not None and not any(w == v or earlier[v, w] for w in others):
-                    of_maker[maker] += graph.counted[t]
+                    of_maker[maker] += graph.working_bytes[t]
             cheapest = sorted(of_maker, key=lambda u: (costs[u] / of_maker[u], u))
-            self._beside[v] = _Beside(
+            self._beside[v] = _OperationMemory(
                 needed,
                 [0, *accumulate(of_maker[u] for u in cheapest)],
                 [0, *accumulate(costs[u] for u in cheapest)],
             )
 
-    def beside(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes needed while an operation runs, and the sums of bytes and cost of what is made again."""
+    def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
+        """Return the bytes needed while an operation runs, and the sums of bytes and cost of recomputed tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
         """Return, for each operation, its excess over a limit if every tensor stays that is useful in all orders."""
         return [row.needed - limit for row in self._beside]
 
-    def least(self, limit: int) -> int | None:
+    def cost_bound(self, limit: int) -> int | None:
         """Return a lower bound on the recomputation cost of any program within a limit; None if there is none."""
-        return self.dearest(limit)[0]
+        return self.bound_and_operation(limit)[0]
 
-    def dearest(self, limit: int) -> tuple[int | None, int | None]:
+    def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:
         """Return the bound of `least` and the operation that proves it; None as the operation where the bound is 0."""
         rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
         for v, row, above in rows:
             if above > row.freed[-1]:
                 return None, v
-        parts = sorted(((_in_parts(row, 0, above), k) for k, (_, row, above) in enumerate(rows)), reverse=True)
+        parts = sorted(((_fractional_cost(row, 0, above), k) for k, (_, row, above) in enumerate(rows)), reverse=True)
         most, by, left = 0, None, _NODES
         for part, k in parts:
             if part <= most:
                 break
             v, row, above = rows[k]
-            whole, left = _in_whole(row, above, left)
+            whole, left = _whole_tensor_cost(row, above, left)
             if max(part, whole) > most:
                 most, by = max(part, whole), v
         return most, by
 
     @staticmethod
-    def _across(graph: OperationGraph, earlier: Flags) -> Flags:
+    def _useful_across(graph: OperationGraph, earlier: Flags) -> Flags:
         """Return, for each tensor, the operations across which it is useful in every order."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)

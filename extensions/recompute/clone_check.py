@@ -73,7 +73,7 @@ def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[in
     holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
     reads, leaves = [], []
     for v, row in enumerate(graph.ops):
-        made = set(graph.made[v])
+        made = set(graph.new_tensors[v])
         reads.append({t: holds[t] for t in (*row.inputs, *(t for t in row.outputs if t not in made))})
         for t in row.outputs:
             holds[t] = (v, t)
@@ -85,7 +85,7 @@ class _Memory:
     """The content of memory: ranges of bytes with tensors and their values; overwritten ones disappear."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
-        self._size, self._places = graph.counted, places
+        self._size, self._places = graph.working_bytes, places
         self._holds: dict[int, Value] = {}
         self._ranges: list[tuple[int, int]] = []
 
@@ -93,14 +93,14 @@ class _Memory:
         """Store a value in a tensor, overwriting what lies there."""
         if self._places is not None and self._size[tensor] and tensor not in self._holds:
             begin = self._places[0][tensor]
-            self._clear(where, begin, self._size[tensor])
+            self._clear_range(where, begin, self._size[tensor])
             insort(self._ranges, (begin, tensor))
         self._holds[tensor] = value
 
     def scribble(self, where: str, operation: int, size: int) -> None:
         """Overwrite the working memory of an operation."""
         if self._places is not None:
-            self._clear(where, self._places[1][operation], size)
+            self._clear_range(where, self._places[1][operation], size)
 
     def read(self, where: str, tensor: int, value: Value) -> None:
         """Check that a tensor holds a value."""
@@ -112,7 +112,7 @@ class _Memory:
         """Return True if two tensors start at the same address."""
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
-    def _clear(self, where: str, begin: int, size: int) -> None:
+    def _clear_range(self, where: str, begin: int, size: int) -> None:
         if begin < 0:
             raise OperationsError(f"{where}: all that it uses must have a place")
         at = bisect_left(self._ranges, (begin, -1))

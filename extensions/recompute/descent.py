@@ -32,13 +32,13 @@ class Descent:
     """The descent from no drops; `found` has all drops seen, `others` some that are as low or nearly so."""
 
     def __init__(self, search: DropSearch) -> None:
-        self.search, self.start = search, search.nothing()
+        self.search, self.start = search, search.empty_drops()
         self.found: list[Drops] = []
         self.others: list[Drops] = []
         self._is_large = search.stays.n > _LARGE
         self._seed = 0
 
-    def to_limit(self, limit: int) -> list[Drops]:
+    def reach_limit(self, limit: int) -> list[Drops]:
         """Return drops of falling peaks; the last is the cheapest within a limit, or else the lowest.
 
         If work is counted, the search for a higher limit does what the search for a lower one does: its answer never
@@ -54,20 +54,20 @@ class Descent:
                 break
         if not self.search.counts_work:
             within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
-            self.found += [self.search.raised(drops, limit) for drops in within[:_RAISED]]
+            self.found += [self.search.undo_unneeded(drops, limit) for drops in within[:_RAISED]]
         annealing = Annealing(self.search, [*self._percents(), limit], self.found)
         if self.search.counts_work:
             least = min((drops.peak for drops in self.found), default=self.start.peak)
             annealing.climb([peak for peak in self._percents() if peak >= least], limit)
         else:
             annealing.rounds(limit)
-        self.found += annealing.found()
+        self.found += annealing.new_drops()
         least = min((drops.peak for drops in self.found), default=self.start.peak)
-        return self._cheapest([*budgets, *([] if least <= limit else [least])])
+        return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
-    def to_cost(self, most: int, points: int) -> list[Drops]:
+    def reach_cost(self, most: int, points: int) -> list[Drops]:
         """Return drops of falling peaks within a total cost."""
-        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
         for _, drops in self._way():
@@ -75,27 +75,27 @@ class Descent:
                 break
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
-        annealing.lower(most)
-        return self._affordable(annealing, most, points)
+        annealing.lower_peak(most)
+        return self._affordable_drops(annealing, most, points)
 
     def longer_to_cost(self, most: int, points: int) -> list[Drops]:
-        """Return what `to_cost` does after a search that lasts until the time is over."""
+        """Return what `reach_cost` does after a search that lasts until the time is over."""
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
-        while not self.search.is_over() and annealing.lower(most):
+        while not self.search.is_over() and annealing.lower_peak(most):
             pass
-        return self._affordable(annealing, most, points)
+        return self._affordable_drops(annealing, most, points)
 
-    def _affordable(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
-        self.found += annealing.found()
+    def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
+        self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
         affordable = [drops for drops in self.found if drops.cost <= most]
-        return self._cheapest(self._budgets(affordable, points), affordable)
+        return self._cheapest_drops(self._budgets(affordable, points), affordable)
 
-    def to_lowest(self, points: int) -> list[Drops]:
+    def reach_lowest(self, points: int) -> list[Drops]:
         """Return drops of falling peaks down to the lowest found."""
-        lowest = self.search.within(self.start, floor_of(self.search.stays))
+        lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._way():
@@ -103,8 +103,8 @@ class Descent:
         budgets = sorted(self._budgets(self.found, points))
         annealing = Annealing(self.search, budgets, self.found)
         annealing.climb(budgets, self.start.peak)
-        self.found += annealing.found()
-        return self._cheapest(self._budgets(self.found, points))
+        self.found += annealing.new_drops()
+        return self._cheapest_drops(self._budgets(self.found, points))
 
     def _percents(self) -> list[int]:
         """Return budgets as percentages of the full peak, independent of the question."""
@@ -115,11 +115,11 @@ class Descent:
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
-    def above(self, limit: int) -> list[Drops]:
+    def drops_above(self, limit: int) -> list[Drops]:
         """Return the cheapest known drops for falling peaks above a limit."""
-        return self._cheapest(peak_steps(self.start.peak, limit, _ABOVE))
+        return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
-    def lower(self, limit: int) -> None:
+    def search_lower(self, limit: int) -> None:
         """Search below earlier limits, or again within the same one, under the search's control."""
         if self.cheapest_within(limit) is None:
             # By chance alone, a large graph's peak hardly falls.
@@ -127,7 +127,7 @@ class Descent:
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)
         self._seed = annealing.seed
-        self.found += annealing.found()
+        self.found += annealing.new_drops()
 
     def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
         """Descend from budget to budget; stop where one is unmet or too expensive, and return the last success."""
@@ -159,9 +159,9 @@ class Descent:
 
         Greedy drops made for a higher budget may stand in the way; of large graphs the others take too long.
         """
-        tried = [self.search.within(last, budget)]
+        tried = [self.search.drops_within(last, budget)]
         if tried[0].peak > budget or not is_quick:
-            tried.append(self.search.within(self.start, budget))
+            tried.append(self.search.drops_within(self.start, budget))
         self.found += tried
         return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
 
@@ -172,7 +172,7 @@ class Descent:
             budget = (low + last.peak) // 2
             if budget <= low or budget >= last.peak:
                 break
-            tried = self.search.within(last, budget)
+            tried = self.search.drops_within(last, budget)
             self.found.append(tried)
             if tried.peak <= budget and tried.cost <= most:
                 last = tried
@@ -183,8 +183,8 @@ class Descent:
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
-    def _cheapest(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the cheapest drops within each budget, and those of the lowest peak."""
+    def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
+        """Return the cheapest drops within each budget, and the drops of the lowest peak."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

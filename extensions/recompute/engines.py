@@ -45,13 +45,13 @@ class Task(NamedTuple):
     counted_s: float | None
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """The seconds left."""
         return max(_LEAST_S, self.ends - _RESERVE_S - time.monotonic())
 
 
 @dataclass(frozen=True)
-class Said:
+class EngineReport:
     """A report of an engine: no solution has an objective below `bound`, or no solution exists if `is_none`.
 
     Nothing more comes of more time where it `has_ended`.
@@ -79,12 +79,12 @@ def ask(
     control: Control,
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
-) -> Said:
+) -> EngineReport:
     """Minimise a program with an engine, until `is_settled` is true.
 
     `take` hears the columns of each solution, and says so, too.
     """
-    said = Said()
+    said = EngineReport()
     module = "memplan.extensions.recompute.engines"
     with ChildProcess(module, lambda: control.is_over or is_settled()) as child:
         child.give(Task(engine, draft, control.deadline.at, control.counted_s))
@@ -95,15 +95,15 @@ def ask(
                 # The engine failed, or was killed when its time was over; what it reported before that still holds.
                 return said
             if word == "bound":
-                said = Said(int(content[0]))
+                said = EngineReport(int(content[0]))
             elif word == "found":
                 if take(content[0].tolist()):
                     return said
             else:
-                return Said(said.bound, word == "none", word in ("none", "least"))
+                return EngineReport(said.bound, word == "none", word in ("none", "least"))
 
 
-def _by_highs(task: Task, parent: Parent) -> None:
+def _run_highs(task: Task, parent: Parent) -> None:
     """Minimise with HiGHS, and report the results."""
 
     def take(values: F64) -> None:
@@ -111,7 +111,7 @@ def _by_highs(task: Task, parent: Parent) -> None:
 
     program = task.draft.finish(1)
     if task.counted_s is None:
-        effort = EngineEffort(task.left_s, None, _GAP, seed=0)
+        effort = EngineEffort(task.remaining_s, None, _GAP, seed=0)
     else:
         effort = EngineEffort(None, max(1, int(_NODES_PER_S * task.counted_s)), _GAP, seed=0)
     outcome = solve_program(EngineRun(program, None, effort, take, lambda _: None, lambda: False))
@@ -120,7 +120,7 @@ def _by_highs(task: Task, parent: Parent) -> None:
     parent.send([{"infeasible": "none", "optimal": "least", "open": "open"}[outcome.status]])
 
 
-def _by_cp_sat(task: Task, parent: Parent) -> None:
+def _run_cp_sat(task: Task, parent: Parent) -> None:
     """Minimise with CP-SAT, and report the results."""
     from ortools.sat.python import cp_model
 
@@ -147,7 +147,7 @@ def _by_cp_sat(task: Task, parent: Parent) -> None:
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 2
     if task.counted_s is None:
-        solver.parameters.max_time_in_seconds = task.left_s
+        solver.parameters.max_time_in_seconds = task.remaining_s
         solver.best_bound_callback = hear
     else:
         solver.parameters.max_deterministic_time = _UNITS_PER_S * task.counted_s
@@ -161,7 +161,7 @@ def main() -> None:
     """Run the child: solve its task, and report results as they are found."""
     parent = Parent()
     task: Any = parent.task
-    (_by_highs if task.engine == "highs" else _by_cp_sat)(task, parent)
+    (_run_highs if task.engine == "highs" else _run_cp_sat)(task, parent)
 
 
 if __name__ == "__main__":

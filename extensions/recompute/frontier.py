@@ -10,17 +10,25 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S
-from memplan.extensions.recompute.away import Away
+from memplan.extensions.recompute.away import RemovalBounds
 from memplan.extensions.recompute.descent import Descent
-from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of
-from memplan.extensions.recompute.limits import Known, aimed, cheapest, lowered, planned_again, points_within, settled
+from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds
+from memplan.extensions.recompute.limits import (
+    FrontierFacts,
+    lower_programs,
+    planned_again,
+    points_of_large,
+    points_within,
+    search_cheapest,
+    settle_points,
+)
 from memplan.extensions.recompute.ordering import Ordering
 from memplan.extensions.recompute.points import PLANNED_S, points_of
 from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.extensions.recompute.states import can_search
 from memplan.extensions.recompute.stays import Stays
-from memplan.solvers.search.control import Control, silent
+from memplan.solvers.search.control import Control, ignore_report
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
 """The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
@@ -43,60 +51,60 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     away as well.
     """
     if options.link:
-        from memplan.extensions.recompute.offload.frontier import with_link
+        from memplan.extensions.recompute.offload.frontier import add_link_points
 
-        alone, sequences = _without_link(graph, options, control.child(_WITHOUT_SHARE))
-        return with_link(graph, options, alone, sequences, control)
-    return _without_link(graph, options, control)[0]
+        alone, sequences = _search_without_link(graph, options, control.child(_WITHOUT_SHARE))
+        return add_link_points(graph, options, alone, sequences, control)
+    return _search_without_link(graph, options, control)[0]
 
 
-def _without_link(
+def _search_without_link(
     graph: OperationGraph, options: OrderOptions, control: Control
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
     """Return the answer, and the programs found before the limit was met, which a search with a link starts from."""
-    limit_s = control.left_s
+    limit_s = control.remaining_s
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
         order_s = max(0, min(_LARGE_ORDER_SHARE * limit_s, limit_s - PLANNED_S * len(graph.ops)))
-    ordering = Ordering(graph, control.within(order_s))
+    ordering = Ordering(graph, control.limit_to(order_s))
     base = ordering.answer
-    first_answer = base.unplanned(options.limit)
-    (control.note or silent)(first_answer)
+    first_answer = base.answer_without_plan(options.limit)
+    (control.note or ignore_report)(first_answer)
     if len(ordering.graph.ops) > LARGE and control.is_over:
         return first_answer, ()
     costs, within = costs_of(graph), options.limit
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
-    first = search.first(control) if within is not None and base.peak <= within else None
+    first = search.first_point(control) if within is not None and base.peak <= within else None
     if within is not None and first is not None and first.peak <= within:
         # Nothing costs less than a program without clones that is within.
-        found = _Found([first], Known({within: 0}), away_of(ordering.graph, costs))
+        found = _FoundPrograms([first], FrontierFacts({within: 0}), removal_bounds(ordering.graph, costs))
     elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
         found = search.run(first, control)
     else:
-        with ordering.beside(costs, within, first, control) as order:
+        with ordering.search_beside(costs, within, first, control) as order:
             found = search.run(first, order.control)
             # Where something must run again within the limit, no order is.
             point = None if found.known.proves_cost(within) else order.point()
         if point is not None and point.peak <= within:
-            found = replace(found, points=[point], known=Known({within: 0}))
+            found = replace(found, points=[point], known=FrontierFacts({within: 0}))
         elif point is not None and found.points and point.peak < found.points[0].peak:
             found = replace(found, points=[point, *found.points[1:]])
     if not found.points:
         return first_answer, ()
-    points = undominated(found.points, options, search.most)
-    points = [_bounded(point, found.known.bounds, found.away) for point in points]
+    points = drop_dominated(found.points, options, search.most)
+    points = [_add_cost_bound(point, found.known.bounds, found.away) for point in points]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
     return _answer(graph, base, points, found, options, control), found.sequences
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundPrograms:
     """The points found, known cost bounds, and the programs found before the limit was met."""
 
     points: list[RecomputedPoint]
-    known: Known
-    away: Away | None
+    known: FrontierFacts
+    away: RemovalBounds | None
     sequences: Sequence[Sequence[int]] = ()
 
 
@@ -116,53 +124,53 @@ class _Search:
         # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
         self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
-    def first(self, control: Control) -> RecomputedPoint | None:
+    def first_point(self, control: Control) -> RecomputedPoint | None:
         """Return the point of the order without clones; None if there was no time for its plan."""
         if self.is_planned_first:
             is_large = len(self._graph.ops) > LARGEST
-            share = self._but_for_plans(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
+            share = self._search_control(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
         else:
-            share = self._for_plans(control) if control.counts_work else control.child(_PLAN_SHARE)
+            share = self._plan_control(control) if control.counts_work else control.child(_PLAN_SHARE)
         points = points_of(self._graph, self._costs, [self._order], share)
         return points[0] if points else None
 
-    def run(self, first: RecomputedPoint | None, control: Control) -> _Found:
-        """Return what is found until the control ends the search; `first` is the order's point if it was planned."""
+    def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
+        """Return the points found until the control ends the search; `first` is the order's point if it was planned."""
         if self._options.limit is not None and self.is_planned_first:
             return self._planned_first(self._options.limit, first, control)
         return self._planned_last(first, control)
 
-    def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _Found:
+    def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
         """Plan each program of a large graph once it is found, since its plan decides how low the next one must be."""
-        first = first or self.first(control)
-        share, away = self._but_for_plans(control), away_of(self._graph, self._costs)
-        points = [] if first is None else aimed(self._graph, self._costs, self._order, first, share, within)
-        known = Known({within: 0})
+        first = first or self.first_point(control)
+        share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
+        points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
+        known = FrontierFacts({within: 0})
         if points:
-            known = cheapest(self._graph, self._costs, within, [point.order for point in points], control, away)
-        return _Found(points, known, away)
+            known = search_cheapest(self._graph, self._costs, within, [point.order for point in points], control, away)
+        return _FoundPrograms(points, known, away)
 
-    def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _Found:
+    def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
         """Search for drops first, then for cheaper programs with the same peaks, and plan all at the end."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
-        with control.within(_SEARCH_SHARE * self._limit_s).watched(WORK_PER_S) as watched:
+        with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
             programs = _programs(descent, options, self.most)
             if within is None and self.most is not None and not control.counts_work:
-                programs = self._lower(descent, programs, self.most, watched)
+                programs = self._search_lower(descent, programs, self.most, watched)
             if options.link and within is not None:
-                runs = (descent.search.stays.run(drops) for drops in descent.above(within))
+                runs = (descent.search.stays.run(drops) for drops in descent.drops_above(within))
                 sequences = [row for row in runs if row]
-        share, away = self._but_for_plans(control), away_of(graph, costs)
-        known = Known({})
+        share, away = self._search_control(control), removal_bounds(graph, costs)
+        known = FrontierFacts({})
         if within is not None:
-            known = cheapest(graph, costs, within, [self._order, *programs], share, away)
+            known = search_cheapest(graph, costs, within, [self._order, *programs], share, away)
             programs += known.programs
         elif self.most is None and can_search(graph, costs):
-            known = settled(graph, costs, [self._order, *programs], share, away)
+            known = settle_points(graph, costs, [self._order, *programs], share, away)
             programs = known.programs
-        rest = self._for_plans(control) if control.counts_work else control
+        rest = self._plan_control(control) if control.counts_work else control
         # Without clones first, then the lowest: whatever the time is, these are planned.
         every = [self._order, *reversed(programs)]
         if within is None:
@@ -174,32 +182,34 @@ class _Search:
                 points += planned_again(graph, costs, lowest, runs, control)
         else:
             points = points_within(graph, costs, every, rest, within, descent, first)
-        return _Found(points, known, away, sequences)
+        return _FoundPrograms(points, known, away, sequences)
 
-    def _lower(self, descent: Descent, programs: list[list[int]], most: int, control: Control) -> list[list[int]]:
+    def _search_lower(
+        self, descent: Descent, programs: list[list[int]], most: int, control: Control
+    ) -> list[list[int]]:
         """Search for lower programs within an extra cost until it is clear that there are none."""
         stays = descent.search.stays
         most_units = most // stays.cost_unit + stays.once
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
-        lower, is_open = lowered(self._graph, self._costs, peak, most, control)
+        lower, is_open = lower_programs(self._graph, self._costs, peak, most, control)
         if is_open:
             programs = [stays.run(drops) for drops in descent.longer_to_cost(most_units, self._options.points)]
         return programs + lower
 
-    def _for_plans(self, control: Control) -> Control:
+    def _plan_control(self, control: Control) -> Control:
         """Return the control for planning where work is counted."""
-        return control.within((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
+        return control.limit_to((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
-    def _but_for_plans(self, control: Control) -> Control:
+    def _search_control(self, control: Control) -> Control:
         """Return the control of a search that leaves enough time for planning."""
-        return control if control.counts_work else control.within(control.left_s - _REST_SHARE * self._limit_s)
+        return control if control.counts_work else control.limit_to(control.remaining_s - _REST_SHARE * self._limit_s)
 
 
 def _answer(
     graph: OperationGraph,
     base: OrderAnswer,
     points: Sequence[RecomputedPoint],
-    found: _Found,
+    found: _FoundPrograms,
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
@@ -207,7 +217,7 @@ def _answer(
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
     limit = last.peak if options.limit is None else options.limit
-    answer = OrderAnswer.of_order(
+    answer = OrderAnswer.from_order(
         graph,
         base.order,
         last.peak,
@@ -230,17 +240,17 @@ def _answer(
     return answer.model_copy(update={**changes, "placed_peak": last.peak, "placed_status": last.status})
 
 
-def _bounded(point: RecomputedPoint, bounds: Mapping[int, int], away: Away | None) -> RecomputedPoint:
+def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
     """Return a point with its known cost bound, which also covers higher peaks."""
-    least = 0 if away is None else away.least(point.peak) or 0
+    least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _operation(away, point.peak, bound)}
     return point.model_copy(update=changes)
 
 
-def _operation(away: Away | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that proves a bound by itself; for a bound of None, the one that proves infeasibility."""
-    least, v = (0, None) if away is None else away.dearest(limit)
+def _operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
+    """Return the operation that proves a bound by itself; for a bound of None, the proof of infeasibility."""
+    least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 
 
@@ -251,15 +261,15 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
     """
     stays = descent.search.stays
     if options.limit is not None:
-        drops = descent.to_limit(options.limit)
+        drops = descent.reach_limit(options.limit)
     elif most is not None:
-        drops = descent.to_cost(most // stays.cost_unit + stays.once, options.points)
+        drops = descent.reach_cost(most // stays.cost_unit + stays.once, options.points)
     else:
-        drops = descent.to_lowest(options.points)
+        drops = descent.reach_lowest(options.points)
     return [stays.run(row) for row in drops]
 
 
-def undominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
+def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
     """Return the points that no other one beats, the cheapest first; the first has no clones."""
     chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):

@@ -11,9 +11,9 @@ from threading import Lock
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, order_unplanned
-from memplan.extensions.recompute.away import Away, bound_recomputed
+from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
 from memplan.extensions.recompute.engines import PACKAGE, Engine, ask, engines, is_exact
-from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import MOST_STATES, can_search, search_states
@@ -33,7 +33,7 @@ _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What is known about programs within a budget: the cheapest one found, and its cost.
+    """The facts about programs within a budget: the cheapest program found, and its cost.
 
     None costs less than `bound`; where there `is_none`, no program is within.
     """
@@ -49,14 +49,14 @@ class LeastWork:
         return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
 
 
-def least_work(
+def search_min_work(
     graph: OperationGraph,
     costs: Sequence[int],
     budget: int,
     known: Sequence[int] | None,
     control: Control,
     *,
-    away: Away | None = None,
+    away: RemovalBounds | None = None,
     states: int | None = None,
 ) -> LeastWork:
     """Search for the cheapest program within a budget, and for a proof.
@@ -64,16 +64,16 @@ def least_work(
     `known` is one that is within, as operations run; `away` is of a graph that is small enough. A bound that an engine
     states counts once another one states it, too; where the most `states` to search are given, no engine is asked.
     """
-    search = _Search(graph, costs, budget, known, control, away or away_of(graph, costs))
+    search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
     search.search_states(states or MOST_STATES)
     if states is None:
         search.ask_engines()
     return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
 
 
-def away_of(graph: OperationGraph, costs: Sequence[int]) -> Away | None:
+def removal_bounds(graph: OperationGraph, costs: Sequence[int]) -> RemovalBounds | None:
     """Return the removal bounds of a graph; None for a large one, where they take too long."""
-    return Away(graph, costs) if len(graph.ops) <= LARGEST else None
+    return RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
 class _Search:
@@ -84,7 +84,7 @@ class _Search:
         budget: int,
         known: Sequence[int] | None,
         control: Control,
-        away: Away | None,
+        away: RemovalBounds | None,
     ) -> None:
         self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
         self.away, self.lock = away, Lock()
@@ -93,7 +93,7 @@ class _Search:
         self.extra_cost = None if known is None else self._cost(known)
         # What one operation needs in any program, and what there is at either end, is there in each.
         ends = bytes_after(graph, range(len(graph.ops)))
-        least = 0 if away is None else away.least(budget)
+        least = 0 if away is None else away.cost_bound(budget)
         self.is_none = least is None or max(bound_recomputed(graph), ends) > budget
         self.bound = least or 0
 
@@ -106,19 +106,19 @@ class _Search:
         snapshots = Snapshots(stages)
         if snapshots.chain:
             self._ask_both(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
-        if not is_large and stages.count_columns(self._most(stages)) <= _MOST_COLUMNS:
+        if not is_large and stages.count_columns(self._max_cost(stages)) <= _MOST_COLUMNS:
             self._ask_both(stages, self.control)
 
-    def _most(self, program: Stages | Snapshots) -> int:
+    def _max_cost(self, program: Stages | Snapshots) -> int:
         """Return the largest relevant cost of a program, in units."""
-        return program.most_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
+        return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _ask_both(self, program: Stages | Snapshots, control: Control) -> None:
         """Minimise a program with both engines, at once or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
-            most = self._most(program)
+            most = self._max_cost(program)
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if self._is_settled() or control.is_over or not is_exact(draft):
                 return
@@ -136,7 +136,7 @@ class _Search:
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
         """Record the lower bound on which both engines agree, in units."""
-        if self.extra_cost is None and least > program.most_cost:
+        if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
             bound = least * program.cost_unit
@@ -147,7 +147,7 @@ class _Search:
         if self._is_settled() or not can_search(self.graph, self.costs):
             return
         most = None if self.extra_cost is None else self.extra_cost - 1
-        with self.control.child(_STATES_SHARE).watched(WORK_PER_S) as watched:
+        with self.control.child(_STATES_SHARE).search_control(WORK_PER_S) as watched:
             found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
         if found.runs is not None:
             self._take(found.runs)
@@ -171,12 +171,12 @@ class _Search:
         cost = self._cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:
-                program = rewritten(self.graph, runs)
+                program = clone_graph(self.graph, runs)
             except InputError:
                 return False
             order: Sequence[int] = range(len(program.runs))
             if peak_of(program.graph, order) > self.budget:
-                order = order_unplanned(program.graph, self.control.within(_ORDER_S)).order
+                order = order_unplanned(program.graph, self.control.limit_to(_ORDER_S)).order
             if peak_of(program.graph, order) <= self.budget:
                 self.runs = tuple(program.runs[k] for k in order)
                 self.extra_cost = self._cost(self.runs)

@@ -9,11 +9,11 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.search.solve import WORK_PER_S
-from memplan.extensions.recompute.away import Away, bound_recomputed
+from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
 from memplan.extensions.recompute.descent import Descent
-from memplan.extensions.recompute.least import LARGEST_BOUNDED, away_of, least_work
+from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds, search_min_work
 from memplan.extensions.recompute.points import PLANNED_S, points_of
-from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.errors import InputError
@@ -33,7 +33,7 @@ _MOST_LOWER = 8
 
 
 @dataclass(frozen=True)
-class Known:
+class FrontierFacts:
     """The known lower bounds on extra cost by bytes, the programs found, and whether the limit is proved infeasible."""
 
     bounds: dict[int, int]
@@ -45,55 +45,55 @@ class Known:
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
-def _written(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
+def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
     """Return the peak of a program, and its needed runs; None if the runs cannot be written as a graph."""
     try:
-        program = rewritten(graph, runs)
+        program = clone_graph(graph, runs)
     except InputError:
         return None
     return peak_of(program.graph, range(len(program.runs))), program.runs
 
 
-def cheapest(
+def search_cheapest(
     graph: OperationGraph,
     costs: Sequence[int],
     budget: int,
     programs: Sequence[Sequence[int]],
     control: Control,
-    away: Away | None,
-) -> Known:
+    away: RemovalBounds | None,
+) -> FrontierFacts:
     """Search for the cheapest program within a budget, starting from the best known."""
     if away is None and control.is_over:
         # Comparing programs of a large graph takes long; the need of single operations is known soon.
-        return Known({budget: 0}, is_none=bound_recomputed(graph) > budget)
-    written = [found for runs in programs if (found := _written(graph, runs)) is not None and found[0] <= budget]
+        return FrontierFacts({budget: 0}, is_none=bound_recomputed(graph) > budget)
+    written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
-    least = least_work(graph, costs, budget, known, control, away=away)
-    return Known({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
+    least = search_min_work(graph, costs, budget, known, control, away=away)
+    return FrontierFacts({budget: least.bound}, [] if least.runs is None else [list(least.runs)], least.is_none)
 
 
-def settled(
+def settle_points(
     graph: OperationGraph,
     costs: Sequence[int],
     programs: Sequence[Sequence[int]],
     control: Control,
-    away: Away | None,
-) -> Known:
+    away: RemovalBounds | None,
+) -> FrontierFacts:
     """Return the cheapest programs for the peaks of others, and a lower cost bound for each peak.
 
     The first of them is without clones. Only states are searched, since each point has little time; then those of
     programs with a lower peak.
     """
-    known = Known({})
+    known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
     low, peak = bound_recomputed(graph), peak_of(graph, programs[0])
     for k, runs in enumerate(programs[1:]):
-        written = _written(graph, runs)
+        written = _peak_and_runs(graph, runs)
         if written is None:
             continue
         peak = written[0]
         share = control.child(1 / (count if control.counts_work else count - k))
-        found = least_work(graph, costs, peak, written[1], share, away=away, states=_STATES_OF_A_POINT)
+        found = search_min_work(graph, costs, peak, written[1], share, away=away, states=_STATES_OF_A_POINT)
         known.programs.append(list(found.runs or runs))
         known.bounds[peak] = found.bound
     for k in range(_BISECTIONS):
@@ -101,8 +101,8 @@ def settled(
             break
         budget = (low + peak) // 2
         share = control.child(1 / (count if control.counts_work else _BISECTIONS - k))
-        found = least_work(graph, costs, budget, None, share, away=away, states=_STATES_OF_A_POINT)
-        written = None if found.runs is None else _written(graph, found.runs)
+        found = search_min_work(graph, costs, budget, None, share, away=away, states=_STATES_OF_A_POINT)
+        written = None if found.runs is None else _peak_and_runs(graph, found.runs)
         if written is not None:
             peak = written[0]
             known.programs.append(list(written[1]))
@@ -139,9 +139,9 @@ def points_within(
             # A plan of this one would be within if it needed as much more than what is alive.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
-        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
+        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
         runs = None if known is None or known[0] > target else known[1]
-        runs = least_work(graph, costs, target, runs, control.child(0.5)).runs
+        runs = search_min_work(graph, costs, target, runs, control.child(0.5)).runs
         if runs is None:
             break
         lower = points_of(graph, costs, [runs], control.child(share))
@@ -152,7 +152,7 @@ def points_within(
     return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
 
 
-def lowered(
+def lower_programs(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
     """Return programs of falling peaks within an extra cost, and False if it is proved that none is lower."""
@@ -160,13 +160,13 @@ def lowered(
     if len(graph.ops) > LARGEST_BOUNDED:
         # Computing a bound on the cost takes too long.
         return programs, True
-    away = away_of(graph, costs)
+    away = removal_bounds(graph, costs)
     while not control.is_over:
         share = control.child(_STATES_SHARE)
-        found = least_work(graph, costs, peak - 1, None, share, away=away, states=_STATES_OF_A_POINT)
+        found = search_min_work(graph, costs, peak - 1, None, share, away=away, states=_STATES_OF_A_POINT)
         if found.runs is None or (found.extra_cost or 0) > most:
             return programs, not found.is_none and found.bound <= most
-        peak = peak_of(rewritten(graph, found.runs).graph, range(len(found.runs)))
+        peak = peak_of(clone_graph(graph, found.runs).graph, range(len(found.runs)))
         programs.append(list(found.runs))
     return programs, True
 
@@ -187,12 +187,12 @@ def planned_again(
     for runs in programs:
         if quick.is_over or points[-1].peak == points[-1].live_peak:
             break
-        written = _written(graph, runs)
+        written = _peak_and_runs(graph, runs)
         least = min(point.peak for point in points)
         if written is None or written[1] in seen or written[0] >= least:
             continue
         seen.add(written[1])
-        points += points_of(graph, costs, [written[1]], control.within(_QUICK_S), is_ordered=True)
+        points += points_of(graph, costs, [written[1]], control.limit_to(_QUICK_S), is_ordered=True)
     for point in sorted(points, key=lambda point: point.peak)[:_LONG]:
         least = min(point.peak for point in points)
         if not control.is_over and point.live_peak < least:
@@ -200,7 +200,7 @@ def planned_again(
     return points
 
 
-def aimed(
+def points_of_large(
     graph: OperationGraph,
     costs: Sequence[int],
     order: Sequence[int],
@@ -218,22 +218,22 @@ def aimed(
     for _ in range(_AIMS):
         last = points[-1]
         # What there is no time to plan is not searched for, as preparing that takes long, too.
-        is_late = control.left_s < PLANNED_S * len(graph.ops)
+        is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
         # A plan of this one would be within if it needed as much more than what is alive.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
         if last.peak <= within:
             aim = max(aim, last.live_peak)
-        with control.child(_AIM_SHARE).watched(WORK_PER_S) as watched:
+        with control.child(_AIM_SHARE).search_control(WORK_PER_S) as watched:
             if descent is None:
                 descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
-                rows = descent.to_limit(aim)
+                rows = descent.reach_limit(aim)
             else:
                 descent.search.use(watched)
-                descent.lower(aim)
+                descent.search_lower(aim)
         drops = descent.cheapest_within(aim)
-        known = None if drops is None else _written(graph, descent.search.stays.run(drops))
+        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
         if known is None or known[0] > aim:
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)

@@ -1,4 +1,4 @@
-"""The search for an order without clones, which runs beside the search for programs until a plan fits.
+"""The search for an order without clones, which runs in parallel with the search for programs until a plan fits.
 
 Nothing costs less than such an order, so it ends the other search.
 """
@@ -23,7 +23,7 @@ _SHARE, _TRIED = 0.8, 0.25
 which the search waits for the other one to end, if it has found no lower order."""
 
 
-class _Ended(threading.Event):
+class _CallEnd(threading.Event):
     """An event that ends a part of a call; it is also set once the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
@@ -39,16 +39,16 @@ class Ordering:
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
         inside = order_regions(graph, control)
-        with control.watched(WORK_PER_S) as watched:
+        with control.search_control(WORK_PER_S) as watched:
             self._search = OrderSearch(inside, watched)
             self._search.run()
-        self.answer: OrderAnswer = self._search.answer(self._search.best(), control)
+        self.answer: OrderAnswer = self._search.answer(self._search.best_order(), control)
         """The best order until the control ended the search."""
         self.graph = inside.graph
         """The graph with the best orders in its regions."""
 
     @contextmanager
-    def beside(
+    def search_beside(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
     ) -> Iterator[OrderBeside]:
         """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
@@ -56,13 +56,13 @@ class Ordering:
         `first` is the point of the first order, whose plan is not within, if it was planned. Leaving the block ends the
         search.
         """
-        of_order, of_rest = (replace(control, cancelled=_Ended(control.cancelled), note=None) for _ in range(2))
+        of_order, of_rest = (replace(control, cancelled=_CallEnd(control.cancelled), note=None) for _ in range(2))
         is_alone = threading.Event()
         if control.counts_work:
             is_alone.set()
 
         def look() -> RecomputedPoint | None:
-            point = self._within(costs, limit, first, is_alone, of_order)
+            point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
             return point
@@ -77,7 +77,7 @@ class Ordering:
                 of_order.cancelled.set()
                 is_alone.set()
 
-    def _within(
+    def _point_within(
         self,
         costs: Sequence[int],
         limit: int,
@@ -98,7 +98,7 @@ class Ordering:
                 # No order is lower, so the remaining time is for plans.
                 break
             if self._peak == before and part is not share:
-                is_alone.wait(share.left_s)
+                is_alone.wait(share.remaining_s)
         if self._peak > limit:
             return best
         rest = control.child(1 - _SHARE) if control.counts_work else control
@@ -109,7 +109,7 @@ class Ordering:
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
         """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
-        with control.watched(WORK_PER_S) as watched:
+        with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
                 # A plan would be within if it needed as much more than what is alive as the last one does.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
@@ -119,24 +119,24 @@ class Ordering:
                 peak = self._peak
                 if peak > goal or (last is not None and peak >= last.live_peak):
                     return
-                points = points_of(self.graph, costs, [self._search.best()], control, is_ordered=True)
+                points = points_of(self.graph, costs, [self._search.best_order()], control, is_ordered=True)
                 if not points:
                     return
-                last = self._bounded(points[0])
+                last = self._add_bound(points[0])
                 yield last
 
     @property
     def _peak(self) -> int:
-        return peak_of(self.graph, self._search.best())
+        return peak_of(self.graph, self._search.best_order())
 
-    def _bounded(self, point: RecomputedPoint) -> RecomputedPoint:
+    def _add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
         bound = max(point.lower_bound, self._search.bound_inside)
         status = "optimal" if point.peak == bound else "feasible"
         return point.model_copy(update={"lower_bound": bound, "status": status})
 
 
 class OrderBeside:
-    """A search for an order beside another search, whose `control` it ends once an order is within the limit."""
+    """A search for an order parallel to another search, whose `control` it ends once an order is within the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone

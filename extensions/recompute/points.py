@@ -7,16 +7,16 @@ from contextlib import suppress
 
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
 from memplan.extensions.networks.order.placement import PlannedOrders
-from memplan.extensions.networks.order.room_inside import with_room_inside
+from memplan.extensions.networks.order.room_inside import add_region_room
 from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_unplanned
 from memplan.extensions.recompute.clone_check import check_rewriting
-from memplan.extensions.recompute.rewrite import Rewritten, relaxed, rewritten
+from memplan.extensions.recompute.rewrite import CloneGraph, clone_graph, relax_clones
 from memplan.extensions.recompute.snapshots import LARGEST
-from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, counted
+from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, count_text
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
@@ -39,7 +39,7 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first one even without time left; skip those that are not graphs.
+    """Order, plan and check each program, the first one even without time left; skip programs that are not graphs.
 
     Programs that are as good as ordered are not ordered again.
     """
@@ -60,15 +60,15 @@ def point_of_order(
     """Plan the best orders of a search, as `order` does, until a plan is within a limit; None if there is no plan."""
 
     def pose(order: Sequence[int]) -> Problem:
-        return _problem_of(rewritten(graph, order))
+        return _problem_of(clone_graph(graph, order))
 
-    with control.watched(WORK_PER_S) as watched:
+    with control.search_control(WORK_PER_S) as watched:
         search.use(watched)
-        orders = PlannedOrders(graph, search, search.best(), pose, watched, control.left_s, limit)
-        best = orders.best("alive")
+        orders = PlannedOrders(graph, search, search.best_order(), pose, watched, control.remaining_s, limit)
+        best = orders.best_order("alive")
     if best.plan.peak is None:
         return None
-    program = rewritten(graph, best.order)
+    program = clone_graph(graph, best.order)
     return _point_of(graph, costs, program, search.bound_inside, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
@@ -80,13 +80,13 @@ def _point(
     is_ordered: bool,
 ) -> RecomputedPoint:
     """Order operations and clones until each reader uses the intended clone."""
-    program = rewritten(graph, runs)
+    program = clone_graph(graph, runs)
     # A fifth for each of three orders at most, one for the plan, and one for the bound.
-    share_s = control.left_s / 5
+    share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
-        result = order_unplanned(program.graph, control.within(share_s))
-        again = rewritten(graph, [program.runs[k] for k in result.order])
+        result = order_unplanned(program.graph, control.limit_to(share_s))
+        again = clone_graph(graph, [program.runs[k] for k in result.order])
         is_settled, program = again.runs == program.runs, again
         if is_settled:
             break
@@ -94,19 +94,19 @@ def _point(
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
     # All of a short time is for the plan, where something runs again, or nothing else can be done.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
-    placed = _placed(program, control.left_s if is_all else share_s, control)
+    placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
-        bound = bound_unsearched(relaxed(graph, clones))[0]
+        bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
         # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
-        bound = order_unplanned(relaxed(graph, clones), control.within(share_s)).lower_bound
+        bound = order_unplanned(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
     return _point_of(graph, costs, program, bound, placed)
 
 
 def _point_of(
-    graph: OperationGraph, costs: Sequence[int], program: Rewritten, bound: int, placed: PlanAndProblem
+    graph: OperationGraph, costs: Sequence[int], program: CloneGraph, bound: int, placed: PlanAndProblem
 ) -> RecomputedPoint:
     """Return the point of a program's plan, once the program was run on it.
 
@@ -127,22 +127,22 @@ def _point_of(
     )
 
 
-def _with_room(program: Rewritten) -> OperationGraph:
+def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
     """Return a program whose regions are replaced by the workspace that they need.
 
     The check of a program counts one workspace for each operation, and does not look inside of operations.
     """
-    roomy = with_room_inside(program.graph, alignment=1)
+    roomy = add_region_room(program.graph, alignment=1)
     if not any(row.regions for row in roomy.ops):
         return roomy
-    return replaced(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
+    return replace_fields(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
 
 
-def _problem_of(program: Rewritten) -> Problem:
-    return problem_of_order(_with_room(program), range(len(program.runs)))
+def _problem_of(program: CloneGraph) -> Problem:
+    return problem_of_order(_reserve_workspaces(program), range(len(program.runs)))
 
 
-def _placed(program: Rewritten, time_limit_s: float, control: Control) -> PlanAndProblem:
+def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) -> PlanAndProblem:
     """Plan a program; raises TimeOverError where there was no time for any plan."""
     problem = _problem_of(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
@@ -152,17 +152,17 @@ def _placed(program: Rewritten, time_limit_s: float, control: Control) -> PlanAn
         # Time ended before there was any plan.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
-        raise TimeOverError(f"time_limit_s: must be enough for a plan of {counted(len(problem.buffers), 'tensor')}")
+        raise TimeOverError(f"time_limit_s: must be enough for a plan of {count_text(len(problem.buffers), 'tensor')}")
     return PlanAndProblem(problem=problem, plan=plan)
 
 
-def _run_on(graph: OperationGraph, program: Rewritten, placed: PlanAndProblem) -> None:
+def _run_on(graph: OperationGraph, program: CloneGraph, placed: PlanAndProblem) -> None:
     """Check by execution that a program computes the same on its plan."""
     order = range(len(program.runs))
     at = {row.id: row.offset for row in placed.plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]
     works = [at.get(f"work_{k}", -1) for k in order]
     try:
-        check_rewriting(graph, _with_room(program), program.runs, program.tensors, order, (offsets, works))
+        check_rewriting(graph, _reserve_workspaces(program), program.runs, program.tensors, order, (offsets, works))
     except OperationsError as error:
         raise InvalidPlanError(f"program: {error}") from error

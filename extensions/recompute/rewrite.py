@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 
 @dataclass(frozen=True)
-class Rewritten:
+class CloneGraph:
     """A graph with clones: operation k corresponds to operation `runs[k]` of the first graph.
 
     Tensor t of it holds what tensor `tensors[t]` of the first graph holds.
@@ -22,14 +22,14 @@ class Rewritten:
     tensors: tuple[int, ...]
 
 
-def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
+def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
     """Convert a sequence of runs to a graph whose given order is the sequence.
 
     A reader takes what was made last. A run that nothing needs is left out if the operation runs again. Raises
     InputError where the tensors together have too many bytes for a graph.
     """
     if len(runs) > len(graph.ops):
-        runs = _needed(graph, runs)
+        runs = _needed_runs(graph, runs)
     # What the first graph's tensors are by now, and the first graph's tensor that each one is.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
@@ -37,7 +37,7 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
     for k, v in enumerate(runs):
         row, is_again = graph.ops[v], v in placed
         reads = tuple(current[t] for t in row.inputs)
-        for t in graph.made[v] if is_again else ():
+        for t in graph.new_tensors[v] if is_again else ():
             current[t] = len(tensors)
             tensors.append(t)
         makes = tuple(current[t] for t in row.outputs)
@@ -57,10 +57,10 @@ def rewritten(graph: OperationGraph, runs: Sequence[int]) -> Rewritten:
         tensors=tuple(graph.tensors[t] for t in tensors) if graph.tensors else (),
         ops=tuple(ops),
     )
-    return Rewritten(graph_rewritten, tuple(runs), tuple(tensors))
+    return CloneGraph(graph_rewritten, tuple(runs), tuple(tensors))
 
 
-def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
+def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
     """Return a graph whose least peak is a lower bound for all programs with these clones.
 
     Its operations run once. What has clones counts while the operation that makes it, or one that reads it, runs: so
@@ -68,30 +68,30 @@ def relaxed(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
     """
     if not clones:
         return graph
-    cloned = {t for v in clones for t in graph.made[v]}
+    cloned = {t for v in clones for t in graph.new_tensors[v]}
     ops = []
     for row in graph.ops:
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
         # Where an output may lie in the bytes of an input, and either has clones, both count as if it did.
-        more = max(0, sum(graph.counted[t] for t in used) - sum(graph.counted[t] for t in over))
+        more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
-    return replaced(graph, size=tuple(size), ops=tuple(ops))
+    return replace_fields(graph, size=tuple(size), ops=tuple(ops))
 
 
-def _needed(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
+def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
     """Return the runs without repetitions whose outputs no later run reads and nothing keeps."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []
     for v in reversed(runs):
-        if count[v] > 1 and read.isdisjoint(graph.made[v]):
+        if count[v] > 1 and read.isdisjoint(graph.new_tensors[v]):
             count[v] -= 1
             continue
         needed.append(v)
         # An earlier run of the same makes these for those alone that read before this one.
-        read.difference_update(graph.made[v])
+        read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

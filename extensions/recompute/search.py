@@ -38,17 +38,17 @@ class DropSearch:
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
 
-    def nothing(self) -> Drops:
+    def empty_drops(self) -> Drops:
         """Return the program with no needed stay dropped."""
         return self._drops(self._first.astype(np.int64), self.stays.places, 0)
 
-    def within(self, start: Drops, budget: int) -> Drops:
+    def drops_within(self, start: Drops, budget: int) -> Drops:
         """Return drops within a budget, or the nearest found, starting from others."""
-        return self._pruned(self._lowered(start, budget), budget)
+        return self._prune(self._lower_to_budget(start, budget), budget)
 
-    def raised(self, drops: Drops, budget: int) -> Drops:
+    def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
         """Undo drops that a higher budget does not need."""
-        return self._pruned(drops, budget)
+        return self._prune(drops, budget)
 
     def is_over(self) -> bool:
         """Return True once no time is left."""
@@ -70,7 +70,7 @@ class DropSearch:
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
-    def _lowered(self, start: Drops, budget: int) -> Drops:
+    def _lower_to_budget(self, start: Drops, budget: int) -> Drops:
         """Drop stays until the peak is within the budget or no drop helps."""
         now = self._drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
@@ -84,13 +84,13 @@ class DropSearch:
             # Worths that are not known anew are from an earlier state, and mostly too high.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
-            now, n_taken = self._dropped(now, budget, taken)
+            now, n_taken = self._drop_batch(now, budget, taken)
             for value, stay in ranked:
                 if value < 0 and stay not in taken[:n_taken]:
                     heappush(queue, (value, stay))
         return now
 
-    def _dropped(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
+    def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
         """Drop stays of similar worth together if that is effective, else only the first."""
         if not stays:
             return now, 0
@@ -113,7 +113,7 @@ class DropSearch:
             gain = now.excess - excess if peak >= 0 else 0.0
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
-    def _pruned(self, now: Drops, budget: int) -> Drops:
+    def _prune(self, now: Drops, budget: int) -> Drops:
         """Undo unneeded drops, the most expensive first."""
         # Where the budget was not met, drops are taken back that the peak reached does not need.
         goal = max(budget, now.peak)
@@ -148,5 +148,5 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 def floor_of(stays: Stays) -> int:
     """Return the most bytes that any single operation needs."""
     graph = stays.graph
-    size = graph.counted
+    size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -43,15 +43,15 @@ class Snapshots:
         return sorted(chain)
 
     @property
-    def most_cost(self) -> int:
+    def max_cost(self) -> int:
         """The upper limit on the cost of a solution, in units: everything runs again after each snapshot."""
-        return sum(self.stages.cost[v] for v, k in self.again())
+        return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
         """Write the program; its objective is the recomputation cost in units, between two limits."""
         return _Writer(self, at_least, at_most).draft
 
-    def again(self) -> Iterator[tuple[int, int]]:
+    def repetitions(self) -> Iterator[tuple[int, int]]:
         """Yield each operation that may run again after a snapshot that it precedes in every order."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
@@ -71,7 +71,7 @@ class _Writer:
         cost = self.stages.cost
         self.again = {
             (v, k): Term(self.draft.column(("again", v, k), 0, 1, is_whole=True))
-            for v, k in snapshots.again()
+            for v, k in snapshots.repetitions()
             if cost[v] <= at_most
         }
         runs = [(term, cost[v]) for (v, _), term in self.again.items()]
@@ -80,7 +80,7 @@ class _Writer:
         for k, at in enumerate(self.chain):
             self._snapshot(k, at)
         for k in range(len(self.chain)):
-            self._behind(k)
+            self._add_needed_rows(k)
 
     def _is_known(self, t: int, k: int) -> bool:
         """Return True if a tensor is an input, or was made before a snapshot."""
@@ -111,8 +111,8 @@ class _Writer:
                 draft.row_of(("stays", t, k), row, at_most=0)
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
-    def _behind(self, k: int) -> None:
-        """Require each tensor needed behind a snapshot to be in memory then, or remade."""
+    def _add_needed_rows(self, k: int) -> None:
+        """Add the rows that keep in memory, or recompute, the tensors that operations after snapshot `k` read."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
@@ -121,12 +121,12 @@ class _Writer:
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
                 # A later snapshot implies this row.
                 continue
-            for t in sorted(stages.own[w].difference(stages.graph.made[w])):
+            for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._is_known(t, k):
                     makes = [term for j in follows for term in self._makes(t, j)]
                     self.draft.row_of(("needed", w, t, k), [(self.here[t, k], 1), *makes], at_least=1)
         for (v, j), again in self.again.items():
-            for t in sorted(stages.own[v].difference(stages.graph.made[v])) if j == k else ():
+            for t in sorted(stages.own[v].difference(stages.graph.new_tensors[v])) if j == k else ():
                 makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._makes(t, k))]
                 self.draft.row_of(("input", v, t, k), [(again, 1), *makes], at_most=0)
         for t in stages.graph.kept if is_last else ():

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import gcd
 
 from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.away import Away, work_beside
+from memplan.extensions.recompute.away import RemovalBounds, work_beside
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 _ZERO = Term(0, 0, 0)
@@ -23,13 +23,13 @@ Terms = list[tuple[Term, int]]
 class Stages:
     """The stages of a graph's programs within a budget in bytes; `cost_unit` divides all costs."""
 
-    def __init__(self, away: Away, budget: int) -> None:
+    def __init__(self, away: RemovalBounds, budget: int) -> None:
         self.away, self.graph = away, (graph := away.graph)
         self.n = len(graph.ops)
         self.cost_unit = gcd(*away.costs) or 1
         self.cost = [cost // self.cost_unit for cost in away.costs]
-        unit = gcd(*graph.counted, *(row.work for row in graph.ops)) or 1
-        self.size = [bytes_ // unit for bytes_ in graph.counted]
+        unit = gcd(*graph.working_bytes, *(row.work for row in graph.ops)) or 1
+        self.size = [bytes_ // unit for bytes_ in graph.working_bytes]
         self.limit, self.budget = budget, budget // unit
         self.behind = may_run_again(graph)
         self.own = [{*row.inputs, *row.outputs} for row in graph.ops]
@@ -42,19 +42,19 @@ class Stages:
         """The first possible moment of each operation."""
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
 
-    def again(self, at_most: int) -> list[int]:
+    def repeatable_operations(self, at_most: int) -> list[int]:
         """Return the operations whose repetition costs at most `at_most`, in units."""
         return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
 
     def count_columns(self, at_most: int) -> int:
         """Return the approximate number of the program's columns."""
         moments = sum(last - first for first, last in zip(self.first, self.last, strict=True))
-        again = sum(self.n - self.first[v] for v in self.again(at_most))
+        again = sum(self.n - self.first[v] for v in self.repeatable_operations(at_most))
         stays = sum(self.n - (0 if v is None else self.first[v]) for v in self.graph.maker)
         return moments + again + 2 * stays
 
     @cached_property
-    def most_cost(self) -> int:
+    def max_cost(self) -> int:
         """The upper limit on the cost of a solution, in units: everything runs again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
@@ -79,11 +79,11 @@ class _Writer:
         self.stages, self.draft = stages, Draft()
         self.held: dict[tuple[int, int], Term] = {}
         self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
-        self._columns(set(stages.again(at_most)))
+        self._columns(set(stages.repeatable_operations(at_most)))
         self._moments()
         self._memory()
         self._stages()
-        self._within_stages()
+        self._add_stage_limits()
 
     def _bit(self, *key: str | int) -> Term:
         return Term(self.draft.column(key, 0, 1, is_whole=True))
@@ -95,7 +95,7 @@ class _Writer:
         until = [n if t in kept else -1 for t in range(len(graph.size))]
         useful = [-1] * n
         for v in reversed(range(n)):
-            useful[v] = max((until[t] for t in graph.made[v]), default=-1)
+            useful[v] = max((until[t] for t in graph.new_tensors[v]), default=-1)
             for t in stages.own[v]:
                 until[t] = max(until[t], stages.last[v], useful[v] if v in again else -1)
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
@@ -109,7 +109,7 @@ class _Writer:
             since = 0 if maker is None else stages.first[maker]
             # What is not made again stays from when it is surely there to its last reader, at the earliest.
             surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
-            if maker not in again and t in graph.lasting:
+            if maker not in again and t in graph.permanent_tensors:
                 surely = n
             stays = range(0 if maker is None else stages.last[maker], surely + 1)
             for k in range(since, min(until[t], n) + 1):
@@ -124,17 +124,17 @@ class _Writer:
             return ONE if k == first else _ZERO
         return self._term("moment", v, k)
 
-    def done(self, v: int, k: int) -> Terms:
+    def run_terms(self, v: int, k: int) -> Terms:
         """Operation v has run by moment k."""
         if k >= self.stages.last[v]:
             return [(ONE, 1)]
         return [(self.moment(v, j), 1) for j in range(self.stages.first[v], k + 1)]
 
-    def again(self, v: int | None, k: int) -> Term:
+    def repetition_term(self, v: int | None, k: int) -> Term:
         """Operation v runs again in stage k."""
         return _ZERO if v is None else self._term("again", v, k)
 
-    def here(self, t: int, k: int) -> Term:
+    def presence_term(self, t: int, k: int) -> Term:
         """Tensor t is in memory at moment k, or at the end."""
         return self.held.get((t, k), _ZERO)
 
@@ -142,7 +142,7 @@ class _Writer:
         at = self.draft.at.get(key)
         return _ZERO if at is None else Term(at)
 
-    def _less(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
+    def _add_upper_bound(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
         """Add the row a <= sum of b + constant."""
         if a is not _ZERO:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
@@ -156,7 +156,7 @@ class _Writer:
                 self.draft.row_of(("one moment", v), every, at_least=1, at_most=1)
                 for u in stages.graph.predecessors[v]:
                     for k in range(first, min(last, stages.last[u]) + 1):
-                        self._less("after", self.moment(v, k), self.done(u, k - 1))
+                        self._add_upper_bound("after", self.moment(v, k), self.run_terms(u, k - 1))
         for k in range(stages.n):
             those = [v for v in range(stages.n) if stages.first[v] <= k <= stages.last[v]]
             if len(those) > 1:
@@ -169,22 +169,22 @@ class _Writer:
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
             for k in range(n + 1):
-                if (now := self.here(t, k)) is _ZERO or (maker is None and (now is ONE or k == 0)):
+                if (now := self.presence_term(t, k)) is _ZERO or (maker is None and (now is ONE or k == 0)):
                     continue
                 makes = [] if maker is None else [(self.moment(maker, k), 1)]
-                was = self.here(t, k - 1) if k else _ZERO
-                self._less("made", now, [(was, 1), (self.again(maker, k), 1), *makes])
+                was = self.presence_term(t, k - 1) if k else _ZERO
+                self._add_upper_bound("made", now, [(was, 1), (self.repetition_term(maker, k), 1), *makes])
         for v, own in enumerate(stages.own):
             for k in range(stages.first[v], stages.last[v] + 1):
                 for t in sorted(own):
-                    self._less("used", self.moment(v, k), [(self.here(t, k), 1)])
+                    self._add_upper_bound("used", self.moment(v, k), [(self.presence_term(t, k), 1)])
         for k in range(n + 1):
             works = [
                 (self.moment(v, k), stages.work[v])
                 for v in range(n)
                 if stages.work[v] and stages.first[v] <= k <= stages.last[v]
             ]
-            held = [(self.here(t, k), stages.size[t]) for t in tensors if stages.size[t]]
+            held = [(self.presence_term(t, k), stages.size[t]) for t in tensors if stages.size[t]]
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _stages(self) -> None:
@@ -193,21 +193,23 @@ class _Writer:
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
             v, k, again = int(v), int(k), Term(at)
-            self._less("has run", again, self.done(v, k - 1))
+            self._add_upper_bound("has run", again, self.run_terms(v, k - 1))
             for w in stages.behind[v] or ():
-                self._less("before", again, [(term, -sign) for term, sign in self.done(w, k - 1)], 1)
-            for t in stages.own[v].difference(stages.graph.made[v]):
-                makes = self.again(stages.graph.maker[t], k)
-                self._less("input", again, [(self.here(t, k - 1), 1), (makes, 1)])
+                self._add_upper_bound("before", again, [(term, -sign) for term, sign in self.run_terms(w, k - 1)], 1)
+            for t in stages.own[v].difference(stages.graph.new_tensors[v]):
+                makes = self.repetition_term(stages.graph.maker[t], k)
+                self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
-    def _within_stages(self) -> None:
+    def _add_stage_limits(self) -> None:
         """Add: during a repetition, everything that stays fits in memory with the operation's own tensors."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
             runs = [v for v in range(n) if ("again", v, k) in self.draft.at]
             needs = {v: sum(stages.size[t] for t in stages.own[v]) + stages.work[v] for v in runs}
-            there = [t for t in sized if self.here(t, k - 1) is not _ZERO and self.here(t, k) is not _ZERO]
+            there = [
+                t for t in sized if self.presence_term(t, k - 1) is not _ZERO and self.presence_term(t, k) is not _ZERO
+            ]
             total = sum(stages.size[t] for t in there)
             if not runs or total + max(needs.values()) <= stages.budget:
                 continue
@@ -219,13 +221,13 @@ class _Writer:
                 own = [(stays[t], -stages.size[t]) for t in there if t in stages.own[v]]
                 beside = total + sum(size for _, size in own)
                 if beside + needs[v] > stages.budget:
-                    again = (self.again(v, k), needs[v])
+                    again = (self.repetition_term(v, k), needs[v])
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stays(self, t: int, k: int) -> Term:
         """The term for tensor t in memory at moments k - 1 and k without being made between."""
-        was, now, maker = self.here(t, k - 1), self.here(t, k), self.stages.graph.maker[t]
-        makes = [self.again(maker, k), *([] if maker is None else [self.moment(maker, k)])]
+        was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
+        makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):
             return ONE
         stays = self._bit("stays", t, k)

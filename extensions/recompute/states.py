@@ -24,7 +24,7 @@ _WORK_PER_NODE = 200
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """The result of a state search: the cheapest runs or None, and a lower bound on the cost.
 
     The bound is None where there are no runs at any cost.
@@ -48,9 +48,12 @@ def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] 
     behind = may_run_again(graph)
     ops = [graph.ops[v] for v in order]
     input_first, inputs = rows_of(
-        [sorted({*row.inputs, *row.outputs}.difference(graph.made[v])) for v, row in zip(order, ops, strict=True)]
+        [
+            sorted({*row.inputs, *row.outputs}.difference(graph.new_tensors[v]))
+            for v, row in zip(order, ops, strict=True)
+        ]
     )
-    output_first, outputs = rows_of([graph.made[v] for v in order])
+    output_first, outputs = rows_of([graph.new_tensors[v] for v in order])
     before_first, before = rows_of([sorted(at[u] for u in graph.predecessors[v]) for v in order])
     behind_first, others = rows_of([sorted(at[w] for w in behind[v] or ()) for v in order])
     return Reruns(
@@ -65,7 +68,7 @@ def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] 
         is_again=np.array([behind[v] is not None for v in order], dtype=np.int64),
         work=np.array([row.work for row in ops], dtype=np.int64),
         cost=np.array([costs[v] for v in order], dtype=np.int64),
-        size=np.array(graph.counted, dtype=np.int64),
+        size=np.array(graph.working_bytes, dtype=np.int64),
         maker=np.array([-1 if v is None else at[v] for v in graph.maker], dtype=np.int64),
         is_there=np.array([bool(row) or t in kept for t, row in enumerate(graph.readers)], dtype=np.int64),
         is_kept=np.array([t in kept for t in range(len(graph.size))], dtype=np.int64),
@@ -79,7 +82,7 @@ def search_states(
     most: int | None,
     control: Control,
     most_states: int = MOST_STATES,
-) -> Searched:
+) -> SearchResult:
     """Search for the cheapest runs within a budget and a cost, up to a number of states."""
     limit = most_states
     if control.counts_work:
@@ -98,5 +101,5 @@ def search_states(
     steps, cost, bound, nodes = answer.tolist()
     control.spend(_WORK_PER_NODE * nodes)
     if outcome == LEAST:
-        return Searched(tuple(run[:steps].tolist()), cost)
-    return Searched(None, None if outcome == NONE and bound >= _ENDLESS else bound)
+        return SearchResult(tuple(run[:steps].tolist()), cost)
+    return SearchResult(None, None if outcome == NONE and bound >= _ENDLESS else bound)

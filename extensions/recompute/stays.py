@@ -46,7 +46,7 @@ class Effort(NamedTuple):
     heat: float
 
 
-class Kept(NamedTuple):
+class CheapestPrograms(NamedTuple):
     """The cheapest programs found, each between consecutive marks in bytes."""
 
     mark: I64
@@ -119,7 +119,7 @@ class Stays:
         self.work += int(table.answer[1])
         return table
 
-    def anneal(self, start: Drops, kept: Kept, budget: int, effort: Effort) -> Drops:
+    def anneal(self, start: Drops, kept: CheapestPrograms, budget: int, effort: Effort) -> Drops:
         """Change drops and order at random, and return the result; cheap programs are kept."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(

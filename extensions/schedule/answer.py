@@ -95,13 +95,13 @@ class ScheduleAnswer(AnswerOfFile):
     far: tuple[int, ...] = Field((), exclude_if=lambda items: not items)
 
     @classmethod
-    def of_run(
+    def from_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
     ) -> ScheduleAnswer:
         """Return the answer for steps that were simulated."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:
-            busy = step.over_first_link / target.link.bandwidth / step.latency if step.latency else 0.0
+            busy = step.first_link_bytes / target.link.bandwidth / step.latency if step.latency else 0.0
             times.append(round(min(1.0, busy), 6))
         if 0 < bound - value <= EPSILON * bound:  # sums in another order differ by rounding
             bound = value
@@ -124,4 +124,4 @@ class ScheduleAnswer(AnswerOfFile):
 
 def point_of(run: Run) -> SchedulePoint:
     """Return a run as a point of a frontier."""
-    return SchedulePoint.of(run, steps=len(run.figures))
+    return SchedulePoint.from_fields(run, steps=len(run.figures))

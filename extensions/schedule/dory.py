@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, excerpt
 
 _OWN = ("DORY_node_parameters", "Layer_node_parameters")
 _KINDS = {"Convolution": "conv2d", "FullyConnected": "fully_connected", "Addition": "add"}
@@ -75,5 +75,5 @@ def _kind(row: Mapping[str, Any], k: int) -> str:
     kind = next((kind for word, kind in _KINDS.items() if word in name), None)
     if kind is None:
         rule = "must be a Convolution, FullyConnected, Pooling or Addition"
-        raise FormatError(f"nodes[{k}].name: {rule}, got {shown(name)}")
+        raise FormatError(f"nodes[{k}].name: {rule}, got {excerpt(name)}")
     return "depthwise_conv2d" if kind == "conv2d" and row.get("group", 1) == row.get("input_channels") != 1 else kind

@@ -16,9 +16,9 @@ from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
 from memplan.extensions.schedule.inputs import PROBLEM
 from memplan.extensions.schedule.search.network_search import NetworkRun
 from memplan.extensions.schedule.search.networks import bound_of, network_answer, network_of, schedule_network
-from memplan.extensions.schedule.search.pads import renumbered
-from memplan.extensions.schedule.search.placement import misplaced, second_slots, slots_of
-from memplan.planner.errors import ProblemError, counted
+from memplan.extensions.schedule.search.pads import renumber
+from memplan.extensions.schedule.search.placement import second_slots, slot_violation, slots_of
+from memplan.planner.errors import ProblemError, count_text
 from memplan.planner.model.rows import Bytes
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Control, Question, SearchOptions
@@ -54,7 +54,7 @@ def schedule(
     of a network run in tiles, or together in the regions of a cascade.
     """
     machine = _machine(target, options.fast_memory)
-    return schedule_network(problem, machine, options.objective, control.begun(options), wants_front=options.frontier)
+    return schedule_network(problem, machine, options.objective, control.begin(options), wants_front=options.frontier)
 
 
 def _machine(target: Target | None, capacity: int | None) -> Target:
@@ -69,7 +69,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
     """Yield the steps for people."""
     gap = "unknown" if found.gap is None else f"{-(-found.gap * 10_000 // 1) / 100:.2f}%"
     sizes = f"latency {found.latency:,.1f}, traffic {found.traffic:,} bytes"
-    yield f"{found.status}: {sizes}, {counted(len(found.subgraphs), 'step')}"
+    yield f"{found.status}: {sizes}, {count_text(len(found.subgraphs), 'step')}"
     yield f"lower bound of {found.objective} {found.lower_bound * 10 // 1 / 10:,.1f}, gap {gap}"
     yield f"fast memory: {found.peak:,} of {found.capacity:,} bytes, {len(found.slots):,} slots placed"
     rows = zip(found.subgraphs, found.granularities, found.tensors_to_retain, found.subgraph_latencies, strict=True)
@@ -83,12 +83,12 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
         sizes = f"{height} x {width} tiles, slices of {depth}"
         yield f"step {k}: operations {', '.join(map(str, made))} in {sizes}, {latency:,.1f}{text}"
     for point in found.frontier:
-        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {counted(point.steps, 'step')}"
+        sizes = f"latency {point.latency:,.1f}, traffic {point.traffic:,} bytes, {count_text(point.steps, 'step')}"
         yield f"in {point.peak:,} bytes of fast memory: {sizes}"
 
 
-def _refuted(values: InputValues, found: ScheduleAnswer) -> str | None:
-    """Return what is wrong with a schedule that another program made."""
+def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
+    """Return the error of a schedule that another program made, or None."""
     options: ScheduleOptions = values["options"]
     machine = _machine(values.get("target"), options.fast_memory)
     return schedule_refuted(values["problem"], machine, options.objective, found)
@@ -105,7 +105,7 @@ def schedule_refuted(
     try:
         rows = zip(found.regions, found.tensors_to_retain, strict=True)
         steps = [
-            NetworkStep(_remade(k, renumbered(row, number.__getitem__)), stays, k in outermost)
+            NetworkStep(_remake_region(k, renumber(row, number.__getitem__)), stays, k in outermost)
             for k, (row, stays) in enumerate(rows)
         ]
         far = frozenset(item if item >= 0 else -1 - number[-1 - item] for item in found.far)
@@ -114,9 +114,11 @@ def schedule_refuted(
         return f"regions: must be such as steps have, {error}"
     if wrong:
         return wrong[0]
-    if (why := misplaced(slots_of(figures), machine, found.slots)) is not None:
+    if (why := slot_violation(slots_of(figures), machine, found.slots)) is not None:
         return why
-    if machine.has_three and (why := misplaced(second_slots(graph, machine, figures), machine, found.second_slots, 1)):
+    if machine.has_three and (
+        why := slot_violation(second_slots(graph, machine, figures), machine, found.second_slots, 1)
+    ):
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
@@ -126,7 +128,7 @@ def schedule_refuted(
     return f"{wrong[0]}: must be what its steps say" if wrong else None
 
 
-def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
+def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
     """Return a region with what follows from its ranges; raises ProblemError where it has none."""
     if not row.ops or (row.kind != "whole" and not row.ranges):
         raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
@@ -135,7 +137,7 @@ def _remade(number: int, row: CascadeRegion) -> CascadeRegion:
             raise ProblemError(
                 f"regions: must have buffers of no less than 0 bytes, got that of tensor {buffer.tensor}"
             )
-    return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remade(row.ranges)
+    return row if row.kind == "whole" else row.model_copy(update={"id": f"r{number}"}).remake(row.ranges)
 
 
 def _example() -> dict[str, Any]:
@@ -155,6 +157,6 @@ QUESTION = Question(
     inputs=(PROBLEM, TARGET),
     lines=lines,
     exits={0: "there is a schedule"},
-    refutes=_refuted,
+    refutes=_refutation,
     example=_example(),
 )

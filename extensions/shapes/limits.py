@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memplan.extensions.shapes.offset_programs import Evaluator
-from memplan.extensions.shapes.search.search import Planned
+from memplan.extensions.shapes.search.search import ProvedPrograms
 from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, names, plus, times
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
-from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
+from memplan.extensions.shapes.symbols.sized import CompiledSizes
 from memplan.extensions.shapes.symbols.space import Space, Values
-from memplan.planner.errors import Option, OptionError, counted, shown
+from memplan.planner.errors import Option, OptionError, count_text, excerpt
 from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000
@@ -44,13 +44,13 @@ class ShapesLimits(Answer):
     stairs_of_any_plan: tuple[dict[str, int], ...]
 
     @property
-    def some_value_fits(self) -> bool:
+    def has_fitting_value(self) -> bool:
         """True if some value of the symbols fits the capacity."""
         return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
 
     def lines(self) -> Iterator[str]:
         """Yield the limits for people."""
-        beside = f" at {where(self.at)}" if self.at else ""
+        beside = f" at {point_text(self.at)}" if self.at else ""
         yield f"within {self.capacity:,} bytes{beside}:"
         for limit in self.limits:
             if limit.by_plan is None:
@@ -59,9 +59,9 @@ class ShapesLimits(Answer):
             same = "" if limit.by_any_plan == limit.by_plan else f"; no plan can pass {limit.by_any_plan}"
             yield f"{limit.symbol} up to {limit.by_plan}{same or ', which no plan can pass'}"
         for row in self.stairs[:_STEPS]:
-            yield f"{where(row)}"
+            yield f"{point_text(row)}"
         if len(self.stairs) > _STEPS:
-            yield f"and {counted(len(self.stairs) - _STEPS, 'other')}"
+            yield f"and {count_text(len(self.stairs) - _STEPS, 'other')}"
         if self.stairs:
             yield "no plan can pass these" if self.stairs == self.stairs_of_any_plan else "other plans may pass these"
         elif not self.limits:
@@ -69,16 +69,16 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity, and the one or two symbols without a value; raises OptionError."""
+    """Return the capacity, and its symbols without a value, one or two; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
-        raise OptionError.of(
+        raise OptionError.from_rule(
             "within", "is required where the problem has no capacity, as in ", Option("within", "64MiB")
         )
     for name, value in at.items():
         if (symbol := problem.symbols.get(name)) is None:
             raise OptionError(
-                f"at: must name a symbol of the problem ({', '.join(problem.symbols)}), got {shown(name)}"
+                f"at: must name a symbol of the problem ({', '.join(problem.symbols)}), got {excerpt(name)}"
             )
         if value < symbol.min or (symbol.max is not None and value > symbol.max):
             upper = "" if symbol.max is None else f" to {symbol.max}"
@@ -92,7 +92,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     return capacity, free
 
 
-def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
+def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
     """Return how far free symbols may grow within a capacity: the limit of one, or the staircase of two.
 
     A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
@@ -104,7 +104,7 @@ def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list
     stairs: list[tuple[dict[str, int], ...]] = [(), ()]
     try:
         if len(free) == 1:
-            by_plan, by_any_plan = (way.largest(free[0], at, capacity) for way in ways)
+            by_plan, by_any_plan = (way.max_fitting(free[0], at, capacity) for way in ways)
             rows = (Limit(symbol=free[0], by_plan=by_plan, by_any_plan=by_any_plan),)
         else:
             stairs = [tuple(map(dict, way.staircase((free[0], free[1]), at, capacity))) for way in ways]
@@ -113,7 +113,7 @@ def limits_of(planned: Planned, capacity: int, at: Mapping[str, int], free: list
     return ShapesLimits(capacity=capacity, at=dict(at), limits=rows, stairs=stairs[0], stairs_of_any_plan=stairs[1])
 
 
-def bound_at(sized: Sized, loads: tuple[Polynomial, ...]) -> Peak:
+def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
     """Return the function from values to the bound: the largest live-set sum."""
     return lambda values: max(sized.space.values(loads, values))
 
@@ -127,18 +127,18 @@ def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
         atom = space.atoms.get(variable)
         if atom is None and variable != name:
             continue
-        if atom is not None and name not in space.free(atom.inner):
+        if atom is not None and name not in space.free_symbols(atom.inner):
             continue
         if atom is not None and not grows(space, atom.inner, name):
             return False
-        step = minus(_raised(polynomial, variable), polynomial)
+        step = minus(_shift_variable(polynomial, variable), polynomial)
         spread = space.spread(step)
         if not (all(value >= 0 for value in step.values()) if spread is None else spread[0] >= 0):
             return False
     return True
 
 
-def _raised(polynomial: Polynomial, variable: str) -> Polynomial:
+def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
     """Return a polynomial at `variable + 1`."""
     total: Polynomial = {}
     for monomial, value in polynomial.items():
@@ -153,11 +153,11 @@ def _raised(polynomial: Polynomial, variable: str) -> Polynomial:
 class SymbolLimits:
     """Limits of one problem; `peak` must fit at a value of each symbol."""
 
-    sized: Sized
+    sized: CompiledSizes
     peak: Peak
     _grows: dict[str, bool] = field(default_factory=dict)
 
-    def largest(self, name: str, at: Values, capacity: int) -> int | None:
+    def max_fitting(self, name: str, at: Values, capacity: int) -> int | None:
         """Return the largest fitting value of a symbol, others as in `at`; None if its least value does not fit.
 
         Where the peak may fall as the symbol grows, all smaller values need not fit. Raises ValueError where the symbol
@@ -199,16 +199,16 @@ class SymbolLimits:
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
         if is_smooth:  # otherwise the largest value need not fit with the other symbol's least
-            most = self.largest(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
+            most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
             raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
         corners: list[Mapping[str, int]] = []
         while step <= high:
             value = step * symbol.multiple_of
-            limit = self.largest(second, {**at, first: value}, capacity)
+            limit = self.max_fitting(second, {**at, first: value}, capacity)
             # The largest value of the first symbol at that limit: one step of the stairs.
-            widest = None if limit is None else self.largest(first, {**at, second: limit}, capacity)
+            widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})
             step = 1 + (widest // symbol.multiple_of if is_smooth and widest is not None else step)

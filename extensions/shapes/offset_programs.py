@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Value
@@ -43,7 +43,7 @@ class OffsetProgram(Value):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
-    def written(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
+    def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
         """Return the offset of each buffer, and the ends whose maximum is the peak, as expressions of padded sizes.
 
         These are padded; `largest` returns the largest of some sums, 0 where there are none.
@@ -55,7 +55,7 @@ class OffsetProgram(Value):
 
 
 class OffsetPrograms(Value):
-    """Several programs, all evaluated; the one with the least peak gives the offsets.
+    """Several programs, all evaluated; the program with the least peak gives the offsets.
 
     `sizes` are the distinct sizes, padded to the alignment, as expressions; buffer `b` has size `size_of[b]`.
     """
@@ -87,7 +87,7 @@ class Evaluator:
     """The evaluation of offsets and peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
-        self.found, self.sized = found, compiled(problem)
+        self.found, self.sized = found, compile_sizes(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
     def offsets(self, given: Values) -> tuple[int, list[int]]:
@@ -103,17 +103,17 @@ class Evaluator:
         """Return the least peak, with the values of its program."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
-            raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {where(given)}")
+            raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {point_text(given)}")
         runs = []
         for program in self.found.programs:
             values: list[int] = []
             for terms in program.values:
-                values.append(_largest(terms, values, sizes))
-            runs.append((_largest(program.last, values, sizes), values, program))
+                values.append(_max_term(terms, values, sizes))
+            runs.append((_max_term(program.last, values, sizes), values, program))
         return min(runs, key=lambda run: run[0])
 
 
-def _largest(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
+def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
     # A loop takes half of the time of max() over a generator; values and sizes are not below 0.
     most = 0
     for value, size in terms:

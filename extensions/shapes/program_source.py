@@ -12,7 +12,7 @@ from functools import reduce
 from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.offset_programs import OffsetPrograms, Terms
 from memplan.extensions.shapes.symbols.polynomials import Monomial, Polynomial
-from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.sized import CompiledSizes
 from memplan.extensions.shapes.symbols.space import Floor
 
 _C_HEAD = """\
@@ -59,12 +59,12 @@ class _Language:
     define: Callable[[str, str], str]
 
 
-def _folded(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
+def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
     """Return a writer of a binary operation for any number of terms."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
-def _called(name: str) -> Callable[[Sequence[str]], str]:
+def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
     """Return a writer of a function call; a single term is written alone."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
@@ -74,15 +74,15 @@ _PYTHON = _Language(
     sum=lambda terms: " + ".join(terms) or "0",
     product="*".join,
     floor=lambda inner, divisor: f"({inner}) // {divisor}",
-    largest=_called("max"),
+    largest=_call_writer("max"),
     define=lambda name, expression: f"    {name} = {expression}",
 )
 _C = _Language(
     symbol=lambda name, divisor: name if divisor == 1 else f"({name} / {divisor})",
-    sum=_folded(lambda a, b: f"add({a}, {b}, &bad)"),
-    product=_folded(lambda a, b: f"mul({a}, {b}, &bad)"),
+    sum=_fold_writer(lambda a, b: f"add({a}, {b}, &bad)"),
+    product=_fold_writer(lambda a, b: f"mul({a}, {b}, &bad)"),
     floor=lambda inner, divisor: f"over({inner}, {divisor})",
-    largest=_folded(lambda a, b: f"larger({a}, {b})"),
+    largest=_fold_writer(lambda a, b: f"larger({a}, {b})"),
     define=lambda name, expression: f"    int64_t {name} = {expression};",
 )
 
@@ -90,7 +90,7 @@ _C = _Language(
 class _Writer:
     """Writes the lines of a function: sizes first, with common parts, then the values of each program."""
 
-    def __init__(self, sized: Sized, found: OffsetPrograms, language: _Language) -> None:
+    def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
         self.atoms: dict[str, str] = {}
         self.products: dict[Monomial, str] = {}
@@ -143,12 +143,12 @@ class _Writer:
         return self.atoms[name]
 
 
-def python_source(sized: Sized, found: OffsetPrograms) -> str:
+def python_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
     """Return a Python function: `plan(b, n) -> (peak, offsets)`, with plain integers."""
     names = [argument(name) for name in sized.space.symbols]
     lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
-    lines.insert(0, f"AT = { {name: at for name, at, _ in _named(sized)} }\n")
+    lines.insert(0, f"AT = { {name: at for name, at, _ in _named_offsets(sized)} }\n")
     runs = [
         f"(p{k}_peak, [{', '.join(f'p{k}_v{value}' for value in program.which)}])"
         for k, program in enumerate(found.programs)
@@ -157,7 +157,7 @@ def python_source(sized: Sized, found: OffsetPrograms) -> str:
     return "\n".join([*lines, f"    return {best}", ""])
 
 
-def _python_ranges(sized: Sized) -> Iterator[str]:
+def _python_ranges(sized: CompiledSizes) -> Iterator[str]:
     for limits, symbol in sized.space.symbols.items():
         name = argument(limits)
         upper = "" if symbol.max is None else f" <= {symbol.max}"
@@ -166,7 +166,7 @@ def _python_ranges(sized: Sized) -> Iterator[str]:
         yield f'    raise ValueError(f"{name}: {{{name}}}")'
 
 
-def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
+def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
     """Yield each placed tensor, or else buffer, with its index in `off` and its role."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
@@ -176,9 +176,9 @@ def _named(sized: Sized) -> Iterator[tuple[str, int, TensorRole]]:
         yield str(name), i, "activation"
 
 
-def _tensors_in_c(sized: Sized) -> Iterator[str]:
+def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
     """Yield the C lines of the table of tensors, and of a constant `PLAN_AT_x` for each valid C name."""
-    rows = list(_named(sized))
+    rows = list(_named_offsets(sized))
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
     counts = Counter(words)
     yield f"enum {{\n    PLAN_BUFFERS = {sized.count}, PLAN_TENSORS = {len(rows)},"
@@ -187,17 +187,17 @@ def _tensors_in_c(sized: Sized) -> Iterator[str]:
             yield f"    PLAN_AT_{word} = {at},"
     yield "};"
     yield f"const struct plan_tensor plan_tensors[{max(1, len(rows))}] = {{"
-    yield from (f'    {{{_quoted(name)}, {at}, "{role}"}},' for name, at, role in rows or [("", 0, "activation")])
+    yield from (f'    {{{_c_string(name)}, {at}, "{role}"}},' for name, at, role in rows or [("", 0, "activation")])
     yield "};"
 
 
-def _quoted(text: str) -> str:
+def _c_string(text: str) -> str:
     """Return a text as an ASCII string of C, with octal escapes, which cannot absorb following digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 
 
-def c_source(sized: Sized, found: OffsetPrograms) -> str:
+def c_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
     """Return C99 with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
     count, symbols = sized.count, sized.space.symbols
     names = ", ".join(symbols) or "no symbols"
@@ -227,7 +227,7 @@ def c_source(sized: Sized, found: OffsetPrograms) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-SOURCES: Mapping[str, Callable[[Sized, OffsetPrograms], str]] = {
+SOURCES: Mapping[str, Callable[[CompiledSizes, OffsetPrograms], str]] = {
     "c": c_source,
     "python": python_source,
 }

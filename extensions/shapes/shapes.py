@@ -11,10 +11,10 @@ from memplan.extensions.checkers import all_values
 from memplan.extensions.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
 from memplan.extensions.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
 from memplan.extensions.shapes.program_source import SOURCES
-from memplan.extensions.shapes.search.search import Planned, planned
+from memplan.extensions.shapes.search.search import ProvedPrograms, search_programs
 from memplan.extensions.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
 from memplan.extensions.shapes.symbols.comparing import ends, samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, where
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, point_text
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.extensions.shapes.verify_shapes import (
@@ -24,7 +24,7 @@ from memplan.extensions.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
-from memplan.planner.errors import InvalidPlanError, OptionError, counted
+from memplan.planner.errors import InvalidPlanError, OptionError, count_text
 from memplan.planner.model.rows import Bytes, Id
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
@@ -46,7 +46,7 @@ class Curve(Answer):
     bound: tuple[int, ...]
 
 
-def curves(problem: SymbolicProblem, found: Planned, is_over: Callable[[], bool]) -> Iterator[Curve]:
+def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[], bool]) -> Iterator[Curve]:
     """Yield a curve for each symbol with several values, until the time is over."""
     if is_over():
         return
@@ -146,7 +146,7 @@ def shapes(
     be. A model whose dimensions are symbols is such a problem, too. With `limits`, the answer says how far symbols may
     grow before a capacity is exceeded. With `verify`, offsets of another system are checked for all values instead.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     problem = read_sizes(problem, options)
     if verify is not None:
         checked = verify_shapes(problem, verify, running.deadline.at)
@@ -155,23 +155,23 @@ def shapes(
         )
     limit = check_limits(problem, options.within, options.at) if options.limits else None
 
-    def note(found: Planned) -> None:
+    def note(found: ProvedPrograms) -> None:
         if running.note is not None:
             first = _answer(problem, found, options, lambda: True)
             lacks = "" if limit is None else "limits, which were not found in time; "
-            running.note(first.model_copy(update={"unchecked": lacks + _unproved(first)}))
+            running.note(first.model_copy(update={"unchecked": lacks + _unproved_text(first)}))
 
-    programs = planned(problem, options.most, running, note)
+    programs = search_programs(problem, options.most, running, note)
     if limit is not None:
         note(programs)
     answer = _answer(problem, programs, options, lambda: running.is_over)
     if limit is not None:
         answer = answer.model_copy(update={"limits": limits_of(programs, limit[0], options.at, limit[1])})
-    return answer.model_copy(update={"unchecked": _unchecked(answer, problem, running)})
+    return answer.model_copy(update={"unchecked": _undecided_claims(answer, problem, running)})
 
 
 def _answer(
-    problem: SymbolicProblem, planned_programs: Planned, options: ShapesOptions, is_over: Callable[[], bool]
+    problem: SymbolicProblem, planned_programs: ProvedPrograms, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
     """Return the answer for programs, verified at some values; at few once time is over."""
     programs = planned_programs.programs
@@ -201,10 +201,10 @@ def _answer(
     )
 
 
-def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
+def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
     """Return the claims for all values that `checkers/all_values.py` did not decide, or None."""
     if answer.proof.ratio is None:
-        return _unproved(answer)
+        return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
     try:
         check = cast(Callable[..., None], all_values.check)  # the module has no types
@@ -216,8 +216,8 @@ def _unchecked(answer: ShapesAnswer, problem: SymbolicProblem, running: Control)
     return None
 
 
-def _unproved(answer: ShapesAnswer) -> str:
-    return f"offsets beyond {counted(answer.verified_at, 'value')}, as no ratio is claimed for all"
+def _unproved_text(answer: ShapesAnswer) -> str:
+    return f"offsets beyond {count_text(answer.verified_at, 'value')}, as no ratio is claimed for all"
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
@@ -233,7 +233,7 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
         return
     ranges = ", ".join(_range(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
     orders = "one order" if len(found.programs) == 1 else f"the least of {len(found.programs)} orders"
-    yield f"{found.status} for all values of {ranges}: {counted(len(found.ids), 'buffer')}, {orders}"
+    yield f"{found.status} for all values of {ranges}: {count_text(len(found.ids), 'buffer')}, {orders}"
     proof = found.proof
     if proof.for_any_sizes:
         yield "optimal whatever the sizes of the buffers are: the order depends on lifetimes alone"
@@ -246,13 +246,13 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
     if found.unchecked is not None:
         yield f"not checked: {found.unchecked}"
     if proof.worst is not None:
-        yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {where(proof.worst)}"
+        yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {point_text(proof.worst)}"
     yield from _largest_of("bound", found.bound)
     for i, program in enumerate(found.programs):
         name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"
         if program.peak is not None and set(program.peak) != set(found.bound):
             yield from _largest_of(name, program.peak)
-        yield f"{name}: {counted(len(program.values), 'different offset')}"
+        yield f"{name}: {count_text(len(program.values), 'different offset')}"
 
 
 def _range(name: str, symbol: SymbolRange) -> str:
@@ -267,7 +267,7 @@ def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
     yield f"{name}: the largest of"
     yield from (f"    {form}" for form in forms[:_ROWS])
     if len(forms) > _ROWS:
-        yield f"    and {counted(len(forms) - _ROWS, 'other')}"
+        yield f"    and {count_text(len(forms) - _ROWS, 'other')}"
 
 
 def _check(values: InputValues, options: ShapesOptions) -> None:
@@ -284,7 +284,7 @@ def _check(values: InputValues, options: ShapesOptions) -> None:
 def _exit_status(found: ShapesAnswer) -> int:
     if found.verified is not None:
         return 0 if found.status == "valid" else 3
-    return 0 if found.limits is None or found.limits.some_value_fits else 1
+    return 0 if found.limits is None or found.limits.has_fitting_value else 1
 
 
 QUESTION = Question(

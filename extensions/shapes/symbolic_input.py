@@ -12,7 +12,7 @@ from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner import formats
-from memplan.planner.errors import OptionError, ProblemError, shown
+from memplan.planner.errors import OptionError, ProblemError, excerpt
 from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
@@ -34,10 +34,10 @@ def _ranges(given: object) -> object:
     for text in given.split(",") if isinstance(given, str) else given:
         parts = _RANGE.fullmatch(str(text))
         if parts is None:
-            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {shown(text)}")
+            raise OptionError(f"symbol: must be a symbol and its values, n=2..2048, got {excerpt(text)}")
         name, low, high, divisor = parts.groups()
         if name in ranges:
-            raise OptionError(f"symbol: must be given once for each symbol, got {shown(name)} again: leave one out")
+            raise OptionError(f"symbol: must be given once for each symbol, got {excerpt(name)} again: leave one out")
         ranges[name] = SymbolRange(min=int(low), max=int(high) if high else None, multiple_of=int(divisor or 1))
     return ranges
 
@@ -62,7 +62,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
     options.refuse_for_models()
     if unknown := [name for name in options.symbol if name not in given.symbols]:
         names = ", ".join(given.symbols) or "it has none"
-        raise OptionError(f"symbol: must be a symbol of the problem ({names}), got {shown(unknown[0])}")
+        raise OptionError(f"symbol: must be a symbol of the problem ({names}), got {excerpt(unknown[0])}")
     changed = {"symbols": given.symbols | options.symbol, "alignment": options.alignment or given.alignment}
     return given.model_copy(update=changed)
 
@@ -71,10 +71,12 @@ def _read(value: object) -> SymbolicProblem | bytes:
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = object_in(value, "problem", ProblemError)
-    return SymbolicProblem.model_validate(content) if "symbols" in content else _plain(read_problem_field(content))
+    return (
+        SymbolicProblem.model_validate(content) if "symbols" in content else _symbolic_form(read_problem_field(content))
+    )
 
 
-def _plain(problem: Problem) -> SymbolicProblem:
+def _symbolic_form(problem: Problem) -> SymbolicProblem:
     """Return a problem without symbols in symbolic form; raises ProblemError unless it has only sizes and lifetimes."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
@@ -98,10 +100,10 @@ def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) 
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"
-    return _read(memplan_json.parse(data)) if is_json else _plain(formats.read_problem(data, name))
+    return _read(memplan_json.parse(data)) if is_json else _symbolic_form(formats.read_problem(data, name))
 
 
-def _written(problem: SymbolicProblem | bytes) -> Any:
+def _problem_json(problem: SymbolicProblem | bytes) -> Any:
     return FILE.to_json(problem) if isinstance(problem, bytes) else problem.model_dump(mode="json", exclude_none=True)
 
 
@@ -117,7 +119,7 @@ SYMBOLIC = Input(
     "problem",
     SymbolicProblem | Base64,
     _read,
-    _written,
+    _problem_json,
     "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
     from_file=_read_file,
     subject=symbolic_subject,
@@ -142,9 +144,11 @@ def _values(given: object) -> object:
     for text in given.split(",") if isinstance(given, str) else given:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
-            raise OptionError(f"at: must be a symbol and its value, n=128, got {shown(text)}")
+            raise OptionError(f"at: must be a symbol and its value, n=128, got {excerpt(text)}")
         if name.strip() in values:
-            raise OptionError(f"at: must be given once for each symbol, got {shown(name.strip())} again: leave one out")
+            raise OptionError(
+                f"at: must be given once for each symbol, got {excerpt(name.strip())} again: leave one out"
+            )
         values[name.strip()] = int(value)
     return values
 

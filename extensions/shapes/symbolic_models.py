@@ -14,11 +14,11 @@ from importlib import import_module
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, where
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
+from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, point_text
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
-from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, shown
-from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.problem import Problem
@@ -26,7 +26,7 @@ from memplan.planner.model.rows import Id
 from memplan.planner.systems import file_readers
 
 _COMPARED = 3
-"""The values, beside two corners, at which what was read is compared with plain numbers."""
+"""The number of values, besides two corners, at which the symbolic problem is compared with plain numbers."""
 
 
 def read_symbolic(
@@ -48,30 +48,30 @@ def read_symbolic(
         stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
-        raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {shown(unknown[0])}")
-    names = {each: _spelled(each) for each in stated if each not in options.dims}
+        raise OptionError(f"symbol: must be a dimension that the model names ({listed}), got {excerpt(unknown[0])}")
+    names = {each: _identifier(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
     numbers = SymbolicNumbers(symbols)
 
-    def at(values: Mapping[str, int]) -> Imported:
+    def read_at(values: Mapping[str, int]) -> ImportedProblem:
         dims = {each: values[short] for each, short in names.items()}
         return read_model(data, name, options.model_copy(update={"dims": {**options.dims, **dims}}))
 
     try:
-        read = at({each: numbers.symbol(each) for each in symbols})
+        read = read_at({each: numbers.symbol(each) for each in symbols})
     except FormatError as error:
         if not (endless := [each for each, short in names.items() if symbols[short].max is None]):
             raise
         few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
-        hint = (f"{shown(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
+        hint = (f"{excerpt(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
         raise FormatError(*error.said, hint) from None
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
     for point in _points(numbers.space):
-        _compare(read, at(point).problem, point)
+        _compare(read, read_at(point).problem, point)
     return _problem(read, symbols)
 
 
-def _spelled(name: str) -> str:
+def _identifier(name: str) -> str:
     """Return the name of a dimension as expressions can have it."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
@@ -89,9 +89,9 @@ def _points(space: Space) -> list[Values]:
 
 
 def _compare(read: ImportedProgram, plain: Problem, point: Values) -> None:
-    """Raise FormatError where a model is another one at some value than what was read for all of them."""
+    """Raise FormatError if the model at some value differs from the symbolic problem."""
     mine = read.problem.buffers
-    there = f"must have one form for all values of the symbols: at {where(point)}"
+    there = f"must have one form for all values of the symbols: at {point_text(point)}"
     if mine.ids != plain.buffers.ids:
         raise FormatError(
             f"model: {there}, other values lie in the place of others; narrower ranges or divisors may help"
@@ -100,9 +100,9 @@ def _compare(read: ImportedProgram, plain: Problem, point: Values) -> None:
         size = read.symbolic_sizes.get(str(row.id))
         value = row.size if size is None else size.numbers.space.value(size.form, point)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
-            size_text = shown(str(size) if size is not None else row.size)
+            size_text = excerpt(str(size) if size is not None else row.size)
             raise FormatError(
-                f"buffer {shown(str(row.id))}: {there}, it is another one than {size_text} ({other.size} bytes)"
+                f"buffer {excerpt(str(row.id))}: {there}, it is another one than {size_text} ({other.size} bytes)"
             )
 
 
@@ -113,7 +113,7 @@ def _problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> Symbo
     sizes: dict[Id, int] = {}
     for row in problem.buffers:  # an alias, which has the bytes of its buffer, may be the larger one
         home = row.id if row.alias_of is None else row.alias_of
-        sizes[home] = largest(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
+        sizes[home] = max_number(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
     buffers = [row for row in problem.buffers if row.alias_of is None]
     rows = tuple(
         SymbolicBuffer(

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
 from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.model.rows import WireValue
 
@@ -34,7 +34,7 @@ _CALLS: Mapping[str, Callable[..., int]] = {
 }
 
 
-class Checked(WireValue):
+class CheckResult(WireValue):
     """The result of the check: the number of values, and at most 20 violations."""
 
     points: int
@@ -46,14 +46,14 @@ class Checked(WireValue):
         return not self.violations
 
 
-def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> Checked:
+def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> CheckResult:
     """Check each program at values of the symbols: no two buffers that are alive together share bytes, all is aligned.
 
     Offsets are those of stacking in the program's order, too: an order keeps buffers apart for all sizes.
     """
-    violations = list(_misshapen(problem, found))
+    violations = list(_shape_violations(problem, found))
     if violations:
-        return Checked(points=0, violations=tuple(violations[:MOST_FOUND]))
+        return CheckResult(points=0, violations=tuple(violations[:MOST_FOUND]))
     rules = _Rules(problem)
     trees = [_tree(buffer.size) for buffer in problem.buffers]
     made = [_tree(text) for text in found.sizes]
@@ -63,19 +63,20 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
         sizes = [value_of(tree, point) for tree in made]
         plain = [value_of(tree, point) for tree in trees]
         padded = [-(-size // problem.alignment) * problem.alignment for size in plain]
-        violations += (f"problem at {where(point)}: {rule}" for rule in rules.outside(point, plain))
+        violations += (f"problem at {point_text(point)}: {rule}" for rule in rules.view_violations(point, plain))
         for buffer, size, at in zip(problem.buffers, padded, found.size_of, strict=True):
             if size != sizes[at]:
                 violations.append(
-                    f"sizes[{at}] at {where(point)}: must be the size of {buffer.id!r}, {size}, got {sizes[at]}"
+                    f"sizes[{at}] at {point_text(point)}: must be the size of {buffer.id!r}, {size}, got {sizes[at]}"
                 )
         for i, program in enumerate(found.programs):
             violations += (
-                f"programs[{i}] at {where(point)}: {rule}" for rule in _broken(rules, program, padded, sizes, point)
+                f"programs[{i}] at {point_text(point)}: {rule}"
+                for rule in _violations(rules, program, padded, sizes, point)
             )
         if len(violations) >= MOST_FOUND:
             break
-    return Checked(points=count, violations=tuple(violations[:MOST_FOUND]))
+    return CheckResult(points=count, violations=tuple(violations[:MOST_FOUND]))
 
 
 def _tree(text: int | str) -> ast.expr:
@@ -98,7 +99,7 @@ def value_of(tree: ast.expr, values: Values) -> int:
     raise KeyError(ast.unparse(tree))
 
 
-def _misshapen(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
+def _shape_violations(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
     every = list(range(len(problem.buffers)))
     if len(found.size_of) != len(every) or max(found.size_of, default=-1) >= len(found.sizes):
         yield "size_of: must have a size for each buffer"
@@ -117,7 +118,7 @@ class _Rules:
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
-        plain = problem.without_sizes()
+        plain = problem.sizeless_problem()
         self.roots = {i: root for i, (root, _) in plain.roots.items()}
         self.pins = {i: _tree(row.offset) for i, row in enumerate(problem.buffers) if row.offset is not None}
         self.far = {
@@ -134,14 +135,14 @@ class _Rules:
             self.pairs |= {(min(root, each), max(root, each)) for _, each in alive if each != root}
             alive.append((row.end, root))
 
-    def outside(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
+    def view_violations(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
         """Yield the views that do not lie inside their buffers."""
         for i, (upper, distance) in self.far.items():
             if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
                 yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
 
 
-def _broken(
+def _violations(
     rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
     """Yield the violations of a program at one value."""

@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from memplan.extensions.shapes.search.certificate import within
+from memplan.extensions.shapes.search.certificate import prove_within
 from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus, scaled
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus, scale
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS, read
-from memplan.extensions.shapes.symbols.sized import Sized, compiled
+from memplan.extensions.shapes.symbols.sized import CompiledSizes, compile_sizes
 from memplan.extensions.shapes.symbols.space import Values
-from memplan.planner.errors import PlanError, shown
+from memplan.planner.errors import PlanError, excerpt
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
 from memplan.questions.inputs import object_in
@@ -59,11 +59,11 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     end behind the arena. What is wrong comes with a value at which it is. `deadline` is a moment of the monotonic
     clock. Raises PlanError for offsets that are not those of the problem's buffers.
     """
-    sized = compiled(problem)
+    sized = compile_sizes(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
     if plan.offsets.keys() != ids.keys():
         odd = min(plan.offsets.keys() ^ ids.keys())
-        raise PlanError(f"offsets: must have each buffer of the problem, and no other, got {shown(odd)}")
+        raise PlanError(f"offsets: must have each buffer of the problem, and no other, got {excerpt(odd)}")
     sizes = [read(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [read(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else read(plan.arena, sized.space, "arena")
@@ -73,14 +73,18 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
 
 
 def _faults(
-    sized: Sized, sizes: Sequence[Polynomial], offsets: Sequence[Polynomial], arena: Polynomial | None, deadline: float
+    sized: CompiledSizes,
+    sizes: Sequence[Polynomial],
+    offsets: Sequence[Polynomial],
+    arena: Polynomial | None,
+    deadline: float,
 ) -> Iterator[ShapesFault]:
     """Yield the violations of offsets for all values of the symbols, within a time limit."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
-        over = minus(offset, scaled(sized.space.floor(offset, sized.problem.alignment), sized.problem.alignment))
-        rows = {"is below 0": scaled(offset, -1), f"is no multiple of {sized.problem.alignment}": over}
+        over = minus(offset, scale(sized.space.floor(offset, sized.problem.alignment), sized.problem.alignment))
+        rows = {"is below 0": scale(offset, -1), f"is no multiple of {sized.problem.alignment}": over}
         if arena is not None:
             rows["ends behind the arena"] = minus(ends[b], arena)
         for rule, form in rows.items():
@@ -90,17 +94,17 @@ def _faults(
         yield from claims.fault("share bytes", (a, b), apart)
     far: list[tuple[int, int, Polynomial, str]] = [(i, at, {}, "is not where it is pinned") for i, at in sized.pins]
     names = [row.id for row in sized.problem.buffers]
-    far += [(i, at, offsets[root], f"is not where it lies in {shown(names[root])}") for i, root, at in sized.views]
+    far += [(i, at, offsets[root], f"is not where it lies in {excerpt(names[root])}") for i, root, at in sized.views]
     for i, at, start, rule in far:
         away = minus(offsets[i], plus(start, sized.forms[at]))
-        for form in (away, scaled(away, -1)):
+        for form in (away, scale(away, -1)):
             yield from claims.fault(rule, (i,), [form])
 
 
 class _Claims:
     """Claims that at each value one of several forms is at most 0; results are cached."""
 
-    def __init__(self, sized: Sized, deadline: float) -> None:
+    def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         self.sized, self.deadline = sized, deadline
         self.points = samples(sized.space, 64)
         self.known: dict[frozenset[Key], Values | bool] = {}
@@ -108,19 +112,19 @@ class _Claims:
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
         form = frozenset(map(key, forms))
         if form not in self.known:
-            self.known[form] = self._broken(forms)
+            self.known[form] = self._breaking_point(forms)
         values = self.known[form]
         if values is not False:
             ids = tuple(self.sized.problem.buffers[b].id for b in buffers)
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
-    def _broken(self, forms: Sequence[Polynomial]) -> Values | bool:
+    def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
         """Return a value at which all forms are above 0; False if there is none, True if that is unknown."""
         columns = self.sized.space.columns(self.points)
-        least = np.min([self.sized.space.at(form, columns) for form in forms], axis=0)
+        least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:
             return self.points[int(np.argmax(least > 0))]
-        verdict = within(self.sized, [(form,) for form in forms], [{}], Fraction(0), self.deadline)
+        verdict = prove_within(self.sized, [(form,) for form in forms], [{}], Fraction(0), self.deadline)
         return verdict.at or True if verdict.found != "proved" else False
 
 
@@ -128,9 +132,9 @@ def verified_lines(found: VerifiedShapes) -> Iterator[str]:
     """Yield the verdict and the violations for people."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
-        names = " and ".join(shown(name) for name in row.buffers)
+        names = " and ".join(excerpt(name) for name in row.buffers)
         yield (
-            f"{names} {row.rule} at {where(row.at) or 'once'}"
+            f"{names} {row.rule} at {point_text(row.at) or 'once'}"
             if row.at is not None
             else f"{names}: not known: {row.rule}"
         )

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 Gap = tuple[int, int]
 """(size, offset) of bytes between others."""
 
 
-def sized(problem: Problem) -> list[tuple[int, Tensor]]:
+def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
     """Return the tensors with sizes rounded up to the problem's alignments."""
     rows = tensors(problem)
     unit = granule(problem, rows)
-    return [(aligned(tensor.size, unit), tensor) for tensor in rows]
+    return [(align(tensor.size, unit), tensor) for tensor in rows]
 
 
-def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> Placed:
+def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> PlannerAnswer:
     """Place buffers in the given order, each in the lowest or smallest sufficient gap, or else above all live ones."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
@@ -30,4 +30,4 @@ def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, 
             end = max(end, offset + length)
         first = min(gaps) if smallest and gaps else gaps[0] if gaps else (0, end)
         done.append((first[1], size, tensor))
-    return Placed({tensor.position: (0, offset) for offset, _, tensor in done})
+    return PlannerAnswer({tensor.position: (0, offset) for offset, _, tensor in done})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, granule, tensors
 
 
 class Allocator(Protocol):
@@ -18,13 +18,13 @@ class Allocator(Protocol):
         """Take back what `allocate` returned."""
 
 
-def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> Placed:
+def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> PlannerAnswer:
     """Place buffers by start time, equal ones as given; at equal times releases come before allocations.
 
     Sizes are rounded up to `block` bytes, and to what the alignments of the problem require.
     """
     rows = tensors(problem)
-    unit = aligned(block, granule(problem, rows))
+    unit = align(block, granule(problem, rows))
     events = sorted(
         [(tensor.start, True, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]
         + [(tensor.end, False, k) for k, tensor in enumerate(rows) if tensor.start < tensor.end]
@@ -32,12 +32,12 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
     offsets = [0] * len(rows)
     for _, starts, k in events:
         stop_check()
-        size = aligned(rows[k].size, unit)
+        size = align(rows[k].size, unit)
         if starts:
             offsets[k] = allocator.allocate(size)
         else:
             allocator.release(offsets[k], size)
-    return Placed({tensor.position: (0, offset) for tensor, offset in zip(rows, offsets, strict=True)})
+    return PlannerAnswer({tensor.position: (0, offset) for tensor, offset in zip(rows, offsets, strict=True)})
 
 
 class FreeBlocks:

@@ -1,4 +1,4 @@
-"""memplan inside and beside torch: steps and a memory, a backend of torch.compile, and the files that torch writes."""
+"""memplan with torch: steps and a memory, a backend of torch.compile, and the files that torch writes."""
 
 from typing import TYPE_CHECKING
 
@@ -20,4 +20,4 @@ FITS = Command(
     panel="Networks",
 )
 MODULE = "memplan.extensions.torch.public"
-"""The module whose names are those of `memplan.torch`."""
+"""The module that provides the names of `memplan.torch`."""

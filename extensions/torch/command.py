@@ -32,7 +32,7 @@ from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.errors.extras import require
 from memplan.planner.model.sizes import size_text
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 
 
 def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
@@ -172,7 +172,7 @@ def fits(
     text = "".join(f"{line}\n" for line in lines(answer)).encode() if wants_table(display) else to_json(answer) + b"\n"
     drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
     for path in drawn:
-        write(path, _drawn(path, step, answer))
+        write(path, _draw_plan(path, step, answer))
     for path in [each for each in output if each not in drawn] or [STANDARD]:
         write(path, text)
     return 1 if answer.fits is False else 0
@@ -192,19 +192,19 @@ def _answer(step: str, options: dict[str, Any], of_script: dict[str, Any], dims:
         )
     if any(of_script.values()):
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
-    return read_as(step, lambda data: _of_file(data, options, dims))
+    return read_as(step, lambda data: _answer_for_file(data, options, dims))
 
 
-def _of_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:
+def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:
     """Return the answer for a snapshot, or for a ggml graph, which takes few of the options; raises InputError."""
     if not dims and not graph_fits.is_graph(data):
         return fits_of_snapshot(data, **options)
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
         raise OptionError(f"{unused[0]}: must be given for steps of torch alone, not for a graph of ggml")
-    return graph_fits.fits_of_graph(data, validated(FitsOptions, options).capacity, [*dims])
+    return graph_fits.fits_of_graph(data, validate_options(FitsOptions, options).capacity, [*dims])
 
 
-def _drawn(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
+def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
     """Return a picture or a page of a step's plan; the suffix of the file decides which."""
     if isinstance(answer, GraphFits):
         raise OptionError(f"-o {path}: must be an answer, as JSON, for a graph; `memplan plan` draws its plan")

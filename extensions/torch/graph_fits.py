@@ -10,7 +10,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.sizes import size_text
 from memplan.questions.question import Answer
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
 
 
@@ -42,7 +42,7 @@ def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFi
     """Return whether weights and plan of a graph of one size fit a capacity; raises FormatError and OptionError."""
     if not is_graph(data):
         raise FormatError("must be a graph of ggml, for which --dim is")
-    model = read_model(data, options=validated(ModelOptions, {"dims": dims}))
+    model = read_model(data, options=validate_options(ModelOptions, {"dims": dims}))
     assert isinstance(model, ImportedProgram)
     program = next(iter(model.operations.functions.values()))
     sizes = {row.id: row.size for row in program.buffers}

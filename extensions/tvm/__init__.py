@@ -1,4 +1,4 @@
 """memplan inside Apache TVM: one plan for all tensors of a Relax function, in place of TVM's own."""
 
 MODULE = "memplan.extensions.tvm.public"
-"""The module whose names are those of `memplan.tvm`."""
+"""The module that provides the names of `memplan.tvm`."""

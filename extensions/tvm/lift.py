@@ -25,7 +25,7 @@ def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
     """Return the pass that turns temporaries of kernels into tensors of the function that calls the kernels."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
-        return _Lifter(module).lifted()
+        return _Lifter(module).lift()
 
     return module_pass(run, opt_level=0, name="MemplanLiftWorkspaces")
 
@@ -47,7 +47,7 @@ def _is_workspace(buffer: Any) -> bool:
     return bool(size >= LEAST_BYTES)
 
 
-def _lifted(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
+def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
     """Return a kernel with these temporaries as parameters, inserted from `place` on."""
     root = root_of(kernel)
     kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
@@ -67,7 +67,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
         self._module = module
         self._made: dict[Any, Any] = {}
 
-    def lifted(self) -> IRModule:
+    def lift(self) -> IRModule:
         for name, function in self._module.functions_items():
             if isinstance(function, relax.Function):
                 self.builder_.update_func(name, self.visit_expr(function))
@@ -75,7 +75,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
 
     def visit_call_(self, call: Any) -> Any:
         call = self.visit_expr_post_order(call)
-        made = self._with_workspaces(call)
+        made = self._add_workspaces(call)
         if made is None:
             return call
         whole = self.builder_.emit(made, "with_workspaces")
@@ -83,7 +83,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
             return relax.TupleGetItem(whole, 0)
         return relax.Tuple([self.builder_.emit(relax.TupleGetItem(whole, k)) for k in range(len(call.ty.fields))])
 
-    def _with_workspaces(self, call: Any) -> Any:
+    def _add_workspaces(self, call: Any) -> Any:
         """Return a call with its kernel's temporaries as outputs, or None if none of them can be an output."""
         if call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
             return None
@@ -98,7 +98,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
             return None
         key = (name, len(types))
         if key not in self._made:
-            new = _lifted(kernel, [*types], len(inputs) + len(outputs))
+            new = _lift_temporaries(kernel, [*types], len(inputs) + len(outputs))
             self._made[key] = self.builder_.add_func(new, f"{name.name_hint}_lifted")
         return relax.op.call_tir(self._made[key], call.args[1], [*outputs, *types.values()], *call.args[2:])
 

@@ -39,11 +39,11 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
     nests = []
     for nest in body:
         used = frozenset(places[each] for each in tirx.analysis.undefined_vars(nest) if each in places)
-        nests.append(Nest(used, tuple(_in_place(nest, places))))
+        nests.append(Nest(used, tuple(_overwritable_pairs(nest, places))))
     return tuple(nests)
 
 
-def _in_place(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
+def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

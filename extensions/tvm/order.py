@@ -28,28 +28,28 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names 
         module = relax.transform.RewriteDataflowReshape()(module)
         for name, function in module.functions_items():
             if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
-                module.update_func(name, _ordered(function, time_limit_s))
+                module.update_func(name, _order_function(function, time_limit_s))
         return module
 
     return module_pass(run, opt_level=0, name="MemplanOrderBindings")
 
 
-def _ordered(function: relax.Function, time_limit_s: float) -> relax.Function:
-    bounds, returned, blocks = Bounds(function), _returned(function), []
+def _order_function(function: relax.Function, time_limit_s: float) -> relax.Function:
+    bounds, returned, blocks = Bounds(function), _returned_variables(function), []
     options = OrderOptions(time_limit_s=time_limit_s, goal="placed", alignment=ALIGNMENT)
     for block in function.body.blocks:
         if isinstance(block, relax.DataflowBlock) and all(map(_is_pure, block.bindings)):
             found = _Block(block, bounds)
             answer = order(found.graph(returned), options) if len(found.operations) > 1 else None
             if answer and answer.peak < answer.given_peak:
-                block = found.ordered(answer.order)
+                block = found.reorder(answer.order)
         blocks.append(block)
     body = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, function.body.body))
     return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
 
-def _returned(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns: each has a storage of its own in any order."""
+def _returned_variables(function: relax.Function) -> set[Any]:
+    """Return the variables whose tensors a function returns: each has its own storage in any order."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -67,18 +67,18 @@ class _Block(Values):
         self._bindings, self._bounds, self._sizes = list(block.bindings), bounds, list[int]()
         for binding in self._bindings:
             is_call = isinstance(binding.value, Call)
-            self.bind(binding.var, self._call(binding) if is_call else self.of(binding.value))
+            self.bind(binding.var, self._call(binding) if is_call else self.value_of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
         """Return the operations as a graph: returned tensors are resident, those read outside are kept."""
-        resident = {k for variable in returned for k in leaves_of(self.of(variable))}
+        resident = {k for variable in returned for k in leaves_of(self.value_of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
-        kept = {k for variable in outward for k in leaves_of(self.of(variable))} - resident
+        kept = {k for variable in outward for k in leaves_of(self.value_of(variable))} - resident
         rows = [{"in": inputs, "out": outputs} for _, inputs, outputs in self.operations]
         content = {"size": self._sizes, "kept": sorted(kept), "resident": sorted(resident), "ops": rows}
         return OperationGraph.model_validate(content)
 
-    def ordered(self, order: Sequence[int]) -> relax.DataflowBlock:
+    def reorder(self, order: Sequence[int]) -> relax.DataflowBlock:
         """Return the block with its operations in this order, each followed by the bindings that name its results."""
         turn: dict[Any, int] = {self.operations[k][0]: place for place, k in enumerate(order)}
         is_call = {*turn}
@@ -90,8 +90,8 @@ class _Block(Values):
     def _call(self, binding: Any) -> Value:
         call = binding.value
         if call.op.__chandle__() in VIEWS:
-            return self.of(call.args[0])
-        read = {k for each in relax.analysis.free_vars(call) for k in leaves_of(self.of(each))}
+            return self.value_of(call.args[0])
+        read = {k for each in relax.analysis.free_vars(call) for k in leaves_of(self.value_of(each))}
         types = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
         outputs = [*range(len(self._sizes), len(self._sizes) + len(types))]
         self._sizes += map(self._size, types)
@@ -103,7 +103,7 @@ class _Block(Values):
         """Return the most bytes of a tensor, or 0 if they are not known."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
-        return self._bounds.most_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0
+        return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0
 
 
 def _is_pure(binding: Any) -> bool:

@@ -51,7 +51,7 @@ class PlannedFunction:
         return text + (f"whose plan stays: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
 
 
-def _logged(planned: PlannedFunction) -> None:
+def _log_function(planned: PlannedFunction) -> None:
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
@@ -60,7 +60,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
     pools: Sequence[PoolInfo] = (),
     offsets: bool | None = None,
     nests: bool = False,
-    on_plan: Callable[[PlannedFunction], None] = _logged,
+    on_plan: Callable[[PlannedFunction], None] = _log_function,
 ) -> Any:
     """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
 
@@ -78,7 +78,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
         for name, function in functions:
             if isinstance(function, relax.Function):
                 lifetimes = Lifetimes(module, function, kernels, nests=nests)
-                made[name] = _Made(module, lifetimes, pools, offsets)
+                made[name] = _PlannedBody(module, lifetimes, pools, offsets)
                 ours[name] = made[name].function
         if any(each.leaves_some for each in made.values()):
             ours = _OwnPass()(ours)
@@ -96,7 +96,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
     return module_pass(run, opt_level=0, name="MemplanPlanMemory")
 
 
-class _Made:
+class _PlannedBody:
     """A function on memplan's plan, or unchanged with a reason, and the bytes of its storages."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
@@ -110,7 +110,7 @@ class _Made:
             storages = Storages()
             if lifetimes.has_symbols:
                 storages.require(lifetimes.bounds)
-            for (device, scope), group in lifetimes.planned().items():
+            for (device, scope), group in lifetimes.planned_groups().items():
                 tensors = [lifetimes.tensors[k] for k in group]
                 places = self._places(
                     device, scope, group, _has_offsets(module, device) if offsets is None else offsets
@@ -135,7 +135,11 @@ class _Made:
             if not has_offsets:
                 raise UnreadableError(f"sizes without bounds on device {device}, whose pointers cannot be moved")
             return place_for_all(tensors, self._lifetimes.bounds)
-        return place_in_pools(tensors, pools, self._lifetimes.in_place(group)) if has_offsets else place_whole(tensors)
+        return (
+            place_in_pools(tensors, pools, self._lifetimes.overwrite_pairs(group))
+            if has_offsets
+            else place_whole(tensors)
+        )
 
     @property
     def leaves_some(self) -> bool:
@@ -147,15 +151,15 @@ class _Made:
         has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
         return has_some and not self._lifetimes.has_branches
 
-    def compared(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
+    def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
         """Return the bytes of both plans, and why TVM's stays: memplan's is no smaller, or larger at some values."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
-        sizes = allocated(own), allocated(ours) if self.leaves_some else [*self._storages, *apart]
+        sizes = allocation_sizes(own), allocation_sizes(ours) if self.leaves_some else [*self._storages, *apart]
         points, totals = symbols.points() if symbols else [{}], []
         for point in points:
-            at = symbols.at(point) if symbols else int
+            at = symbols.evaluator(point) if symbols else int
             before, after, beside = (sum(map(at, each)) for each in (*sizes, apart))
             totals.append((before - beside, after - beside))
         is_less = all(after <= before for before, after in totals) and any(after < before for before, after in totals)
@@ -176,7 +180,7 @@ def _has_offsets(module: IRModule, device: int) -> bool:
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
-def allocated(function: relax.Function) -> list[Any]:
+def allocation_sizes(function: relax.Function) -> list[Any]:
     """Return the bytes of what a planned function allocates, as expressions or numbers."""
     sizes, bodies = [], [function.body]
     while bodies:

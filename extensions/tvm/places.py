@@ -95,12 +95,12 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
     names = tuple(f"storage{k}" for k in range(len(answer.objects)))
     sizes = tuple(each.size for each in answer.objects)
-    return checked(
+    return check_places(
         tensors, StoragePlaces(names, sizes, tuple((number[k], 0) for k in range(len(tensors))), answer.lower_bound)
     )
 
 
-def checked(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
+def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
     """Return these numeric places; raises RuntimeError if memplan's verifier finds an error in them."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))

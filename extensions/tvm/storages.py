@@ -64,13 +64,13 @@ class Storages:
         blocks = [*head]
         for block, bindings in lifetimes.blocks[body.__chandle__()]:
             if lifetimes.has_branches:
-                bindings = [self._with_branches(each, lifetimes) for each in bindings]
+                bindings = [self._bind_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
         _update_type(made, body.ty)  # all in it is in normal form, and has the types that it had
         return made
 
-    def _with_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
+    def _bind_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
         choice = binding.value
         if type(choice) is not relax.If:
             return binding

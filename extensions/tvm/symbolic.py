@@ -10,12 +10,12 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.ir import Range, Var
 
-from memplan.extensions.shapes.search.search import planned
+from memplan.extensions.shapes.search.search import search_programs
 from memplan.extensions.shapes.shapes import ShapesOptions
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked
+from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, check_places
 from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds
 from memplan.planner.errors import InputError
 from memplan.questions.question import Control
@@ -35,7 +35,7 @@ class UnreadableError(Exception):
 
 
 class Symbols:
-    """The symbols of a function, each with a name of its own, and values of expressions."""
+    """The symbols of a function, each with a unique name, and values of expressions."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
@@ -47,11 +47,11 @@ class Symbols:
         """The values at which bytes are reported: the largest of each symbol, or `OPEN` if it has no bound."""
 
     def points(self) -> list[dict[str, int]]:
-        """Return values at which plans are compared, those of `reported` first."""
+        """Return values at which plans are compared, the values in `reported` first."""
         parts = (1, 2, 3, 7, 16)
         return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
-    def at(self, values: Mapping[str, int]) -> Callable[[Any], int]:
+    def evaluator(self, values: Mapping[str, int]) -> Callable[[Any], int]:
         """Return a function that evaluates expressions at these values of the symbols."""
         simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
@@ -79,24 +79,24 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     ]
     try:
         problem = SymbolicProblem(symbols=symbols.ranges, buffers=tuple(rows), alignment=ALIGNMENT)
-        found = planned(problem, 1, Control().begun(_OPTIONS))
+        found = search_programs(problem, 1, Control().begin(_OPTIONS))
     except InputError as error:
         raise UnreadableError(str(error)) from None
     program = found.programs.programs[0]
     if max(program.counts()) > MOST_PARTS:
         raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
-    padded = {form: _padded(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
+    padded = {form: _pad(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
 
-    def largest(ends: list[Any]) -> Any:
+    def max_expression(ends: list[Any]) -> Any:
         return symbols.simplify(reduce(tirx.max, ends or [tirx.const(0, "int64")]))
 
-    offsets, ends = program.written(padded, largest)
-    storage = largest(ends)
+    offsets, ends = program.expressions(padded, max_expression)
+    storage = max_expression(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
     for point in samples(found.sized.space, SAMPLES):  # as TVM computes these expressions at run time
-        at = symbols.at(point)
+        at = symbols.evaluator(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
-        checked(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))
+        check_places(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))
     return StoragePlaces(("storage",), (storage,), tuple((0, each) for each in offsets), bound)
 
 
@@ -107,5 +107,5 @@ def _analyzer(bound: Mapping[Any, Any]) -> Any:
     return analyzer
 
 
-def _padded(size: Any) -> Any:
+def _pad(size: Any) -> Any:
     return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT

@@ -104,12 +104,12 @@ class Bounds:
         """Return True if a length has no symbols but these."""
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
-    def most_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
+    def max_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
         """Return the most bytes of a tensor; None where there is no bound."""
-        size = prod([each if type(each) is int else self._most(each) for each in lengths], start=itemsize(dtype))
+        size = prod([each if type(each) is int else self._max_length(each) for each in lengths], start=itemsize(dtype))
         return size if size < MOST_BYTES else None
 
-    def _most(self, length: Any) -> int:
+    def _max_length(self, length: Any) -> int:
         return max(0, int(self._analyzer.const_int_bound(length).max_value)) if self.limits else MOST_BYTES
 
 
@@ -133,15 +133,15 @@ class Values:
         """Record the value that a variable holds."""
         self._known[variable.__chandle__()] = value
 
-    def of(self, value: Any) -> Value:
+    def value_of(self, value: Any) -> Value:
         """Return the value of a variable, a tuple or an entry of a tuple."""
         if (known := self._known.get(value.__chandle__())) is not None:
             return known
         kind = type(value)
         if kind is relax.Tuple:
-            return tuple(map(self.of, items(value.fields)))
+            return tuple(map(self.value_of, items(value.fields)))
         if kind is relax.TupleGetItem:
-            whole = self.of(value.tuple_value)
+            whole = self.value_of(value.tuple_value)
             return whole[value.index] if isinstance(whole, tuple) else whole
         return NOTHING
 
@@ -176,7 +176,7 @@ class Lifetimes(Values):
         """Return True if the length of a tensor is not known."""
         return any(each.has_symbols for each in self.tensors)
 
-    def planned(self) -> dict[tuple[int, str], list[int]]:
+    def planned_groups(self) -> dict[tuple[int, str], list[int]]:
         """Return, for each place, the numbers of its tensors that are used and not seen from outside."""
         groups: dict[tuple[int, str], list[int]] = {}
         for k, each in enumerate(self.tensors):
@@ -184,7 +184,7 @@ class Lifetimes(Values):
                 groups.setdefault(each.place, []).append(k)
         return groups
 
-    def in_place(self, group: Sequence[int]) -> list[tuple[int, int]]:
+    def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
         """Return pairs of tensors, by position in a group, of which the second may be written over the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
@@ -192,7 +192,7 @@ class Lifetimes(Values):
 
     def _body(self, body: Any) -> Value:
         if type(body) is not relax.SeqExpr:
-            return self.of(body)
+            return self.value_of(body)
         blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
         self.blocks[body.__chandle__()] = blocks
         for _, bindings in blocks:
@@ -200,27 +200,27 @@ class Lifetimes(Values):
                 self._step += 1
                 value = binding.value
                 if type(value) is not Call:
-                    made = self._known.get(value.__chandle__()) or self._other(value)
+                    made = self._known.get(value.__chandle__()) or self._escape_value(value)
                 elif (callee := value.op.__chandle__()) == ALLOCATES:
                     made = self._allocate(items(value.args), bindings, index)
                 else:
                     made = self._call(value, callee)
                 if made:
                     self._known[binding.var.__chandle__()] = made
-        return self.of(body.body)
+        return self.value_of(body.body)
 
-    def _other(self, value: Any) -> Value:
+    def _escape_value(self, value: Any) -> Value:
         if type(value) is relax.If:
             self.has_branches = True
-            self._use([self.of(value.cond)])
+            self._use([self.value_of(value.cond)])
             branches = self._body(value.true_branch), self._body(value.false_branch)
             return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
         if type(value) is relax.Function:
-            self._escape(tuple(map(self.of, relax.analysis.free_vars(value))))
-        return self.of(value)
+            self._escape(tuple(map(self.value_of, relax.analysis.free_vars(value))))
+        return self.value_of(value)
 
     def _call(self, call: Any, callee: int) -> Value:
-        values = [*map(self.of, items(call.args))]
+        values = [*map(self.value_of, items(call.args))]
         if callee in self._kernels:
             if self.nests:
                 self._use_in_nests(call.op, values)
@@ -250,7 +250,7 @@ class Lifetimes(Values):
             self.leaves_some = True
             return NOTHING
         kind = dtype.value
-        size = self.bounds.most_bytes(lengths, kind)
+        size = self.bounds.max_bytes(lengths, kind)
         about = tuple(lengths), kind, (device.value, memory), size, bool(symbolic)
         self.tensors.append(AllocatedTensor(bindings, index, *about))
         return frozenset((len(self.tensors) - 1,))

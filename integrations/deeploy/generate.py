@@ -37,7 +37,7 @@ plan: dict[str, Any] = {"calls": []}
 minimalloc, tile, map_deployer = Tiler.minimalloc, TilerDeployerWrapper.tile, generateNetwork.mapDeployer
 
 
-def spent_us() -> float:
+def cpu_time_us() -> float:
     return 1e6 * sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
@@ -59,12 +59,12 @@ def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
 
 
 def noted_tile(deployer: Any, *arguments: Any) -> None:
-    start = spent_us()
+    start = cpu_time_us()
     tile(deployer, *arguments)
-    plan["us"], plan["arenas"] = spent_us() - start, deployer.worstCaseBufferSize
+    plan["us"], plan["arenas"] = cpu_time_us() - start, deployer.worstCaseBufferSize
 
 
-def on_host(strategy: str) -> Any:
+def host_deployer(strategy: str) -> Any:
     """Return Deeploy's function that makes a deployer, with a memory and a scheduler for it."""
     NodeTemplate.tileConstraint = UntiledTileConstraint()
     MemoryManagementGeneration.is_memory_level = lambda self, buffer: True
@@ -87,7 +87,7 @@ def main() -> None:
     platform, strategy, model, folder, *flags = sys.argv[1:]
     Tiler.minimalloc, TilerDeployerWrapper.tile = noted_call, noted_tile
     if platform == "Generic":
-        generateNetwork.mapDeployer = on_host(strategy)
+        generateNetwork.mapDeployer = host_deployer(strategy)
         more = {"debug": False, "input_type_map": [], "input_offset_map": [], "cores": 1}
         generateNetwork.generateNetwork(Namespace(dir=model, dumpdir=folder, platform=platform, **more))
     else:

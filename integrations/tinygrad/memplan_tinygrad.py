@@ -26,10 +26,10 @@ calls: list[dict[str, Any]] = []
 """Rows of lanes: buffers, and the bytes of tinygrad's plan, of memplan's and of the bound; the microseconds of each."""
 
 
-class _Noting(_Own):
+class _RecordingAllocator(_Own):
     """tinygrad's allocator, which notes [size, open, close] of each buffer, in steps of a clock of its own."""
 
-    lanes: ClassVar[list[_Noting]] = []
+    lanes: ClassVar[list[_RecordingAllocator]] = []
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -68,7 +68,7 @@ class _Giving:
         pass
 
 
-def _plan(lane: _Noting) -> list[int]:
+def _plan(lane: _RecordingAllocator) -> list[int]:
     """Return offsets of a lane, tinygrad's own where memplan's need no fewer bytes."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
@@ -87,21 +87,23 @@ def _plan(lane: _Noting) -> list[int]:
     return offsets if better else lane.offsets
 
 
-def planned(linear: Any, held_bufs: Any = None) -> Any:
+def plan_memory(linear: Any, held_bufs: Any = None) -> Any:
     """Return the schedule with its buffers in arenas, as `memory_plan_rewrite` does."""
-    _Noting.lanes.clear()
-    memory.TLSFAllocator = _Noting
+    _RecordingAllocator.lanes.clear()
+    memory.TLSFAllocator = _RecordingAllocator
     before, start = len(calls), time.thread_time()
     own = _rewrite(linear, held_bufs)
     spent = time.thread_time() - start
-    _Giving.plans = [_plan(lane) for lane in _Noting.lanes]
+    _Giving.plans = [_plan(lane) for lane in _RecordingAllocator.lanes]
     for call in calls[before:]:
         call["own_us"] = spent * 1e6
-    if not _Noting.lanes or all(plan == lane.offsets for plan, lane in zip(_Giving.plans, _Noting.lanes, strict=True)):
+    if not _RecordingAllocator.lanes or all(
+        plan == lane.offsets for plan, lane in zip(_Giving.plans, _RecordingAllocator.lanes, strict=True)
+    ):
         return own
     memory.TLSFAllocator = _Giving
     return _rewrite(linear, held_bufs)
 
 
 for _module in (memory, tinygrad.schedule, tinygrad.engine.jit):
-    _module.memory_plan_rewrite = planned
+    _module.memory_plan_rewrite = plan_memory

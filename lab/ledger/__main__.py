@@ -1,4 +1,4 @@
-"""What the searches reach, beside what they reached: `python -m lab.ledger [NAME...] [--record] [--jobs 2]`.
+"""The results of the searches, compared with recorded results: `python -m lab.ledger [NAME...] [--record] [--jobs 2]`.
 
 Asks the questions of `rows.jsonl` in counted work, each with the work on record, and prints what is better, equal or
 worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
@@ -20,17 +20,17 @@ from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
 
-from lab.ledger.answers import is_here, lacking
-from lab.ledger.asking import TIMES, compare, recorded
+from lab.ledger.answers import is_here, missing_folder
+from lab.ledger.asking import TIMES, compare, record_answer
 from lab.ledger.figures import document
 from lab.ledger.questions import questions
 from lab.ledger.rows import Answer, Row, read_rows, write_rows
-from lab.support.apart import there
+from lab.support.apart import run_in_process
 from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
-    """Return the table by kind, behind a line for each row that is not equal."""
+    """Return a line for each row that is not equal, and then the table by kind."""
     of_kind, lines = defaultdict(list), []
     for row, (word, times, answer) in results:
         of_kind[row.name.partition("/")[0]].append((word, times))
@@ -52,13 +52,13 @@ def keep(rows: dict[str, Row]) -> None:
 
 @contextmanager
 def workers(jobs: int, on: str | None) -> Iterator[Executor]:
-    """Yield the processors of this machine, or those of a cluster; raises OptionError where there is none."""
+    """Yield the executor on this machine, or on a cluster; raises OptionError if there is none."""
     if on is None:
         with ProcessPoolExecutor(jobs) as pool:
             yield pool
         return
     with executor_on(on) as cluster:
-        cluster.check(lacking)
+        cluster.check(missing_folder)
         yield cluster
 
 
@@ -75,7 +75,9 @@ def main() -> int:
     chosen = [row for row in asked if row.name.startswith(tuple(options.names)) and is_here(row.command)]
     with workers(options.jobs, options.on) as pool:
         if options.record:
-            for row in pool.map(recorded if options.on is None else partial(there, recorded), chosen):
+            for row in pool.map(
+                record_answer if options.on is None else partial(run_in_process, record_answer), chosen
+            ):
                 print(row.name, row.work, row.answer, flush=True)
                 if row.answer.status != "failed":
                     old = rows.get(row.name, row)
@@ -84,7 +86,7 @@ def main() -> int:
             return 0
         each_times = TIMES[:1] if options.without else TIMES
         each = partial(compare, each_times=each_times, without=options.without)
-        asked_again = pool.map(each if options.on is None else partial(there, each), chosen)
+        asked_again = pool.map(each if options.on is None else partial(run_in_process, each), chosen)
         results = list(zip(chosen, asked_again, strict=True))
     print(report(results))
     if options.without:

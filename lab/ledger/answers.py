@@ -28,19 +28,19 @@ FOLDERS = {"given": GIVEN / "instances", "library": ROOT / "library", "own": Pat
 UNCOUNTED = ("shapes", "cascade")
 """The commands that know no `--deterministic`: their clock is the processor time of this process."""
 _STUCK_S = 600.0
-"""Seconds of the clock that a counted search may take, as engines beside other work do."""
+"""Seconds of the clock that a counted search may take, as engines do that share the processor with other work."""
 
 _UNPROVED = 10.0
-"""Stands for the ratio to the bound of a plan for all values, where none is proved."""
+"""Replaces the ratio of a plan for all values to its bound if none is proved."""
 
 
-def lacking() -> str:
+def missing_folder() -> str:
     """Say what this machine lacks of a checkout; empty for nothing."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 
 def is_here(command: str) -> bool:
-    """Return False where the problem is in a folder beside the repository that this machine has not."""
+    """Return False if the problem is in a folder outside the repository that this machine lacks."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
@@ -52,7 +52,7 @@ def ask(command: str, work: int, without: str = "") -> Answer:
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
     # The one place where a search is chosen.
     with patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)):
-        fields = _answered(command, work)
+        fields = _answer_of(command, work)
     values, bound = _values(command.split()[0], fields) if fields else ([], None)
     status = fields.get("status", "feasible") if fields else "failed"
     if "--accept fit" in command and values:
@@ -62,10 +62,10 @@ def ask(command: str, work: int, without: str = "") -> Answer:
     return Answer(status, values, bound, list(filter(None, by)), sum(os.times()[:4]) - begun)
 
 
-def _answered(command: str, work: int) -> dict[str, Any]:
+def _answer_of(command: str, work: int) -> dict[str, Any]:
     """Return what a command writes as JSON; nothing where it failed, or a clock had a say."""
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as errors:
-        words, out = _with_files(command, Path(folder)), Path(folder, "answer.json")
+        words, out = _write_files(command, Path(folder)), Path(folder, "answer.json")
         is_counted = not command.startswith(UNCOUNTED)
         limit = ["--time-limit", f"{work / WORK_PER_S:g}", *["--deterministic"] * is_counted, "-o", str(out)]
         clock = time.monotonic if is_counted else time.process_time
@@ -107,7 +107,7 @@ def _values(question: str, fields: dict[str, Any]) -> tuple[list[float], float |
     return [next(fields[name] for name in ("latency", "total", "peak") if name in fields)], fields["lower_bound"]
 
 
-def _with_files(command: str, folder: Path) -> list[str]:
+def _write_files(command: str, folder: Path) -> list[str]:
     """Return the words of a command, with files in a folder for problems that are drawn.
 
     These are `drawn:NAME`, `generated:N,SEED,ALPHA,SIGMA` and `scratchpad:LETTER PERCENT`.

@@ -1,4 +1,4 @@
-"""A row of the ledger beside what its question gets now, and a row that is recorded anew."""
+"""A row of the ledger compared with the present answer to its question, and a row recorded anew."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
     return "worse", times, answer
 
 
-def recorded(row: Row) -> Row:
+def record_answer(row: Row) -> Row:
     """Return a row with the answer to its question by all of its work, and the least work at which that comes."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):

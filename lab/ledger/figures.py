@@ -26,20 +26,20 @@ def _figures(rows: Rows) -> list[str]:
     """Return the rows of the table of figures."""
     j, stripes = rows["peak/minimalloc-j"].answer, rows["cascade/networks-mobilenet_v2-10"].answer
     open_j = f"; J is at {j.values[0]:,.0f} above {j.bound:,.0f}" if j.rank else ""
-    real = _proved(rows, *(f"{kind}/{system}" for kind in ("peak", "pools") for system in _REAL))
-    hard = _proved(rows, *(f"peak/minimalloc-{letter}" for letter in "abcdefghijk"))
+    real = _proved_text(rows, *(f"{kind}/{system}" for kind in ("peak", "pools") for system in _REAL))
+    hard = _proved_text(rows, *(f"peak/minimalloc-{letter}" for letter in "abcdefghijk"))
     return [
         "| what | figure | command |",
         "|---|---|---|",
         f"| real problems of compilers and runtimes | {real} | `python -m lab.ledger peak pools` |",
         f"| minimalloc's challenging set | {hard}{open_j} | `python -m lab.ledger peak/minimalloc-` |",
-        f"| graphs of operations | {_proved(rows, 'order/')} | `python -m lab.ledger order` |",
+        f"| graphs of operations | {_proved_text(rows, 'order/')} | `python -m lab.ledger order` |",
         f"| MobileNetV2 in stripes | {stripes.values[0]:,.0f} bytes instead of 1,505,280, with 10 % more"
         " multiplications | `python -m lab.ledger cascade/networks-mobilenet_v2` |",
     ]
 
 
-def _proved(rows: Rows, *names: str) -> str:
+def _proved_text(rows: Rows, *names: str) -> str:
     """Return how many of the rows whose names begin so are proved, of several seeds the first, and in what time."""
     answers = [row.answer for name, row in rows.items() if name.startswith(names) and "#" not in name]
     proved = sum(not answer.rank for answer in answers)

@@ -1,4 +1,4 @@
-"""The questions of the ledger: each problem of the library as its kind asks it, and those that it has no room for."""
+"""The questions of the ledger: each problem of the library as its kind asks it, and problems that it lacks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def questions() -> Iterator[Row]:
     library = ProblemLibrary(FOLDERS["library"])
     for kind in library.kinds():
         for entry in library.entries(kind):
-            yield from _of_entry(entry)
+            yield from _entry_questions(entry)
     for name, (problem, seconds) in _LARGE.items():
         yield Row(f"large/{name}", f"plan '{problem}'", seconds * WORK_PER_S)
     for solver in ("cp-sat", "highs", "cbc"):
@@ -65,7 +65,7 @@ def questions() -> Iterator[Row]:
         yield Row(f"hard/{name}", f"plan 'drawn:{name}' --solver exact", 4 * WORK_PER_S)
 
 
-def _of_entry(entry: Entry) -> Iterator[Row]:
+def _entry_questions(entry: Entry) -> Iterator[Row]:
     """Yield the questions about a problem of the library."""
     words, _ = WAYS[entry.kind]
     words = words if entry.limit else words.replace(" --capacity LIMIT", "")

@@ -1,4 +1,4 @@
-"""Work in a process of its own, where that of a cluster's worker will not do: it works in threads, and may not fork."""
+"""Work in a separate process, for workers of a cluster, which run threads and may not fork."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-def there(work: Callable[[A], T], given: A) -> T:
-    """Return what some work returns in a process of its own; raises CalledProcessError where that fails."""
+def run_in_process(work: Callable[[A], T], given: A) -> T:
+    """Return the result of a function run in a separate process; raises CalledProcessError if that fails."""
     task = pickle.dumps((work, given))
     run = subprocess.run([sys.executable, "-m", __name__], input=task, stdout=subprocess.PIPE, check=True)
     answer: T = pickle.loads(run.stdout)

@@ -15,7 +15,7 @@ _BLOCK = 50
 """How many seeds a worker takes at a time."""
 _REPORT_EVERY = 20
 Faults = Callable[..., Iterable[str]]
-"""Yields a line for each fault of a seed, and counts in a tally what it did: `faults(seed, tally, **options)`."""
+"""Yields a line for each fault of a seed, and counts its cases in a tally: `faults(seed, tally, **options)`."""
 
 
 def run_cases(
@@ -48,8 +48,8 @@ def run_cases(
     return 1 if found else 0
 
 
-def ended(tally: Counter[str], n_faults: int) -> int:
-    """Print what was counted, and how many faults there are; return 1 where there are any."""
+def exit_status(tally: Counter[str], n_faults: int) -> int:
+    """Print the tally and the number of faults; return 1 if there are any."""
     for what, count in sorted(tally.items()):
         print(f"{count:>8,}  {what}")
     print(f"{n_faults:>8,}  faults")

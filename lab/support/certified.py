@@ -11,7 +11,7 @@ from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.certificates.certify import Certificate
 from tests.support import oracle
 from tests.support.random_problems import random_problem
-from tests.support.reasons import grown
+from tests.support.reasons import tied_buffers
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
@@ -35,9 +35,9 @@ def draw(seed: int) -> Problem:
     return tied_problem(seed, 5)
 
 
-def of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
+def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
     """Return the problem of some buffers, with their aliases and rigid groups, and all rules about them."""
-    kept = grown(problem, names)
+    kept = tied_buffers(problem, names)
     fields = problem.model_dump(exclude_defaults=True)
     fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]
     for field in ("conflicts", "may_share"):
@@ -52,7 +52,7 @@ def of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
 
 
 def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: Counter[str]) -> Iterator[str]:
-    """Yield what is claimed of a plan that brute force contradicts, or the reason why there is no certificate."""
+    """Yield the claims of a plan that brute force contradicts, or the reason why there is no certificate."""
     tally[f"{plan.status}, {certificate.kind}{', in part' * (certificate.left_open is not None)}"] += 1
     if certificate.kind == "none":
         reason = certificate.reason or ""
@@ -62,5 +62,5 @@ def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: 
     claim, best = certificate.text.splitlines()[2], best_goals(problem, plan.profile)
     if problem.objective != "fit" and not is_claim_of(claim, best):
         yield f"certifies {claim}, brute force {best}"
-    if best is None and oracle.best_score(of_buffers(problem, certificate.buffers)) is not None:
+    if best is None and oracle.best_score(problem_of_buffers(problem, certificate.buffers)) is not None:
         yield f"names {certificate.buffers}, which fit"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from lab.support.feature_pairs import FEATURES, Case
-from lab.support.heavy_bodies import Data, graph, of_file, of_problem, statements, written
+from lab.support.heavy_bodies import Data, body_bytes, file_body, graph, problem_body, statements
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.extensions.models.tests.litert_models import random_model
@@ -30,7 +30,7 @@ from tests.support.operation_graphs import random_graph
 from tests.support.random_programs import random_program
 
 _PLANS = 0.3
-"""The part of the calls that are plans, whose way is one of its own."""
+"""The share of calls that are plans, which the service handles separately."""
 _SMALL, _OF_KINDS = 12, 4
 """The most elements of inputs that are drawn with all that there is, and the kinds that meet in a problem of pools."""
 _MOST_DRAWN = 5_000
@@ -49,31 +49,31 @@ _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "prefix": ("net_",),
     "section": (".sram", ".bss"),
 }
-"""Values of options that the schema calls texts; those that name what an input has are left out."""
+"""Values of options that the schema calls texts; options that name parts of an input are omitted."""
 _LONGEST = 1000
 
 
-def drawn_call(
+def draw_call(
     draw: random.Random,
     fewest: int = 5,
     most: int = 100_000,
     limits: tuple[float, float] = (0.05, 3.0),
     name: str | None = None,
 ) -> tuple[str, bytes, float, str]:
-    """Return the name of a question, a body for it, its limit in seconds, and in a few words what it is about."""
+    """Return the name of a question, its body, its limit in seconds, and a short description."""
     count = round(math.exp(draw.uniform(math.log(fewest), math.log(most))))
     limit_s = round(math.exp(draw.uniform(*map(math.log, limits))), 3)
     name = name or ("plan" if draw.random() < _PLANS else draw.choice(sorted(QUESTIONS)))
-    content, words = drawn_inputs(draw, name, count)
+    content, words = draw_inputs(draw, name, count)
     its_own = content.pop("options", {})
     for _ in range(_TRIES):
-        options = its_own | drawn_options(draw, name)
+        options = its_own | draw_options(draw, name)
         if _go_together(name, content | {"options": options}):
             break
     else:
         options = its_own
     told = "".join(f", {key} {value}" for key, value in options.items() if key != "name")
-    return name, written(content | {"options": options}, limit_s), limit_s, f"{words}{told}"
+    return name, body_bytes(content | {"options": options}, limit_s), limit_s, f"{words}{told}"
 
 
 def example(name: str) -> Data:
@@ -83,7 +83,7 @@ def example(name: str) -> Data:
     return content if content.keys() & {each.name for each in inputs} else {inputs[0].name: content}
 
 
-def drawn_options(draw: random.Random, name: str) -> Data:
+def draw_options(draw: random.Random, name: str) -> Data:
     """Return some options of a question with values that its schema allows; together they may not go."""
     properties = _schema(name)["properties"]
     found = {}
@@ -139,8 +139,8 @@ def _bounds(schema: Data) -> Data:
     return {names.get(name, name): value for name, value in schema.items()}
 
 
-def drawn_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
-    """Return inputs of a question of about so many elements, and in a few words what they are."""
+def draw_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+    """Return inputs of a question with about `count` elements, and a short description of them."""
     first = QUESTIONS[name].inputs[0].name
     if draw.random() < 0.1:
         return example(name), "its example"
@@ -149,10 +149,10 @@ def drawn_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]
     if first == "graph" or (name == "explain" and draw.random() < 0.3):
         more = {"capacity": 2 ** draw.randint(4, 20)} if name == "explain" else {}
         return {"graph": _graph(draw, max(2, count // 3))} | more, f"{max(2, count // 3)} operations"
-    return _of_problem(draw, name, count)
+    return _problem_inputs(draw, name, count)
 
 
-def _of_problem(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
     if count <= _SMALL:
         problem, kinds = drawn_kinds(draw, draw.sample([*KINDS], draw.randint(1, _OF_KINDS)))
         words = ", ".join(kinds)
@@ -161,7 +161,7 @@ def _of_problem(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
         problem, words = case.problem(), str(case)
     content: Data = json.loads(FORMATS["json"].write_problem(problem))
     pool = problem.pools[0].name if problem.pools else "default"
-    body = of_problem(name, content)
+    body = problem_body(name, content)
     if name == "sweep":
         buffer = draw.choice(content["buffers"])["id"]
         changes = [[{"buffer": buffer, "fields": {"size": draw.randint(1, 64)}}] for _ in range(draw.randint(1, 3))]
@@ -170,7 +170,9 @@ def _of_problem(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
     elif name in ("verify", "check", "convert") or (name in ("plan", "certify") and draw.random() < 0.2):
         body |= {"keep" if name == "plan" else "plan": _plan(draw, problem, body.get("plan"))}
     if name == "check" and draw.random() < 0.5:
-        body |= {"baseline": {"problem": content, "plan": _plan(draw, problem, of_problem("verify", content)["plan"])}}
+        body |= {
+            "baseline": {"problem": content, "plan": _plan(draw, problem, problem_body("verify", content)["plan"])}
+        }
     if name == "check" and draw.random() < 0.5:
         del body["plan"]
     return {key: value for key, value in body.items() if value is not None}, words
@@ -180,7 +182,7 @@ def _plan(draw: random.Random, problem: Problem, other: Data | None = None) -> D
     """Return a plan that is right, as far as one is found at once, or in some cases another."""
     if other is not None and draw.random() < 0.2:
         return other
-    found = solve(problem, SolveOptions(solver="greedy"), control=Control.of(1.0))
+    found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
     content: Data = found.model_dump(mode="json", exclude_defaults=True)
     return content if found.placements else other
 
@@ -223,20 +225,18 @@ def _statements(draw: random.Random, count: int) -> tuple[Data, str]:
     return {"operations": statements(count)}, f"{count} statements"
 
 
-def _symbolic(draw: random.Random, count: int) -> tuple[Data, str]:
+def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
     seed = draw.randrange(2**30)
     if count <= _SMALL:
-        return {"problem": symbolic.drawn_with_rules(seed)}, "a small problem with symbols"
-    return {
-        "problem": _json(symbolic.drawn_problem(seed, min(count, _MOST_DRAWN)))
-    }, f"up to {count} buffers of symbols"
+        return {"problem": symbolic.draw_ruled_problem(seed)}, "a small problem with symbols"
+    return {"problem": _json(symbolic.draw_problem(seed, min(count, _MOST_DRAWN)))}, f"up to {count} buffers of symbols"
 
 
 def _file(draw: random.Random, count: int) -> tuple[Data, str]:
     if draw.random() < 0.5:
         name, data = draw.choice(_files())
         return {"file": b64encode(data).decode(), "options": {"name": name}}, name
-    return of_file(count), f"{count} rows"
+    return file_body(count), f"{count} rows"
 
 
 def _model(draw: random.Random, count: int) -> tuple[Data, str]:
@@ -246,8 +246,8 @@ def _model(draw: random.Random, count: int) -> tuple[Data, str]:
     return {"file": b64encode(data).decode(), "options": {"name": "drawn.tflite"}}, f"a model of {count} operators"
 
 
-def _converted(draw: random.Random, count: int) -> tuple[Data, str]:
-    return _file(draw, count) if draw.random() < 0.5 else _of_problem(draw, "convert", count)
+def _convert_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
+    return _file(draw, count) if draw.random() < 0.5 else _problem_inputs(draw, "convert", count)
 
 
 @cache
@@ -263,7 +263,7 @@ _MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
     "cascade": _convolutions,
     "schedule": _schedule,
     "liveness": _statements,
-    "shapes": _symbolic,
+    "shapes": _symbolic_inputs,
     "compare": _model,
-    "convert": _converted,
+    "convert": _convert_inputs,
 }

@@ -88,27 +88,27 @@ _FLOODS: Mapping[str, Callable[[random.Random], tuple[str, Any]]] = {
 }
 
 
-def drawn_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
+def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
     """Return a request; `job_ids` are some that the server knows."""
     kind = draw.random()
     if kind < 0.15:
         path = draw.choice(_PATHS).format(draw.choice((*job_ids, *_IDS)))
         method = draw.choice(("GET",) * 12 + ("DELETE", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "BREW"))
-        return f"{method} {path[:40]}", _written(draw, method, path + _query(draw, 0.5), b"", "")
+        return f"{method} {path[:40]}", _request_bytes(draw, method, path + _query(draw, 0.5), b"", "")
     if kind < 0.25:
         name = draw.choice(sorted(_FLOODS))
         path, content = _FLOODS[name](draw)
         media = "application/x-ndjson" if path == "batch" else "application/json"
         body = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
-        return f"flood: {name}", _written(draw, "POST", f"/v1/{path}", body, media)
+        return f"flood: {name}", _request_bytes(draw, "POST", f"/v1/{path}", body, media)
     path, content, media = _batch(draw) if kind < 0.3 else _content(draw)
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2, 4))):
-        content = _changed(draw, content)
+        content = _change_json(draw, content)
     body = content if isinstance(content, bytes) else _json(draw, content)
-    body = _damaged(draw, body) if draw.random() < 0.1 else body
+    body = _damage_bytes(draw, body) if draw.random() < 0.1 else body
     media = draw.choice(_MEDIA) + draw.choice(_PARAMETERS) if draw.random() < 0.05 else media
     method = draw.choice(("POST",) * 60 + ("PUT", "GET"))
-    return f"POST {path}", _written(draw, method, path + _query(draw, 0.15), body, media)
+    return f"POST {path}", _request_bytes(draw, method, path + _query(draw, 0.15), body, media)
 
 
 def _content(draw: random.Random) -> tuple[str, Any, str]:
@@ -157,7 +157,7 @@ def _query(draw: random.Random, chance: float) -> str:
     return "?" + "&".join(pairs) if draw.random() < chance else ""
 
 
-def _changed(draw: random.Random, content: Any) -> Any:
+def _change_json(draw: random.Random, content: Any) -> Any:
     """Return JSON with one value changed, taken out, or put in again somewhere."""
     places = [(content, key) for key in _keys(content)]
     for parent, key in places:
@@ -192,7 +192,7 @@ def _json(draw: random.Random, content: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _damaged(draw: random.Random, body: bytes) -> bytes:
+def _damage_bytes(draw: random.Random, body: bytes) -> bytes:
     found = bytearray(body)
     for _ in range(draw.randrange(1, 4)):
         at, action = draw.randrange(len(found) + 1), draw.randrange(4)
@@ -207,7 +207,7 @@ def _damaged(draw: random.Random, body: bytes) -> bytes:
     return bytes(found)
 
 
-def _written(draw: random.Random, method: str, target: str, body: bytes, media: str) -> bytes:
+def _request_bytes(draw: random.Random, method: str, target: str, body: bytes, media: str) -> bytes:
     """Return the bytes of a request, some of whose headers are odd, and whose body may come in chunks."""
     said = {"Host": "localhost", "Connection": "close"}
     if body and draw.random() < 0.1:

@@ -1,4 +1,4 @@
-"""Problems of any size in which two features meet, and what is wrong with the plans that solvers make of them."""
+"""Problems of any size with two features, and the faults of the plans that solvers make for them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 class _Pairs:
-    """The buffers of a problem, some of which are tied at multiples of a step, and pairs of those that are not."""
+    """The buffers of a problem, some of which are tied at multiples of a step, and pairs of untied buffers."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
         self._rows, self._rng, self._step = rows, rng, step
@@ -140,7 +140,7 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Lay some buffers above earlier ones that are tied to nothing yet; neither has a rule of its own but a pin."""
+        """Tie some buffers above earlier untied ones; both have no rule except a pin."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):
@@ -173,7 +173,7 @@ class _Pairs:
 
 
 def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_quick: bool = True) -> list[str]:
-    """Return what is wrong with the plans that solvers make of a case, those that can do it."""
+    """Return the faults of the plans of a case by all solvers that support it."""
     problem = case.problem()
     needed = compile_problem(problem).features
     plans = {}

@@ -41,7 +41,7 @@ GENERATED = (
     "tight:n=100,live=10,seed=0",
 )
 SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80))
-"""A file of MiniMalloc; the size of a fast memory, in percent of the peak of what is alive."""
+"""A file of MiniMalloc; the size of a fast memory, in percent of the peak of live bytes."""
 
 
 def scratchpad(name: str) -> Problem:
@@ -70,10 +70,10 @@ def problem(name: str) -> Problem:
     letter, _, change = name.partition(" ")
     (file,) = FOLDER.glob(f"{letter}.*.csv")
     whole = pose(str(file))
-    return loosened(whole, *change.split()) if change else whole
+    return loosen(whole, *change.split()) if change else whole
 
 
-def loosened(whole: Problem, how: str, slack: str) -> Problem:
+def loosen(whole: Problem, how: str, slack: str) -> Problem:
     """Return a problem with a few of its buffers removed or shrunk."""
     percent, _, seed = slack.partition("@")
     rng, table = np.random.default_rng(int(seed)), whole.buffers

@@ -40,20 +40,20 @@ def graph(count: int, seed: int = 0) -> Data:
 
 
 def statements(count: int) -> Data:
-    """Return a program of so many statements, each with a buffer of its own."""
+    """Return a program of `count` statements, each with its own buffer."""
     body = [{"op": "copy", "inputs": [f"b{k}"], "outputs": [f"b{k + 1}"]} for k in range(count)]
     buffers = [{"id": f"b{k}", "size": 64 + k % 99} for k in range(count + 1)]
     main = {"params": ["b0"], "results": [f"b{count}"], "buffers": buffers, "body": body}
     return {"functions": {"main": main}}
 
 
-def of_file(count: int) -> Data:
+def file_body(count: int) -> Data:
     """Return a table of so many rows, with offsets, as a file."""
     rows = "".join(f"{k},{k % 999},{k % 999 + 3},{k % 4096 + 1},{k * 64}\n" for k in range(count))
     return {"file": b64encode(("id,lower,upper,size,offset\n" + rows).encode()).decode(), "options": {"name": "a.csv"}}
 
 
-def of_problem(name: str, content: Data) -> Data:
+def problem_body(name: str, content: Data) -> Data:
     """Return the body of a call about a problem."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
@@ -68,17 +68,17 @@ def of_problem(name: str, content: Data) -> Data:
 
 _OF_PROBLEMS = (*("plan", "explain", "certify", "verify", "sweep", "check", "convert"),)
 _SIZES: Mapping[str, Callable[[str], Data]] = {
-    "20,000 buffers": lambda name: of_problem(name, problem(20_000)),
-    "100,000 buffers": lambda name: of_problem(name, problem(100_000)),
-    "bank of 440": lambda name: of_problem(name, bank(440)),
-    "bank of 1,400": lambda name: of_problem(name, bank(1_400)),
+    "20,000 buffers": lambda name: problem_body(name, problem(20_000)),
+    "100,000 buffers": lambda name: problem_body(name, problem(100_000)),
+    "bank of 440": lambda name: problem_body(name, bank(440)),
+    "bank of 1,400": lambda name: problem_body(name, bank(1_400)),
 }
 
 
-def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
+def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
     """Return what makes the body of each call and kind of input; `rows` shortens the long ones."""
 
-    def of(count: int) -> int:
+    def row_count(count: int) -> int:
         return max(10, int(count * rows))
 
     found: dict[tuple[str, str], Callable[[], Data]] = {
@@ -90,28 +90,33 @@ def heavy(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
     for count in (2_000, 30_000):
         for name in ("order", "cascade", "explain"):
             more = {"capacity": 1 << 20} if name == "explain" else {}
-            found[name, f"{count:,} operations"] = lambda count=count, more=more: {"graph": graph(of(count)), **more}  # type: ignore[misc]
-    found["liveness", "100,000 statements"] = lambda: {"operations": statements(of(100_000))}
-    found["liveness", "compared"] = lambda: {"operations": statements(of(20_000)), "options": {"compare": True}}
+            found[name, f"{count:,} operations"] = lambda count=count, more=more: {
+                "graph": graph(row_count(count)),
+                **more,
+            }  # type: ignore[misc]
+    found["liveness", "100,000 statements"] = lambda: {"operations": statements(row_count(100_000))}
+    found["liveness", "compared"] = lambda: {"operations": statements(row_count(20_000)), "options": {"compare": True}}
     found["liveness", "20,000 statements and a plan"] = lambda: {
-        "operations": statements(of(20_000)),
+        "operations": statements(row_count(20_000)),
         "plan": placements(10),
     }
-    found["convert", "200,000 rows"] = lambda: of_file(of(200_000))
-    found["compare", "100,000 rows"] = lambda: of_file(of(100_000))
-    found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * of(500_000)]}
+    found["convert", "200,000 rows"] = lambda: file_body(row_count(200_000))
+    found["compare", "100,000 rows"] = lambda: file_body(row_count(100_000))
+    found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * row_count(500_000)]}
     found["sweep", "500,000 names"] = lambda: {
         "problem": problem(3),
-        "sizes": {f"p{k}": [1] for k in range(of(500_000))},
+        "sizes": {f"p{k}": [1] for k in range(row_count(500_000))},
     }
     found["liveness", "500,000 pairs"] = lambda: {
         "operations": {
-            "functions": {"main": {"buffers": [], "body": [{"op": "a", "may_overwrite": [["a", "b"]] * of(500_000)}]}}
+            "functions": {
+                "main": {"buffers": [], "body": [{"op": "a", "may_overwrite": [["a", "b"]] * row_count(500_000)}]}
+            }
         }
     }
     return found
 
 
-def written(content: Data, limit_s: float) -> bytes:
+def body_bytes(content: Data, limit_s: float) -> bytes:
     """Return a body with its time limit."""
     return json.dumps(content | {"options": content.get("options", {}) | {"time_limit_s": limit_s}}).encode()

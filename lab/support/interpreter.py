@@ -57,7 +57,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return every way, from the step -1, in which inputs are written, to the one in which outputs are read."""
+        """Return every way from step -1, which writes the inputs, to the step that reads the outputs."""
         main = self.program["functions"]["main"]
         call = self._call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -86,7 +86,7 @@ class Interpreter:
             if "alias_of" in row:
                 around, distance = self.inside.get(names[row["alias_of"]], (names[row["alias_of"]], 0))
                 self.inside[names[row["id"]]] = around, distance + row["alias_offset"]
-        return Call(path, names, frozenset(_freed(found["body"])))
+        return Call(path, names, frozenset(_freed_names(found["body"])))
 
     def _function(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
         ways = self._body(body, call, ())
@@ -115,7 +115,7 @@ class Interpreter:
         if "op" in statement:
             return self._operation(statement, call, position, path)
         if "call" in statement:
-            return self._calling(statement, call, path)
+            return self._call_ways(statement, call, path)
         if "branches" in statement:
             return self._branches(statement, call, position, path)
         if "loop" in statement:
@@ -129,7 +129,7 @@ class Interpreter:
         for _, name in uses:
             self.operations_of.setdefault(self.root(name), set()).add(call.operation)
         if not statement.get("body"):
-            return [self._taking_step(uses, path, self._next())]
+            return [self._taking_step(uses, path, self._next_step())]
         is_outermost = call.path == "main" and call.operation is None
         inner = Call(call.path, call.names, call.freed, call.ends, path if is_outermost else call.operation)
         start = self.steps
@@ -142,7 +142,7 @@ class Interpreter:
         after = tuple(Event("hold", path, name) for _, name in uses)
         return [(*before, *after, *way, *after) for way in ways]
 
-    def _calling(self, statement: dict[str, Any], call: Call, path: str) -> list[Way]:
+    def _call_ways(self, statement: dict[str, Any], call: Call, path: str) -> list[Way]:
         function = self.program["functions"][statement["call"]]
         formals, actuals = (*function["params"], *function["results"]), (*statement["inputs"], *statement["outputs"])
         bound = {formal: call.names[actual] for formal, actual in zip(formals, actuals, strict=True)}
@@ -168,7 +168,7 @@ class Interpreter:
             uses = [("read", call.names[name]) for name in statement["inputs"]]
             for _, name in uses:
                 self.operations_of.setdefault(self.root(name), set()).add(call.operation)
-            choosing = self._taking_step(uses, path, self._next())
+            choosing = self._taking_step(uses, path, self._next_step())
         branches = [self._body(branch, call, (*position, k)) for k, branch in enumerate(statement["branches"])]
         return [(*choosing, *way) for ways in branches for way in ways]
 
@@ -190,12 +190,12 @@ class Interpreter:
         after = (Event("hold", path, name) for _, name in uses)
         return (*before, Event("step", path, time=time), *after)
 
-    def _next(self) -> int:
+    def _next_step(self) -> int:
         self.steps += 1
         return self.steps - 1
 
     def _step(self, path: str) -> Event:
-        return Event("step", path, time=self._next())
+        return Event("step", path, time=self._next_step())
 
 
 def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
@@ -205,10 +205,10 @@ def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     return found + [("scratch", name) for name in statement.get("temporaries", ())]
 
 
-def _freed(body: list[dict[str, Any]]) -> set[str]:
+def _freed_names(body: list[dict[str, Any]]) -> set[str]:
     found = set()
     for statement in body:
         found.update(statement.get("free", ()))
         for block in (*statement.get("branches", ()), statement.get("loop", ()), statement.get("body", ())):
-            found |= _freed(block)
+            found |= _freed_names(block)
     return found

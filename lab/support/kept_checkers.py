@@ -29,7 +29,7 @@ class KeptProgram:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-        """Return the exit status of the checker, and what it says."""
+        """Return the exit status of the checker, and its output."""
         words = [*flags, "problem", "certificate", *sizes]
         head = f"{len(words)} {len(problem)} {len(certificate)}"
         asked = "\n".join([head, *words, ""]).encode() + problem + certificate
@@ -48,7 +48,7 @@ class KeptProgram:
         return int(line[1:]), said.decode(errors="replace").strip()
 
 
-def in_python(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
+def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
     """Return what the checker in Python answers, from texts in place of files."""
     CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
@@ -63,8 +63,8 @@ class _Text:
         return self._data
 
 
-def proved(folder: Path) -> KeptProgram:
-    """Return the checker that is proved: the one that is checked in, but for where texts come from."""
+def proved_checker(folder: Path) -> KeptProgram:
+    """Return the proved checker: the version in the repository, except for its reading of texts."""
     source = (VERIFIED / "check.ml").read_text()
     source, count = re.subn(
         r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source

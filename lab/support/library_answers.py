@@ -20,7 +20,7 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """The texts of a plan and a certificate, where there are any, the command, and what it claims.
+    """The texts of a plan and a certificate, if there are any, the command, and its claims.
 
     `value` is that of a plan of a kind without a checker; `bound` is claimed; `status` is the command's exit status.
     """
@@ -37,7 +37,7 @@ Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | No
 """From an answer in JSON and the limit: text of the plan, value, claimed bound."""
 
 
-def _placed(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+def _write_answer(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
     rows = [[row["id"], row["pool"], row["offset"]] for row in answer["placements"]]
     bound = len(answer["pools"]) if "no fewer are enough" in answer["said"] else None
     if bound is None and "heaps of" not in answer["said"]:
@@ -75,12 +75,12 @@ def _cascade(answer: Any, limit: int | None) -> tuple[str | None, float | None, 
 
 
 WAYS: dict[str, tuple[str, Extract]] = {
-    "peak": ("plan FILE", _placed),
-    "rules": ("plan FILE", _placed),
-    "pools": ("plan FILE", _placed),
-    "reuse": ("plan FILE", _placed),
-    "fit": ("plan FILE --capacity LIMIT --accept fit", _placed),
-    "heaps": ("plan FILE --heaps LIMIT", _placed),
+    "peak": ("plan FILE", _write_answer),
+    "rules": ("plan FILE", _write_answer),
+    "pools": ("plan FILE", _write_answer),
+    "reuse": ("plan FILE", _write_answer),
+    "fit": ("plan FILE --capacity LIMIT --accept fit", _write_answer),
+    "heaps": ("plan FILE --heaps LIMIT", _write_answer),
     "objects": ("plan FILE", _objects),
     "symbols": ("shapes FILE", _symbols),
     "order": ("order FILE", _order),
@@ -91,7 +91,7 @@ CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, certifies: bool = True) -> Answer:
-    """Run the command for a problem and return what it says."""
+    """Run the command for a problem and return its answer."""
     words, extract = WAYS[kind]
     words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"

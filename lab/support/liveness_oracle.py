@@ -1,4 +1,4 @@
-"""When buffers are alive, and what is overwritten, told from the ways through a program; naive on purpose."""
+"""Lifetimes and overwritten buffers, derived from all ways through a program; naive on purpose."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
     In a life of its own, that is: each iteration of a loop has one, if it never reads before it writes, and no way uses
     the buffer in the same life outside of the loop.
     """
-    mine = [list(_about(program, way, root, passed=passed)) for way in ways]
-    exposed = {loop for way in mine for loop in _exposed(way)}
+    mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
+    exposed = {loop for way in mine for loop in _exposed_loops(way)}
     split: set[str] = set()
     for loop in program.loops:
         if loop not in exposed and not any(_is_used_around(way, loop, split) for way in mine):
@@ -41,7 +41,7 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
     return used & needed
 
 
-def _about(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
+def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
     """Yield the borders, and what happens to a buffer and its aliases."""
     for event in way:
         if event.kind in BORDERS:
@@ -52,7 +52,7 @@ def _about(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterat
             yield replace(event, kind="part" if is_part else kind)
 
 
-def _exposed(way: Sequence[Event]) -> Iterator[str]:
+def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
     """Yield each loop in which an iteration reads the buffer before it writes it."""
     undecided: dict[str, bool] = {}
     for event in way:
@@ -104,9 +104,9 @@ def _steps_after_a_use(lives: Iterable[tuple[Event, int]]) -> set[int]:
 
 def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[int]:
     """The steps in which a buffer is held on some way; raises ScopeError."""
-    mine = [list(_about(program, way, root, passed=False)) for way in ways]
+    mine = [list(_buffer_events(program, way, root, passed=False)) for way in ways]
     if not any(event.kind in ("alloc", "free") for way in mine for event in way):
-        return _whole(program, root)
+        return _whole_span(program, root)
     found = set()
     for way in mine:
         is_held = False
@@ -120,7 +120,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
     return found
 
 
-def _whole(program: Interpreter, root: str) -> set[int]:
+def _whole_span(program: Interpreter, root: str) -> set[int]:
     if root in (*program.arguments, *program.persistent):
         return set(range(-1, program.steps + 1))
     return set(range(*program.spans.get(program.path_of[root], (0, program.steps))))
@@ -142,7 +142,7 @@ def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_
     return alive_by_usage(program, ways, root, passed=True) if whole is None else whole
 
 
-def clobbered(program: Interpreter, ways: Iterable[Way], places: Mapping[str, int]) -> set[tuple[str, str]]:
+def clobbered_buffers(program: Interpreter, ways: Iterable[Way], places: Mapping[str, int]) -> set[tuple[str, str]]:
     """The buffers, and the statements that find them overwritten, where buffers lie at `places` in real memory."""
     found = set()
     for way in ways:

@@ -12,12 +12,12 @@ _FAST = 0.5
 """The share of the bytes alive at a time that a fast memory holds."""
 
 
-def loose(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
+def loose_problem(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
     """Draw sizes below sixty bytes, and lives of some four steps: twice as many buffers are alive at once."""
     return Problem.model_validate({"buffers": _lives(np.random.default_rng(seed), n, life, high)})
 
 
-def aligned(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
+def aligned_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
     """Draw sizes that are no multiples of their alignments, 1 to 16, and lives of some five steps on average."""
     rng = np.random.default_rng(seed)
     rows = _lives(rng, n, life, high)
@@ -26,7 +26,7 @@ def aligned(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Proble
     return Problem.model_validate({"buffers": rows})
 
 
-def conflicting(seed: int, n: int = 20, density: float = 0.4, high: int = 30) -> Problem:
+def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int = 30) -> Problem:
     """Draw conflicts without lifetimes: any two buffers are in conflict with the same chance."""
     rng = np.random.default_rng(seed)
     rows = [{"id": i, "size": int(size)} for i, size in enumerate(rng.integers(3, high, n))]
@@ -34,8 +34,8 @@ def conflicting(seed: int, n: int = 20, density: float = 0.4, high: int = 30) ->
     return Problem.model_validate({"buffers": rows, "conflicts": pairs})
 
 
-def costly(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Draw two memories, the fast one for half of what is alive at a time, and costs of 1 and 6 for each access."""
+def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
+    """Draw two memories, the fast one for half of the live bytes, and costs of 1 and 6 for each access."""
     rng = np.random.default_rng(seed)
     rows = _lives(rng, n, life, high)
     for row, accesses in zip(rows, rng.integers(1, 9, n).tolist(), strict=True):
@@ -45,7 +45,7 @@ def costly(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
 
 
-def banked(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
+def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
     """Draw banks of 16 bytes, and pairs that are alive together, half of them, which touch no common one."""
     rng = np.random.default_rng(seed)
     rows = _lives(rng, n, life, high)

@@ -1,4 +1,4 @@
-"""A server as `memplan serve` starts it, with processes and workers of its own, and what it takes of the machine."""
+"""A server as `memplan serve` starts it, with its processes and workers, and the resources that it uses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _PATIENCE_S = 180.0
 
 
 @dataclass(frozen=True)
-class Served:
-    """A server that is ready; `log` is what it says."""
+class ServerProcess:
+    """A server that is ready; `log` is its output."""
 
     host: str
     port: int
@@ -33,15 +33,15 @@ class Served:
     log: Path
 
     def cpu_s(self) -> float:
-        """Return the seconds of CPU that its processes have taken, those of ended children included."""
-        return sum(self._told(lambda one: float(sum(one.cpu_times()[:4]))))
+        """Return the CPU seconds of its processes, including ended children."""
+        return sum(self._process_values(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def descriptors(self) -> int:
         """Return the open descriptors of all its processes."""
-        return sum(self._told(lambda one: int(one.num_fds())))
+        return sum(self._process_values(lambda one: int(one.num_fds())))
 
-    def _told(self, of: Callable[[psutil.Process], T]) -> list[T]:
-        """Return something of each process, but for those that have just ended."""
+    def _process_values(self, of: Callable[[psutil.Process], T]) -> list[T]:
+        """Return a value of each process, except processes that have just ended."""
         found = []
         for one in (self.process, *self.process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -49,8 +49,8 @@ class Served:
         return found
 
 
-async def exchanged(own: Served, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
-    """Return all that is answered to a request on a connection of its own; raises OSError."""
+async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
+    """Return the whole answer to a request on a new connection; raises OSError."""
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
     head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
     reader, writer = await asyncio.open_connection(own.host, own.port)
@@ -62,7 +62,7 @@ async def exchanged(own: Served, path: str, body: bytes, key: str | None = None,
 
 
 @contextmanager
-def served(folder: Path, **settings: str) -> Iterator[Served]:
+def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
     """Run a server with its data in `folder` until the block ends; settings go without their MEMPLAN_."""
     port, log = free_port(), folder / "log"
     told = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {
@@ -73,7 +73,7 @@ def served(folder: Path, **settings: str) -> Iterator[Served]:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | told)
     try:
         _wait(port, process, log)
-        yield Served("127.0.0.1", port, psutil.Process(process.pid), log)
+        yield ServerProcess("127.0.0.1", port, psutil.Process(process.pid), log)
     finally:
         process.terminate()
         process.wait(_PATIENCE_S)

@@ -17,7 +17,7 @@ from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"
 ASKED = (*(f"{name} step" for name in STEPS.split()), *NETWORKS.split())
-"""What is drawn: of some models a training step, of others the network, as far as torch leaves its dimensions free."""
+"""The drawn graphs: training steps of some models, forward passes of others, if torch keeps dimensions free."""
 MOST = 1024
 """The most that a free dimension may be."""
 
@@ -31,7 +31,9 @@ def symbolic_model(name: str) -> SymbolicProblem:
         made = own.inner(*given)
         return made.square().mean() if is_step else made
 
-    free = tuple({k: torch.export.Dim.AUTO for k in range(each.dim()) if k not in _fixed(each)} for each in inputs)
+    free = tuple(
+        {k: torch.export.Dim.AUTO for k in range(each.dim()) if k not in _channel_dimension(each)} for each in inputs
+    )
     program = torch.export.export(Network(run, inner=inner), inputs, dynamic_shapes=(free,))
     data = io.BytesIO()
     torch.export.save(_export_forward_backward(program) if is_step else program, data)
@@ -40,6 +42,6 @@ def symbolic_model(name: str) -> SymbolicProblem:
     return read_symbolic(data.getvalue(), f"{name}.pt2", ranges)
 
 
-def _fixed(given: Any) -> tuple[int, ...]:
+def _channel_dimension(given: Any) -> tuple[int, ...]:
     """Return the dimension that has the channels: the second one of images, and the last one of other tensors."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -1,1 +1,1 @@
-"""The zoo: what the memory of published architectures takes by the planners in use, beside the least that is proved."""
+"""The zoo: the memory that common planners need for published architectures, compared with proved minima."""

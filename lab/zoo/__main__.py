@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.support.apart import there
+from lab.support.apart import run_in_process
 from lab.zoo import table
-from lab.zoo.trying import lacking, tried, tried_in_turn
+from lab.zoo.trying import missing_packages, tried_in_turn, try_model
 from memplan.extensions.bench.clusters import executor_on
 
 _TIMED = ("cpu_s",)
@@ -34,9 +34,9 @@ def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Ge
     """Yield the rows of models in modes, each as it is made: here one after the other, or on a cluster."""
     if on is not None:
         with executor_on(on) as cluster:
-            cluster.check(lacking)
+            cluster.check(missing_packages)
             made = [
-                cluster.submit(there, partial(tried_in_turn, limit_s=limit_s), (model.key, mode))
+                cluster.submit(run_in_process, partial(tried_in_turn, limit_s=limit_s), (model.key, mode))
                 for model, mode in wanted
             ]
             for future in as_completed(made):
@@ -44,7 +44,7 @@ def _rows(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Ge
         return
     with tempfile.TemporaryDirectory() as text:
         for model, mode in wanted:
-            yield tried(model, mode, Path(text), limit_s)
+            yield try_model(model, mode, Path(text), limit_s)
             for each in Path(text).glob("*.*"):
                 each.unlink()
 
@@ -67,7 +67,7 @@ def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float
     return 0
 
 
-def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
+def _repeat_rows(path: Path, count: int, seed: int, limit_s: int) -> int:
     from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
@@ -76,7 +76,7 @@ def _again(path: Path, count: int, seed: int, limit_s: int) -> int:
     with tempfile.TemporaryDirectory() as text:
         for row in rows:
             name, mode = table.key(row)
-            made = tried(known[name], mode, Path(text), limit_s)
+            made = try_model(known[name], mode, Path(text), limit_s)
             cells = {column: "" if made.get(column) is None else str(made[column]) for column in COLUMNS}
             differ = [column for column in COLUMNS if cells[column] != row[column] and column not in _TIMED]
             print(name, mode, "differs in " + ", ".join(differ) if differ else "equal", flush=True)
@@ -94,7 +94,7 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
     if model is None:
         sys.exit(f"no such model: {name}")
     for mode in MODES:
-        print(mode, tried(model, mode, folder, limit_s).get("reason") or "written")
+        print(mode, try_model(model, mode, folder, limit_s).get("reason") or "written")
     return 0
 
 
@@ -120,7 +120,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.verb == "run":
         return _run(given.table, given.models, given.modes.split(","), given.minutes, given.seconds, given.on)
     if given.verb == "again":
-        return _again(given.table, given.count, given.seed, given.seconds)
+        return _repeat_rows(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
         return _write(given.model, given.folder, given.seconds)
     from lab.zoo.page import publish

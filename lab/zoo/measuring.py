@@ -1,4 +1,4 @@
-"""A row of the zoo: a model's step, traced without weights, planned, ordered, and certified, beside other planners."""
+"""A row of the zoo: a model's step, traced without weights, planned, ordered, certified; and other planners."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkers:
-    """Programs that share no code with memplan: for plans, for their certificates, and for those of orders."""
+    """Programs that share no code with memplan: for plans, for their certificates, and for certificates of orders."""
 
     folder: Path
     checkers: Path
@@ -68,14 +68,14 @@ class Checkers:
         return is_valid and is_proved
 
     def order(self, name: str, graph: OperationGraph, certificate: str) -> bool:
-        """Return True if the certificate of an order proves what it claims of the graph."""
+        """Return True if the certificate of an order proves its claim about the graph."""
         files = [self.folder / f"{name}.graph.json", self.folder / f"{name}.order.proof"]
         files[0].write_text(graph.model_dump_json(by_alias=True, exclude_defaults=True))
         files[1].write_text(certificate)
         return self.accept("order.py", files)
 
 
-def measured(model: Model, mode: str, checkers: Checkers) -> Row:
+def measure(model: Model, mode: str, checkers: Checkers) -> Row:
     """Return the row of a model in a mode; what stops it is its `reason`."""
     began = time.process_time()
     row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
@@ -103,10 +103,10 @@ def graph_of_step(model: Model, mode: str) -> OperationGraph:
         module = model.make().train(trains).to("meta")
     inputs = model.inputs(module, batch)
     step = TorchStep(module, inputs, loss_of if trains else None, (), "adam" if trains else None)
-    return _compiled(step.recorded())
+    return _last_step_graph(step.record())
 
 
-def _compiled(recording: Recording) -> OperationGraph:
+def _last_step_graph(recording: Recording) -> OperationGraph:
     """Return the last step of a recording, where a tensor ends with its last reader, not with Python's references."""
     graph = graph_of(recording)
     used = (t for row in recording.operations[recording.last_step :] for t in (*row.reads, *row.makes, *row.changes))
@@ -129,7 +129,7 @@ def _facts(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
         if certificate.kind != "none":
             row[f"certificate{end}"] = len(certificate.text)
             row[f"checked{end}"] = checkers.plan(name + end, problem, plan, certificate.text)
-        row |= {f"{planner}{end}": peak for planner, peak in _others(problem)}
+        row |= {f"{planner}{end}": peak for planner, peak in _other_planners(problem)}
     best = order(graph, OrderOptions(time_limit_s=_ORDER_S, with_certificate=True))
     row |= {"order_given": best.given_peak, "order_peak": best.peak, "order_bound": best.lower_bound}
     row["order_placed"] = best.placed_peak
@@ -139,7 +139,7 @@ def _facts(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
     return row
 
 
-def _others(problem: Problem) -> Iterator[tuple[str, int | None]]:
+def _other_planners(problem: Problem) -> Iterator[tuple[str, int | None]]:
     """Yield the bytes that each planner in use needs, None where its plan is not valid or not there in time."""
     for planner in PLANNERS:
         yield planner, solve(problem, solver=f"reference:{planner}", time_limit_s=_OTHER_S).peak

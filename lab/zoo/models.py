@@ -1,4 +1,4 @@
-"""The architectures of timm, torchvision and transformers, made without weights, each with inputs of its own kind.
+"""The architectures of timm, torchvision and transformers, made without weights, each with suitable inputs.
 
 Each is a `Model`: where it is from, its family (the module that it is written in) and its name. A family's models are
 tried small ones first, and the first of every family before the second of any.
@@ -33,7 +33,7 @@ _IMAGE, _FRAMES = 224, 8
 
 @dataclass(frozen=True)
 class Model:
-    """An architecture that can be built: `make` returns a module, `inputs` what it takes for a module and a batch."""
+    """An architecture that can be built: `make` returns a module, `inputs` its inputs for a batch."""
 
     source: str
     family: str
@@ -50,7 +50,7 @@ class Model:
 def models() -> list[Model]:
     """Return all architectures, breadth first: the smallest of each family, packages side by side, then the next."""
     ranked = []
-    for each in (_of_timm, _of_torchvision, _of_transformers):
+    for each in (_timm_models, _torchvision_models, _transformers_models):
         families: dict[str, list[Model]] = {}
         for model in each():
             families.setdefault(model.family, []).append(model)
@@ -61,12 +61,12 @@ def models() -> list[Model]:
 
 
 def _size(name: str) -> int:
-    """Return how large a model is among those of its family, by the words in its name."""
+    """Return the size rank of a model in its family, by the words in its name."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
 
 
-def _of_timm() -> Iterator[Model]:
+def _timm_models() -> Iterator[Model]:
     import timm
 
     for family in timm.list_modules():
@@ -78,7 +78,7 @@ def _image_of_timm(model: Any, batch: int) -> Any:
     return torch.empty(batch, *model.default_cfg.get("input_size", (3, _IMAGE, _IMAGE)), device="meta")
 
 
-def _of_torchvision() -> Iterator[Model]:
+def _torchvision_models() -> Iterator[Model]:
     from torchvision import models
 
     for name in models.list_models():
@@ -98,16 +98,16 @@ def _image_of_torchvision(model: Any, batch: int) -> Any:
     return torch.empty(batch, 3, *frames, side, side, device="meta")
 
 
-def _of_transformers() -> Iterator[Model]:
+def _transformers_models() -> Iterator[Model]:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     for kind in sorted(MODEL_MAPPING_NAMES.keys() & CONFIG_MAPPING_NAMES.keys()):
         for width in ("base", "small"):
-            yield Model("transformers", kind, f"{kind}-{width}", partial(_configured, kind, width), _asked)
+            yield Model("transformers", kind, f"{kind}-{width}", partial(_configured_model, kind, width), _model_inputs)
 
 
-def _configured(kind: str, width: str) -> Any:
+def _configured_model(kind: str, width: str) -> Any:
     """Return the model of a configuration with its defaults, `small` with two layers of each kind that it counts."""
     from transformers import AutoConfig, AutoModel
 
@@ -120,7 +120,7 @@ def _configured(kind: str, width: str) -> Any:
     return AutoModel.from_config(config, experts_implementation="batched_mm")
 
 
-def _asked(model: Any, batch: int) -> Any:
+def _model_inputs(model: Any, batch: int) -> Any:
     """Return the inputs that a model's `forward` names and the zoo knows: tokens, images, a second of sound."""
     config, main = model.config, model.main_input_name
     named = signature(model.forward).parameters

@@ -1,4 +1,4 @@
-"""What is published of the zoo's table: a page that stands alone, and the tables in the page of figures."""
+"""The published tables of the zoo: a self-contained page, and the tables in the page of figures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def lines(rows: list[table.Cells]) -> str:
-    """Return two tables in Markdown: what was planned and proved, and how far each planner is above the least."""
-    every = table.Summary.of(rows, PLANNERS)
+    """Return two tables in Markdown: the planned and proved models, and each planner's excess over the minimum."""
+    every = table.Summary.from_rows(rows, PLANNERS)
     counts = {
         "architectures that could be traced": (every.models, every.tried),
         "plans that are proved to be the least": (every.plans_proved, every.planned),
@@ -47,12 +47,12 @@ def page(text: str) -> str:
     )
 
 
-def in_benchmarks(text: str, rows: list[table.Cells]) -> str:
+def update_benchmarks(text: str, rows: list[table.Cells]) -> str:
     """Return the page of figures with the tables of the zoo."""
     return _MARKED.sub(lambda marks: f"{marks[1]}{lines(rows)}\n{marks[2]}", text)
 
 
 def publish(path: Path) -> None:
-    """Write the page beside a table, and its counts into the page of figures."""
+    """Write the page next to a table, and its counts into the page of figures."""
     path.with_suffix(".html").write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
-    BENCHMARKS.write_text(in_benchmarks(BENCHMARKS.read_text(encoding="utf-8"), table.read(path)), encoding="utf-8")
+    BENCHMARKS.write_text(update_benchmarks(BENCHMARKS.read_text(encoding="utf-8"), table.read(path)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The planners in use that the zoo holds beside the proved optimum, by their names as reference planners."""
+"""The common planners that the zoo compares with the proved optimum, by their names as reference planners."""
 
 PLANNERS = (
     *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),

@@ -59,7 +59,7 @@ class Summary:
     wastes: dict[str, tuple[float, float, int]]
 
     @classmethod
-    def of(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
+    def from_rows(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
         """Return the counts; a planner's are the median and the worst waste, and the number of rows without any."""
         good = [row for row in rows if row["peak"]]
         wastes = {}

@@ -1,4 +1,4 @@
-"""A model of the zoo in a mode: its row, made in a process of its own."""
+"""A model of the zoo in a mode: its row, computed in a separate process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 CHECKERS = Path(__file__).parents[2] / "memplan" / "checkers"
 
 
-def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
-    """Return the row of a model in a mode, made in a process of its own that ends with its seconds."""
+def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
+    """Return the row of a model in a mode, computed in a separate process that ends with the time limit."""
     from lab.zoo.measuring import Checkers
 
     context = multiprocessing.get_context("fork")
@@ -33,11 +33,11 @@ def tried(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
 
 
 def _row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
-    from lab.zoo.measuring import measured
+    from lab.zoo.measuring import measure
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
     warnings.simplefilter("ignore")
-    writer.send(measured(model, mode, checkers))
+    writer.send(measure(model, mode, checkers))
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
@@ -46,9 +46,9 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as text:
         key, mode = wanted
-        return tried(next(model for model in models() if model.key == key), mode, Path(text), limit_s)
+        return try_model(next(model for model in models() if model.key == key), mode, Path(text), limit_s)
 
 
-def lacking() -> str:
+def missing_packages() -> str:
     """Say what this machine lacks to try models; empty for nothing."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

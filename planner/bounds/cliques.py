@@ -32,7 +32,7 @@ def heavy_clique(instance: Instance) -> I64:
     best: list[int] = []
     best_size = 0
     before: set[int] = set()
-    for i in _by_maximum_cardinality(neighbours):
+    for i in _cardinality_order(neighbours):
         candidates = neighbours[i] & before
         before.add(i)
         if most[i] + sum(most[j] for j in candidates) <= best_size:
@@ -42,13 +42,13 @@ def heavy_clique(instance: Instance) -> I64:
             if j in candidates:
                 clique.append(j)
                 candidates &= neighbours[j]
-        total = sum(size[j] for j in clique) + (kept_free(instance, column(clique)) if free.any() else 0)
+        total = sum(size[j] for j in clique) + (clearance_bytes(instance, column(clique)) if free.any() else 0)
         if total > best_size:
             best, best_size = clique, total
     return column(sorted(best))
 
 
-def kept_free(instance: Instance, clique: I64, step: int = 1) -> int:
+def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
     """Return the bytes (in units) that clearances surely leave free inside a clique, each clearance rounded up to
     steps.
 
@@ -89,7 +89,7 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # of the lifetimes that start later, those before it start in time
+    after = np.searchsorted(start, end).tolist()  # of the later starts, those before this end overlap in time
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):
@@ -100,7 +100,7 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
     return neighbours
 
 
-def _by_maximum_cardinality(neighbours: list[set[int]]) -> list[int]:
+def _cardinality_order(neighbours: list[set[int]]) -> list[int]:
     """Return the buffers in an order in which the next one always has the most neighbours among those before it."""
     count = [0] * len(neighbours)
     waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by that number of neighbours

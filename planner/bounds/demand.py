@@ -27,7 +27,7 @@ class Demand(NamedTuple):
     end: I64
 
     @classmethod
-    def of(cls, instance: Instance) -> "Demand":
+    def from_instance(cls, instance: Instance) -> "Demand":
         """Return the terms of an instance: every lifetime of a buffer that shares no bytes, and parts of the others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
@@ -35,7 +35,7 @@ class Demand(NamedTuple):
         is_joined = np.isin(instance.anchor, instance.anchor[instance.anchor != np.arange(len(instance))])
         is_smaller = np.diff(instance.share_first) > 0
         is_special = is_joined | is_smaller
-        alive = {i: list(_counted(instance, i)) for i in np.flatnonzero(is_special).tolist()}
+        alive = {i: list(_counting_live_sets(instance, i)) for i in np.flatnonzero(is_special).tolist()}
         rows = [
             (i, int(instance.size[i]), low, high)
             for i in np.flatnonzero(is_smaller & ~is_joined).tolist()
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
         for i in np.flatnonzero(is_joined).tolist():
             groups.setdefault(int(instance.anchor[i]), []).append(i)
         for members in groups.values():
-            rows += _covered(instance, members, alive)
+            rows += _covered_rows(instance, members, alive)
         usual = ~is_special[lifetime_buffer]
         plain = np.stack((lifetime_buffer, instance.size[lifetime_buffer], start, end))[:, usual]
         more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
@@ -57,10 +57,10 @@ def _spans(instance: Instance, i: int) -> Spans:
     return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
 
 
-def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
+def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
     """Yield the live sets in which buffer `i` counts: those without a larger buffer that it may share bytes with.
 
-    In no live set are two of those that count partners: the smaller one would not. So they lie apart.
+    In no live set are two counting buffers partners: the smaller one would not count. So their bytes are disjoint.
     """
     partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
     mine = (-int(instance.size[i]), i)
@@ -75,7 +75,9 @@ def _counted(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
             yield low, high
 
 
-def _covered(instance: Instance, members: list[int], alive: dict[int, Spans]) -> Iterator[tuple[int, int, int, int]]:
+def _covered_rows(
+    instance: Instance, members: list[int], alive: dict[int, Spans]
+) -> Iterator[tuple[int, int, int, int]]:
     """Yield the bytes that the members of a rigid group cover together, cut at their starts and ends: rows of a Demand.
 
     A cut is attributed to one of the members that cover it, and counts whenever one of them does.
@@ -109,7 +111,7 @@ class Reserve:
     def free_below(self, end: int) -> int:
         """Return the number of free bytes below `end`."""
         k = bisect_left(self.lows, end)
-        # If `end` lies in a range, the difference also counts bytes of the range above `end`.
+        # If `end` is inside a range, the difference also counts bytes of the range above `end`.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:

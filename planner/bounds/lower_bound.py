@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.bounds.cliques import heavy_clique, kept_free
+from memplan.planner.bounds.cliques import clearance_bytes, heavy_clique
 from memplan.planner.bounds.demand import Demand, Reserve
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.objective import Score, cost_of
@@ -50,14 +50,14 @@ GRIDS_TRIED = 4
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
     """Return (time, bytes alive) for every maximal live set, in time order; shared bytes count once."""
-    demand = Demand.of(instance)
+    demand = Demand.from_instance(instance)
     loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 
 def lower_bound(instance: Instance) -> Bound:
     """Return the best bound from live sets, alignment, reserved ranges and pins; O(m + n) for each set of pools."""
-    demand = Demand.of(instance)
+    demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
     plain = packings[0]
     # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
@@ -71,12 +71,12 @@ def lower_bound(instance: Instance) -> Bound:
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.pools))):
-        candidates = [plain.least_end(q), *([forced[q]] if q in forced else [])]
-        candidates += [packing.least_end(q) for packing in packings[1:]]
+        candidates = [plain.min_end(q), *([forced[q]] if q in forced else [])]
+        candidates += [packing.min_end(q) for packing in packings[1:]]
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes that this pool cannot hold below its bound must lie in the pools before it.
+        # Bytes that this pool cannot hold below its bound must be in the pools before it.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -88,11 +88,11 @@ def lower_bound(instance: Instance) -> Bound:
         nothing_fits = witnesses[0]._replace(kind=kind, pool=len(instance.pools) - 1, missing=missing)
     score: Score = tuple(ends)
     if instance.objective == "cost":
-        score = (_least_cost(instance), *score)
+        score = (_min_cost(instance), *score)
     return Bound(score, witness, max(plain.largest_load, ends[0]), nothing_fits)
 
 
-def _least_cost(instance: Instance) -> float:
+def _min_cost(instance: Instance) -> float:
     """Return the cost with every buffer in its cheapest allowed pool, rounded as objective.total_cost rounds."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
@@ -175,10 +175,10 @@ class _LiveSetPacking:
             self.waste = np.where(is_kept, -demand.size % self.granule, 0)
             self.size = np.where(is_kept, demand.size + self.waste, 0)
         self.reserves = [
-            Reserve([(self._above(q, low), self._above(q, high)) for low, high in pool.reserved.tolist()])
+            Reserve([(self._round_up(q, low), self._round_up(q, high)) for low, high in pool.reserved.tolist()])
             for q, pool in enumerate(instance.pools)
         ]
-        self.free = [self._free(q, pool.capacity) for q, pool in enumerate(instance.pools)]
+        self.free = [self._free_bytes(q, pool.capacity) for q, pool in enumerate(instance.pools)]
         self.groups = [self._group(pools) for pools in self._groups()]
         self.groups_of: list[list[_PoolGroup]] = [[] for _ in self.free]
         for group in self.groups:
@@ -216,13 +216,13 @@ class _LiveSetPacking:
             live_sets.append((int(self.instance.live_set_time[t]), np.flatnonzero(counts)))
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
-    def _above(self, q: int, offset: int) -> int:
+    def _round_up(self, q: int, offset: int) -> int:
         """Return the first grid offset of pool `q` not below `offset`, as a distance from the grid's start."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
-    def _free(self, q: int, end: int) -> int:
+    def _free_bytes(self, q: int, end: int) -> int:
         """Return the free bytes below `end`, in units of whole granules."""
-        return self.reserves[q].free_below(self._above(q, end))
+        return self.reserves[q].free_below(self._round_up(q, end))
 
     def overflow(self) -> Witness | None:
         """Return a live set that does not fit into the pools that it may use."""
@@ -234,12 +234,12 @@ class _LiveSetPacking:
 
     def limit(self, q: int, end: int) -> None:
         """Limit pool `q` to end at `end` instead of at its capacity."""
-        less = self.free[q] - self._free(q, end)
+        less = self.free[q] - self._free_bytes(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:
             group.free -= less
 
-    def least_end(self, q: int) -> tuple[int, Witness]:
+    def min_end(self, q: int) -> tuple[int, Witness]:
         """Return the least end of pool `q` when others end at their limits or are full."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
@@ -265,7 +265,7 @@ class _LiveSetPacking:
         extent = self.instance.size[counted] + waste
         end = self._end(0, extent, waste)
         if len(self.instance.clear_pairs):
-            # What is reserved may lie between two that keep clear of each other.
-            free = kept_free(self.instance, counted, self.granule)
+            # A reserved range may fill the clearance between two buffers.
+            free = clearance_bytes(self.instance, counted, self.granule)
             end = max(end, self.grid.shift[0] + int(extent.sum()) + free - int(waste.max(initial=0)))
         return end, Witness("clique", buffers=tuple(counted.tolist()), pool=0)

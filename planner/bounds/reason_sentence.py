@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.entries import FIELDS
 from memplan.planner.model.plan import Explanation, RuleMember
@@ -15,26 +15,28 @@ _NAMED = 3
 def sentence(problem: Problem, found: Explanation) -> str:
     """Return an explanation as a sentence, short enough for one line of a terminal where possible."""
     count = len(found.buffers)
-    names = [shown(name) for name in found.buffers]
+    names = [excerpt(name) for name in found.buffers]
     capacity = None if found.pool is None else last_end(problem.pools[problem.pool_index[found.pool]])
     size = int(problem.buffers.size[problem.index[found.buffers[0]]]) if count == 1 else 0
     if capacity is not None and size > capacity:
         names[0] += f": {size:,} bytes, more than {capacity:,}"
-    buffers = f"{counted(count, 'buffer')} ({_listed(names, count)})"
+    buffers = f"{count_text(count, 'buffer')} ({_list_text(names, count)})"
     if found.missing_bytes is not None:
         when = "" if found.time is None else f" at time {found.time}"
         alone = " alone does not fit" if count == 1 else " do not fit"
         apart = ", which conflict pairwise," if found.time is None and count > 1 else ""
-        text = f"pool {shown(found.pool)} lacks {counted(found.missing_bytes, 'byte')}{when}; {buffers}{apart}{alone}"
+        text = (
+            f"pool {excerpt(found.pool)} lacks {count_text(found.missing_bytes, 'byte')}{when}; {buffers}{apart}{alone}"
+        )
     elif found.kind == "stretch" and found.stretch is not None:
         first, last = found.stretch
-        text = f"what is alive from time {first} to {last} does not fit: {counted(count, 'buffer')}"
+        text = f"what is alive from time {first} to {last} does not fit: {count_text(count, 'buffer')}"
     else:
         has_end = capacity not in (None, ADDRESS_SPACE - 1)
-        pool = f"pool {shown(found.pool)}" + (f" ({capacity:,} bytes)" if has_end else "")
+        pool = f"pool {excerpt(found.pool)}" + (f" ({capacity:,} bytes)" if has_end else "")
         text = f"{f'{pool} does not' if len(problem.pools) == 1 else 'no pools'} hold {buffers}"
     if found.rules:
-        text += f", with {_listed([rule_text(rule, problem) for rule in found.rules], len(found.rules))}"
+        text += f", with {_list_text([rule_text(rule, problem) for rule in found.rules], len(found.rules))}"
     if found.other_bottlenecks:
         more = found.other_bottlenecks
         text += f"; {more} other stretch{'es' * (more > 1)} of time {'are' if more > 1 else 'is'} too full as well"
@@ -45,19 +47,19 @@ def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
     """Return a rule in words; for a rule about pages, with the size of the buffer where the problem is known."""
     if rule.rule == "reserved":
         value = rule.value if isinstance(rule.value, tuple) else (0, 0)
-        return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {shown(rule.pool)}"
+        return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {excerpt(rule.pool)}"
     if rule.rule == "pool_alignment":
-        return f"the alignment {rule.value} of pool {shown(rule.pool)}"
+        return f"the alignment {rule.value} of pool {excerpt(rule.pool)}"
     if rule.rule in FIELDS:
-        return f"{rule.rule} of {counted(len(rule.buffers), 'buffer')}"
+        return f"{rule.rule} of {count_text(len(rule.buffers), 'buffer')}"
     if rule.rule == "offset":
-        return f"{shown(rule.buffer)} pinned at {rule.value}"
+        return f"{excerpt(rule.buffer)} pinned at {rule.value}"
     size = ""
     if rule.rule == "no_cross" and problem is not None and rule.buffer is not None:
         size = f" ({problem.buffers.size[problem.index[rule.buffer]]:,} bytes)"
-    return f"{rule.rule} {shown(rule.value)} of {shown(rule.buffer)}{size}"
+    return f"{rule.rule} {excerpt(rule.value)} of {excerpt(rule.buffer)}{size}"
 
 
-def _listed(texts: list[str], count: int) -> str:
+def _list_text(texts: list[str], count: int) -> str:
     shown_ones = ", ".join(texts[:_NAMED])
-    return shown_ones + (f" and {counted(count - _NAMED, 'other')}" if count > _NAMED else "")
+    return shown_ones + (f" and {count_text(count - _NAMED, 'other')}" if count > _NAMED else "")

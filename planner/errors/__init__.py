@@ -29,14 +29,14 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from memplan.planner.errors.did_you_mean import (
-    meant,
-    meant_list,
-    meant_number,
-    meant_value,
+    byte_count_hint,
+    closest_word,
+    list_hint,
     object_way,
-    other_words,
     unknown_field,
     unknown_option,
+    value_hint,
+    word_table,
 )
 
 MAX_SHOWN = 100
@@ -47,7 +47,7 @@ _MOST_BITS = 4096
 class Option(NamedTuple):
     """An option inside an error sentence, by its field in requests; each entrance writes it in its own syntax.
 
-    Without a value, it stands for the option itself; with an empty value, for any value of it.
+    Without a value, it means the option itself; with an empty value, any value of it.
     """
 
     field: str
@@ -67,7 +67,7 @@ Sentence = str | tuple[str | Option, ...]
 """A sentence of an error, split into parts where it names options, or says what to do."""
 
 
-def mended(rule: Sentence, way: str | None) -> Sentence:
+def add_way(rule: Sentence, way: str | None) -> Sentence:
     """Return the sentence of a rule with what to do about it, if there is something."""
     return (*([rule] if isinstance(rule, str) else rule), Way(way)) if way else rule
 
@@ -83,7 +83,7 @@ class InputError(MemplanError):
     """
 
     def __init__(self, *said: Sentence, way: str | None = None) -> None:
-        self.said = tuple(mended(each, way) for each in said)
+        self.said = tuple(add_way(each, way) for each in said)
         super().__init__("\n".join(self.sentences))
 
     @property
@@ -103,31 +103,33 @@ class InputError(MemplanError):
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
-    def written(self, option: Callable[[Option], str]) -> Iterator[str]:
+    def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
         """Yield the sentences in the syntax of an entrance, each with what to do where that was not said before."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
-    def behind(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
+    def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
         """Return the error with `place` before each sentence, except before sentences about the option `beside`."""
         option = Option(beside)
-        return type(self)(*(each if each[:1] == (option,) else behind(place, each, write) for each in self.said))
+        return type(self)(
+            *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
+        )
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
         """The hints that accompany the sentences; Python shows them below the error."""
         return self.ways
 
-    def within(self, name: str) -> Self:
+    def prefix_name(self, name: str) -> Self:
         """Return the error with `name` before each sentence that states only a rule."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
-        return type(self)(*(behind(place, each) for place, each in zip(places, self.said, strict=True)))
+        return type(self)(*(prefix_sentence(place, each) for place, each in zip(places, self.said, strict=True)))
 
 
-def behind(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
+def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
     """Return a sentence with `place` before it."""
     if isinstance(sentence, str):
         return place + write(sentence)
@@ -154,7 +156,7 @@ class OptionError(InputError):
     """An option is wrong, or a solver cannot do what the problem requires."""
 
     @classmethod
-    def of(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
+    def from_rule(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
         """Return the error of an option that breaks a rule, and what to do about it."""
         return cls((Option(field), ": ", *rule), way=way)
 
@@ -190,7 +192,7 @@ Break = tuple[Location, Sentence]
 """Where a rule is broken, and its sentence."""
 
 
-def broken(*breaks: Break, way: str | None = None) -> NoReturn:
+def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
     """Raise, inside a pydantic validator, one error for each (location, sentence), and what to do about it."""
     details: list[InitErrorDetails] = [
         {
@@ -206,7 +208,7 @@ def broken(*breaks: Break, way: str | None = None) -> NoReturn:
 
 def rule_of(fault: Mapping[str, Any]) -> Sentence:
     """Return the sentence of a break that `broken` raised, or of another rule of memplan's own."""
-    return mended(fault["msg"], fault.get("ctx", {}).get("way"))
+    return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
 
 NEGATIVE = "sizes, offsets, times and counts are not negative here"
@@ -218,27 +220,27 @@ OTHER_KIND = "another version wrote it, or it is of another kind: export it agai
 """What to do about rules that several readers check."""
 
 
-def unique(got: str, first: str) -> Sentence:
+def unique_rule(got: str, first: str) -> Sentence:
     """Return the sentence about a name that was given before."""
-    return mended(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
+    return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
 
 
 def named_once(got: str, first: str) -> Sentence:
     """Return the sentence about a name in a list that has it already."""
-    return mended(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
+    return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_named(name: object, rule: str = "must be the id of a buffer") -> Sentence:
     """Return the sentence about a name that must be that of a buffer, or of another one."""
-    return mended(f"{rule}, got {shown(name)}", "name another one of the buffers, or leave it out")
+    return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return a count with its noun: `1 buffer`, `2,000 buffers`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return a value as JSON, cut to one line of at most 60 characters."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
@@ -251,16 +253,16 @@ def shown(value: object) -> str:
         if not text.isprintable():  # a terminal would obey what it should show
             text = json.dumps(value)
     except (TypeError, ValueError):
-        text = _represented(value)
+        text = _repr_or_type(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return a text of somebody else with escapes for what a terminal would obey, such as control characters."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
-def _represented(value: object) -> str:
+def _repr_or_type(value: object) -> str:
     try:
         return repr(value)
     except ValueError:  # a nested number is too long for Python to write
@@ -274,62 +276,66 @@ def path_of(location: Location) -> str:
         if isinstance(step, int):
             path += f"[{step}]"
         else:
-            name = step if 0 < len(step) <= 60 and step.isprintable() else shown(step)
+            name = step if 0 < len(step) <= 60 and step.isprintable() else excerpt(step)
             path += f".{name}" if path else name
     return path
 
 
-def _got(rule: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {shown(error['input'])}"
+def _got_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {excerpt(error['input'])}"
 
 
-def _meant_list(error: Mapping[str, Any]) -> str:
+def _list_hint(error: Mapping[str, Any]) -> str:
     """Return the hint to write a value as a list, unless the value is itself an entry of a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
-    return "" if error["loc"] and isinstance(error["loc"][-1], int) else meant_list(error["input"])
+    return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
 
 
 def _choice(error: Mapping[str, Any]) -> str:
     """Return the allowed values, and the one that is nearest to the given value."""
-    text = _got("must be {expected}")(error)
+    text = _got_sentence("must be {expected}")(error)
     is_version = error["loc"][-1:] == ("format",)  # of which another is not meant
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
-    near = meant(str(error["input"]), choices, cutoff=0.75)
+    near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
-    "int_type": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
-    "int_parsing": _got("must be an integer"),
-    "int_parsing_size": _got("must be an integer of at most 64 bits"),
-    "int_from_float": lambda error: f"must be an integer, got {shown(error['input'])}{meant_number(error['input'])}",
-    "float_type": lambda error: _got("must be a number")(error) + meant_number(str(error["input"]).removesuffix("s")),
-    "float_parsing": lambda error: (
-        _got("must be a number")(error) + meant_number(str(error["input"]).removesuffix("s"))
+    "int_type": lambda error: f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}",
+    "int_parsing": _got_sentence("must be an integer"),
+    "int_parsing_size": _got_sentence("must be an integer of at most 64 bits"),
+    "int_from_float": lambda error: (
+        f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}"
     ),
-    "finite_number": _got("must be a finite number"),
-    "string_type": _got("must be a string"),
-    "bool_type": _got("must be true or false"),
-    "bool_parsing": _got("must be true or false"),
-    "string_too_short": _got("must not be empty"),
-    "string_pattern_mismatch": _got("must match {pattern}"),
-    "list_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
-    "tuple_type": lambda error: f"must be a list, got {shown(error['input'])}{_meant_list(error)}",
-    "too_short": _got("must not be empty"),
-    "too_long": _got("must have at most {max_length} entries"),
-    "model_type": _got("must be an object"),
-    "model_attributes_type": _got("must be an object"),
-    "dict_type": _got("must be an object"),
-    "greater_than": _got("must be greater than {gt}"),
-    "greater_than_equal": _got("must be at least {ge}"),
-    "less_than": _got("must be less than {lt}"),
-    "less_than_equal": _got("must be at most {le}"),
+    "float_type": lambda error: (
+        _got_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
+    ),
+    "float_parsing": lambda error: (
+        _got_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
+    ),
+    "finite_number": _got_sentence("must be a finite number"),
+    "string_type": _got_sentence("must be a string"),
+    "bool_type": _got_sentence("must be true or false"),
+    "bool_parsing": _got_sentence("must be true or false"),
+    "string_too_short": _got_sentence("must not be empty"),
+    "string_pattern_mismatch": _got_sentence("must match {pattern}"),
+    "list_type": lambda error: f"must be a list, got {excerpt(error['input'])}{_list_hint(error)}",
+    "tuple_type": lambda error: f"must be a list, got {excerpt(error['input'])}{_list_hint(error)}",
+    "too_short": _got_sentence("must not be empty"),
+    "too_long": _got_sentence("must have at most {max_length} entries"),
+    "model_type": _got_sentence("must be an object"),
+    "model_attributes_type": _got_sentence("must be an object"),
+    "dict_type": _got_sentence("must be an object"),
+    "greater_than": _got_sentence("must be greater than {gt}"),
+    "greater_than_equal": _got_sentence("must be at least {ge}"),
+    "less_than": _got_sentence("must be less than {lt}"),
+    "less_than_equal": _got_sentence("must be at most {le}"),
     "literal_error": _choice,
-    "enum": _got("must be {expected}"),
-    "json_invalid": _got("must be JSON: {error}"),
-    "json_type": _got("must be a text of JSON"),
+    "enum": _got_sentence("must be {expected}"),
+    "json_invalid": _got_sentence("must be JSON: {error}"),
+    "json_type": _got_sentence("must be a text of JSON"),
 }
 
 
@@ -340,7 +346,7 @@ def _object_way(error: Mapping[str, Any]) -> str | None:
 
 
 _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "missing": lambda error: other_words("required").get(error["loc"][-1]),
+    "missing": lambda error: word_table("required").get(error["loc"][-1]),
     "model_type": _object_way,
     "model_attributes_type": _object_way,
     "dict_type": _object_way,
@@ -356,7 +362,7 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
     """Return the sentences for a pydantic error; `root` goes before each location, `fields` are those of the object."""
     rows = ((path_of(entry["loc"]), text) for entry, text in _faults(error, fields, root))
-    return tuple(behind(f"{path}: ", text) if path else text for path, text in rows)
+    return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
@@ -366,16 +372,16 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
         path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
         if (about := options.get(name)) is None:
             rule = unknown_option(name, options) if entry["type"] == "extra_forbidden" else sentence
-            said.append(behind(f"{path}: ", rule) if path else rule)
+            said.append(prefix_sentence(f"{path}: ", rule) if path else rule)
             continue
         ((rule, way),) = InputError(sentence).rules_with_ways(str)
         has_hint = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
-        default = "" if has_hint else _left_out(about)
-        said.append(mended((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
+        default = "" if has_hint else _default_or_purpose(about)
+        said.append(add_way((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
     return tuple(said)
 
 
-def _left_out(about: Any) -> str:
+def _default_or_purpose(about: Any) -> str:
     """Return the default of an omitted option, or else its purpose."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
@@ -398,11 +404,11 @@ def _faults(
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] == 1:
-                yield entry, mended(*unknown_field(entry["loc"], fields))
+                yield entry, add_way(*unknown_field(entry["loc"], fields))
             continue
         say = _SENTENCES.get(kind)
-        text = f"{entry['msg']}, got {shown(entry['input'])}" if say is None else say(entry)
-        text += meant_value(entry["loc"], text)
-        yield entry, mended(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
+        text = f"{entry['msg']}, got {excerpt(entry['input'])}" if say is None else say(entry)
+        text += value_hint(entry["loc"], text)
+        yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
         yield {"loc": (), "type": "rule"}, "and more"  # the checks stop here, so that the number is not known

@@ -20,7 +20,7 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 
 @cache
-def other_words(of: str) -> OtherWords:
+def word_table(of: str) -> OtherWords:
     """Return a table: other words for fields of `of`, `options` as flags, `values` or `attributes`; or `examples`."""
     from tomllib import loads
 
@@ -28,7 +28,7 @@ def other_words(of: str) -> OtherWords:
     return cast(OtherWords, loads(text).get(of or "problem", {}))
 
 
-def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
+def closest_word(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
     """Return the known word that is most likely meant, or None if none is near."""
     from difflib import get_close_matches
 
@@ -39,7 +39,7 @@ def meant(word: str, words: Iterable[str], others: OtherWords | None = None, cut
 
 def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str:
     """Return ` (did you mean X?)`, or an empty text if no known word is near."""
-    suggestion = meant(word, words, others, cutoff)
+    suggestion = closest_word(word, words, others, cutoff)
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
@@ -49,21 +49,21 @@ def know_fields(of: str, *models: Any) -> None:
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
 
-def meant_field(of: str, word: str) -> str | None:
+def closest_field(of: str, word: str) -> str | None:
     """Return the field most likely meant, of the rows of the list `of`; for "", of problems."""
-    return meant(word, KNOWN_FIELDS[of], other_words(of), cutoff=0.75)
+    return closest_word(word, KNOWN_FIELDS[of], word_table(of), cutoff=0.75)
 
 
 def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tuple[str, str | None]:
     """Return the sentence for an unknown field, with the field that is most likely meant, and what to do.
 
-    `fields` are those of the object that has the first field of the location.
+    `fields` are the fields of the object that has the first field of the location.
     """
     *of, word = [step for step in location if isinstance(step, str)]
     rows, rule = of[-1] if of else "", "is not a known field"
     is_of_problem = "buffers" in fields
     is_known = rows in KNOWN_FIELDS and (bool(of) or is_of_problem)
-    if is_known and (suggestion := meant_field(rows, word)) not in {None, word}:
+    if is_known and (suggestion := closest_field(rows, word)) not in {None, word}:
         return f"{rule} (did you mean {suggestion}?)", None
     if not of and fields and not is_of_problem:
         return rule + (did_you_mean(word, fields) or f" (the fields here are {', '.join(fields)})"), None
@@ -79,17 +79,17 @@ def unknown_option(word: str, options: Collection[str]) -> str:
     plain = word.lower().replace("_", "-").removesuffix("-s")
     if plain in ("threads", "num-threads", "jobs", "workers"):
         return "is not a known field (the environment variable MEMPLAN_THREADS sets it)"
-    suggestion = meant(
-        plain, (), {fields[flag]: wrong for flag, wrong in other_words("options").items() if flag in fields}
+    suggestion = closest_word(
+        plain, (), {fields[flag]: wrong for flag, wrong in word_table("options").items() if flag in fields}
     )
-    near = fields.get(plain) or suggestion or meant(word, options)
+    near = fields.get(plain) or suggestion or closest_word(word, options)
     hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(options))}"
     return f"is not a known field ({hint})"
 
 
-def meant_value(location: Sequence[str | int], said: str) -> str:
+def value_hint(location: Sequence[str | int], said: str) -> str:
     """Return the kind of value that a field of a row takes, unless the sentence `said` already states it."""
-    examples = other_words("examples")
+    examples = word_table("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
     if of[-1:] == ["symbols"]:
@@ -103,10 +103,10 @@ def meant_value(location: Sequence[str | int], said: str) -> str:
 
 def object_way(name: str) -> str | None:
     """Return how the object is written that belongs into a list or field of this name; for "", into a file."""
-    return other_words("objects").get(name)
+    return word_table("objects").get(name)
 
 
-def meant_number(value: object) -> str:
+def byte_count_hint(value: object) -> str:
     """Return the number of bytes that a text most likely means; empty if that is unclear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
@@ -121,7 +121,7 @@ def meant_number(value: object) -> str:
     return f" (did you mean {number}{', without quotes' if not match[2] else ', in bytes'}?)"
 
 
-def meant_list(value: object, key: str = "name") -> str:
+def list_hint(value: object, key: str = "name") -> str:
     """Return how an object given in place of a list is written as one; empty if it is no object, or empty."""
     from json import dumps
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ModelArena:
     """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
 
-    `least` is the smallest arena that the model starts in: data about tensors lies in their place while they are
+    `least` is the smallest arena that the model starts in: data about tensors is in their place while they are
     planned, and may need more; `temporary` is the most that lies there. `unknown` are the operators whose kernels may
     keep or require unknown bytes, `said` those of which somebody says what they require. `target` is what the numbers
     are for, in words, and `flash` the bytes of the model itself.
@@ -61,10 +61,10 @@ class ArenaRules(Protocol):
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model's file, for the kernels and the processor that the options say."""
 
-    def measured(self, data: bytes, options: ModelOptions | None = None) -> str:
+    def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
         """Return what the runtime that is here says of a model in its least arena, as a part of a sentence."""
 
-    def compared(
+    def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
     ) -> tuple[bool | None, str]:
         """Return if a form of a model computes what the model as given does, each in its least arena; None where that

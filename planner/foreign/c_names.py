@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from memplan.planner import __version__
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.problem import Problem
 
@@ -46,19 +46,19 @@ def prefix_of(stem: str) -> str:
 def include_of(stem: str) -> str:
     """Return the line that includes the header beside a source; raises OptionError for a name that C cannot include."""
     if not stem.isprintable() or '"' in stem or "\\" in stem:
-        raise OptionError(f"output: must have a name that C can include, got {shown(stem)}")
+        raise OptionError(f"output: must have a name that C can include, got {excerpt(stem)}")
     return f'#include "{stem}.h"\n'
 
 
-def written_by(problem: Problem) -> str:
+def origin_sentence(problem: Problem) -> str:
     """Return the sentence that begins a file: its origin, and its problem."""
-    name = f" of {in_comment(problem.name)}" if problem.name else ""
+    name = f" of {comment_text(problem.name)}" if problem.name else ""
     return f"Written by memplan {__version__}: a plan{name}, {problem_hash(problem)}."
 
 
-def in_comment(value: object) -> str:
+def comment_text(value: object) -> str:
     """Return a value such that it can stand in a comment of C or of a linker script."""
-    return shown(value).replace("*/", "* /").replace("/*", "/ *")
+    return excerpt(value).replace("*/", "* /").replace("/*", "/ *")
 
 
 def constant(value: int) -> str:
@@ -66,7 +66,7 @@ def constant(value: int) -> str:
     return f"{value}u"
 
 
-def guarded(header: str, prefix: str) -> str:
+def add_include_guard(header: str, prefix: str) -> str:
     """Return a header that may be included twice, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'

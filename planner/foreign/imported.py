@@ -22,7 +22,7 @@ from memplan.planner.errors import (
     Option,
     OptionError,
     ReaderFaultError,
-    shown,
+    excerpt,
 )
 from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
@@ -52,7 +52,9 @@ _PROPOSED = (1, 64, 512)
 """Sizes that are tried before they are proposed; some models are made for inputs of a certain length."""
 
 
-def with_advice(error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], Imported]) -> FormatError:
+def add_size_advice(
+    error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
+) -> FormatError:
     """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
 
     Names that are required once others are given are all in it.
@@ -96,7 +98,7 @@ def stranger_bytes() -> Iterator[None]:
 
 def reader_fault(error: Exception) -> ReaderFaultError:
     """Return what to say of an error of a reader: its kind, and the last line of memplan's own that led to it."""
-    reason = f" {shown(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
+    reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
     fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
     fault.__cause__ = error
@@ -130,7 +132,7 @@ _NO_VIEWS = ViewFacts()
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class ImportedProblem:
     """A problem, and where it comes from.
 
     `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
@@ -180,7 +182,7 @@ class Imported:
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem whose operations write over inputs, except `spared` buffers; raises OptionError."""
         rule = "must be given for files that are read with their operations, got one of lifetimes"
-        raise OptionError.of("in_place", rule, way="leave it out")
+        raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property
     def has_unknown_scratch(self) -> bool:
@@ -191,7 +193,7 @@ class Imported:
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
 
-    An alias that has none lies in its buffer.
+    An alias without an offset of its own follows its buffer.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -208,7 +210,7 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     return Plan(placements=PlacementTable(table.ids, names, pool, at))
 
 
-def once_computed(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
+def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
     """Return a finding about values that follow from constants alone, and are in no plan, where they take much.
 
     `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
@@ -231,20 +233,20 @@ def element_count(dims: Iterable[int]) -> int:
     return count
 
 
-def sized(what: str, elements: int, bits: int, alignment: int) -> int:
+def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
     """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
     size = (elements * bits + 7) // 8
     size = (size + alignment - 1) // alignment * alignment
     if size > MAX_BYTES:
-        raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {shown(size)}")
+        raise FormatError(f"{what}: must take at most {MAX_BYTES} bytes, got {excerpt(size)}")
     return size
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
     """Raise OptionError for sizes of named dimensions, which `what` has not."""
     if options.dims:
-        raise OptionError.of(
-            "dims", f"must not be given, as {what} name no dimensions, got {shown(next(iter(options.dims)))}"
+        raise OptionError.from_rule(
+            "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"
         )
 
 
@@ -256,16 +258,16 @@ def size_of(what: str, size: int, options: ModelOptions) -> int:
     if options.alignment is not None:
         size = -(-size // options.alignment) * options.alignment
     if not 0 <= size <= MAX_BYTES:
-        raise FormatError(f"{what}: must be 0 to {MAX_BYTES} bytes, got {shown(size)}")
+        raise FormatError(f"{what}: must be 0 to {MAX_BYTES} bytes, got {excerpt(size)}")
     return size
 
 
-def aligned(table: BufferTable, options: ModelOptions) -> BufferTable:
+def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
     """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
     if options.alignment is None:
         return table
     sizes = [
-        size_of(f"buffer {shown(name)}", size, options)
+        size_of(f"buffer {excerpt(name)}", size, options)
         for name, size in zip(table.ids, table.size.tolist(), strict=True)
     ]
     return replace(table, size=column(sizes), alignment=column([options.alignment] * len(sizes)))

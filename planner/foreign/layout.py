@@ -8,7 +8,7 @@ from itertools import permutations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, excerpt
 from memplan.planner.foreign.c_names import identifiers
 from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.model.plan import Plan
@@ -86,7 +86,7 @@ class VerifiedLayout:
         used = {buffer.pool for buffer in self.buffers}
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
-    def in_regions(self) -> VerifiedLayout:
+    def split_into_regions(self) -> VerifiedLayout:
         """Return the layout with the pools that have addresses cut at their reserved ranges; raises FormatError.
 
         Each stretch between two of them is a pool of its own, in which buffers count from its start. The first one that
@@ -119,8 +119,8 @@ class VerifiedLayout:
             if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
                 raise FormatError(
                     (
-                        *(f"pool {shown(pool.pool.name)}: device must be the CPU for ", Option("to", target)),
-                        f", which allocates its memory there, got {shown(pool.pool.device)}; ",
+                        *(f"pool {excerpt(pool.pool.name)}: device must be the CPU for ", Option("to", target)),
+                        f", which allocates its memory there, got {excerpt(pool.pool.device)}; ",
                         *(Option("to", "triples"), " and ", Option("to", "mlf"), " leave that to you"),
                     )
                 )
@@ -129,7 +129,7 @@ class VerifiedLayout:
         """Return the pool in which all buffers lie; raises FormatError where there are several."""
         used = self.used_pools
         if len(used) > 1:
-            names = ", ".join(shown(pool.pool.name) for pool in used)
+            names = ", ".join(excerpt(pool.pool.name) for pool in used)
             rule = f"plan: must have all buffers in one pool for {target}, got {names}; "
             raise FormatError((rule, Option("to", "c"), " and ", Option("to", "ld"), " write several"))
         return used[0] if used else self.pools[0]
@@ -162,8 +162,8 @@ def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
     for low, high in permutations(pools, 2):
         end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
         if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
-            rule = f"must not lie below 0x{end:x}, where {shown(low.pool.name)} ends"
-            raise FormatError(f"pool {shown(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
+            rule = f"must not lie below 0x{end:x}, where {excerpt(low.pool.name)} ends"
+            raise FormatError(f"pool {excerpt(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
 
 
 def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:

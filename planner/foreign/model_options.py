@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import Option, OptionError, shown
-from memplan.planner.errors.did_you_mean import meant_number
+from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors.did_you_mean import byte_count_hint
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.model.sizes import parse_size
 from memplan.planner.systems import file_readers
@@ -44,11 +44,11 @@ def _entries(value: object, info: ValidationInfo) -> object:
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
-            meant = meant_number(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
-            rule = f"must be {FORM_OF[info.field_name or '']}, got {shown(entry)}{meant}"
+            meant = byte_count_hint(text).replace("mean ", f"mean {name}=").replace(", in bytes", "") if name else ""
+            rule = f"must be {FORM_OF[info.field_name or '']}, got {excerpt(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         if name in named_sizes:
-            rule = f"must be given once for each name, got {shown(name)} again"
+            rule = f"must be given once for each name, got {excerpt(name)} again"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         named_sizes[name] = tuple(map(int, sizes)) if is_shape else int(text)
     return named_sizes
@@ -59,7 +59,7 @@ def _size(value: object) -> object:
     sizes = value if isinstance(value, (list, tuple)) else (value,)
     if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
         rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
-        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+        raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
@@ -125,7 +125,7 @@ class ModelOptions(WireValue):
         for name, size in self.dims.items():
             if isinstance(size, tuple):
                 text = f"{name}={size_text(size)}"
-                raise OptionError.of(
+                raise OptionError.from_rule(
                     "dims", f"must be one size, as {name}=8, but for inputs of ONNX models, got {text}"
                 )
         return cast("dict[str, int]", self.dims)
@@ -140,7 +140,7 @@ class ModelOptions(WireValue):
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.says(name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
             raise OptionError(
-                *((Option(name), f": {rule}, got {shown(value)}: leave it out") for name, value in wrong.items())
+                *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )
 
 

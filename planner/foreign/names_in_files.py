@@ -6,7 +6,7 @@ import numpy as np
 
 from memplan.planner import formats
 from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames, names_of_models
 from memplan.planner.foreign.programs import application_from, poses_a_problem
@@ -19,7 +19,7 @@ _AS_IT_IS = ModelOptions()
 def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _AS_IT_IS) -> ProgramNames:
     """Return the names that a file gives to the buffers of a problem; none where what it poses is another one.
 
-    The problem may have other pools than the file's own; `options` are those with which it was read.
+    The problem may have other pools than the file; `options` are the options of its reading.
     """
     if importers.detect(data, name) is None and b'"functions"' not in data and b'"models"' not in data:
         return NO_NAMES
@@ -28,7 +28,7 @@ def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOpti
     return names_read(data, imported) if same else NO_NAMES
 
 
-def names_read(data: bytes, imported: Imported | None) -> ProgramNames:
+def names_read(data: bytes, imported: ImportedProblem | None) -> ProgramNames:
     """Return the names in a file that was read: those of a program, or of several models in JSON."""
     if imported is not None:
         return imported.names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.extensions import extensions
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ TOO_MANY = "must be at most {most} statements and buffers, once every call is re
 """The rule for the size of a program whose calls are expanded."""
 
 
-def read_operations(value: object) -> Imported:
+def read_operations(value: object) -> ImportedProblem:
     """Return operations that have been parsed, and their problem; raises OperationsError."""
-    program: Imported = extensions("searches")["read-operations"].load()(value)
+    program: ImportedProblem = extensions("searches")["read-operations"].load()(value)
     return program
 
 
@@ -29,7 +29,7 @@ def poses_a_problem(value: object) -> bool:
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
-def problem_from(value: dict[str, Any]) -> tuple[Problem, Imported | None]:
+def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None]:
     """Return the problem that operations or several models pose, with the operations; raises InputError."""
     if "functions" in value:
         program = read_operations(value)

@@ -19,7 +19,7 @@ from memplan.planner.systems import file_readers as file_readers
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
-    from memplan.planner.foreign.imported import Imported
+    from memplan.planner.foreign.imported import ImportedProblem
     from memplan.planner.foreign.model_options import ModelOptions
     from memplan.planner.model.intervals import Interval
     from memplan.planner.model.problem import Problem
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def detect(data: bytes, name: str | None = None) -> str | None:
     """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
 
-    Raises FormatError for a file of a kind that nothing reads, which says what it is.
+    Raises FormatError, which names the kind, for a file that no reader accepts.
     """
     if formats.is_own(data):
         return None
@@ -36,10 +36,10 @@ def detect(data: bytes, name: str | None = None) -> str | None:
         if reader.recognises(data):
             return format_name
     refuse_other_files(data, name)
-    return _by_name(name)
+    return _format_of_name(name)
 
 
-def _by_name(name: str | None) -> str | None:
+def _format_of_name(name: str | None) -> str | None:
     ending = (name or "").lower()
     return next(
         (format_name for format_name, reader in file_readers().items() if ending.endswith(reader.suffixes)), None
@@ -50,7 +50,7 @@ def load(name: str | None) -> None:
     """Import what reads the files of such a name, where it is installed: a reader says what is not."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
-    if (format_name := _by_name(name)) is not None:
+    if (format_name := _format_of_name(name)) is not None:
         reader = file_readers()[format_name]
         import_module(reader.where)
         if (package := reader.package) is not None:
@@ -60,7 +60,7 @@ def load(name: str | None) -> None:
 
 def read_problem(
     data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
-) -> tuple[Problem, Imported | None]:
+) -> tuple[Problem, ImportedProblem | None]:
     """Return the problem in the bytes of a file and, if operations pose it, all that was read; raises InputError.
 
     A file is a problem, a model or dump of another system, or operations of memplan's own. `options` are for reading
@@ -82,7 +82,7 @@ def read_problem(
     return formats.read_problem(data, name, interval), None
 
 
-def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> Imported:
+def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ImportedProblem:
     """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
     format_name = detect(data, name)
     if format_name is None:
@@ -103,7 +103,7 @@ def refuse_of_others(format_name: str, options: ModelOptions) -> None:
             continue
         theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
         rule = f"must be given for files of {', '.join(theirs)} only, got one of {format_name}"
-        raise OptionError.of(name, rule, way="leave it out")
+        raise OptionError.from_rule(name, rule, way="leave it out")
 
 
 def model_of_plan(data: bytes) -> str | None:
@@ -112,25 +112,25 @@ def model_of_plan(data: bytes) -> str | None:
     return None if kind is None else file_readers()[kind].of
 
 
-def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> Imported:
+def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a plan that needs its model, with the bytes of that; raises InputError."""
     where = file_readers()[detect(data) or ""].where
     with stranger_bytes():
-        imported: Imported = import_module(where).read_of(model, data, options)
+        imported: ImportedProblem = import_module(where).read_of(model, data, options)
         return imported
 
 
-def read_as(name: str, data: bytes, options: ModelOptions) -> Imported:
+def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a model of the format of that name; raises InputError."""
-    from memplan.planner.foreign.imported import OpenSizesError, with_advice
+    from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
-    def read(options: ModelOptions) -> Imported:
-        model: Imported = import_module(file_readers()[name].where).read(data, options)
+    def read(options: ModelOptions) -> ImportedProblem:
+        model: ImportedProblem = import_module(file_readers()[name].where).read(data, options)
         return model
 
     with stranger_bytes():
         try:
             return read(options)
         except OpenSizesError as error:
-            refusal = with_advice(error, options, read)
+            refusal = add_size_advice(error, options, read)
         raise refusal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import import_object
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
@@ -21,5 +21,5 @@ EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, 
 
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the files of a plan for a target; raises FormatError."""
-    files: Mapping[str, bytes] = imported(EXPORTERS[target])(layout, stem)
+    files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

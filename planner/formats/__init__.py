@@ -63,16 +63,16 @@ def detect(data: bytes, name: str | None = None) -> str:
         if module.recognises(data):
             return format_name
     refuse_other_files(data, name)
-    return _by_suffix(name or "") or refuse_unknown(data)
+    return _format_of_suffix(name or "") or refuse_unknown(data)
 
 
 def format_of_name(name: str) -> str:
     """Return the format for a file name's suffix; raises FormatError."""
-    by_name = _by_suffix(name)
+    by_name = _format_of_suffix(name)
     if by_name is None:
         raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")
     return by_name
 
 
-def _by_suffix(name: str) -> str | None:
+def _format_of_suffix(name: str) -> str | None:
     return next((format_name for format_name, module in FORMATS.items() if name.lower().endswith(module.SUFFIX)), None)

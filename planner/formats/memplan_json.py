@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from memplan.planner.errors import AS_UTF8, ONE_OF_THEM, FormatError, shown
+from memplan.planner.errors import AS_UTF8, ONE_OF_THEM, FormatError, excerpt
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -67,7 +67,7 @@ def parse(data: bytes) -> Any:
     try:
         value = from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        found = _found(text, str(error))
+        found = _failure_text(text, str(error))
         way = (
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
@@ -83,16 +83,18 @@ def parse(data: bytes) -> Any:
     return value
 
 
-def _found(text: str, error: str) -> str:
+def _failure_text(text: str, error: str) -> str:
     """Return the text at the position where parsing failed, and the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
     words = (word for word in re.finditer(_WORD, line) if word.start() < place <= word.end() + 1)
-    return (f", in {shown(near)}" if near else "") + _meant(text, error, next((word[0] for word in words), ""))
+    return (f", in {excerpt(near)}" if near else "") + _likely_mistake(
+        text, error, next((word[0] for word in words), "")
+    )
 
 
-def _meant(text: str, error: str, word: str) -> str:
+def _likely_mistake(text: str, error: str, word: str) -> str:
     """Return the likely mistake at the position where parsing failed, or at the word found there."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
@@ -121,7 +123,9 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise FormatError(f"must be JSON with each key once in an object, got {shown(name)} again", way=ONE_OF_THEM)
+            raise FormatError(
+                f"must be JSON with each key once in an object, got {excerpt(name)} again", way=ONE_OF_THEM
+            )
         seen.add(name)
 
 
@@ -157,8 +161,8 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
 def write_plan(plan: Plan, problem: Problem) -> bytes:
     """Write a plan; absent facts are null, and findings are left out where lint found nothing."""
     table = plan.placements
-    pools = [f',"pool":{name},"offset":' for name in _as_json(table.pool_names)]
-    rows = zip(_as_json(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
+    pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
+    rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
     # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
     unsaid = {
@@ -166,11 +170,11 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
         if not getattr(plan, name)
     }
-    rest = to_json(_written(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
+    rest = to_json(_json_value(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
 
 
-def _as_json(names: Sequence[int | str]) -> list[int | str]:
+def _json_names(names: Sequence[int | str]) -> list[int | str]:
     """Return numbers, and names as JSON writes them."""
     text = "".join([name for name in names if isinstance(name, str)])
     if text.isprintable() and '"' not in text and "\\" not in text:
@@ -178,7 +182,7 @@ def _as_json(names: Sequence[int | str]) -> list[int | str]:
     return [to_json(name).decode() for name in names]
 
 
-def _written(value: Any, left_out: Container[str] = ()) -> Any:
+def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
     """Return a value with its models as JSON objects.
 
     pydantic's serializer of plans is equivalent, but takes longer to build than a small plan takes to solve.
@@ -187,10 +191,10 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
     if kind in _PLAIN:
         return value
     if kind is tuple:
-        return value if _PLAIN.issuperset(map(type, value)) else [_written(each) for each in value]
+        return value if _PLAIN.issuperset(map(type, value)) else [_json_value(each) for each in value]
     if isinstance(value, PlanValue):
         return {
-            name: _written(field)
+            name: _json_value(field)
             for name, is_unsaid in _fields(type(value))
             if name not in left_out and not is_unsaid(field := getattr(value, name))
         }
@@ -200,10 +204,10 @@ def _written(value: Any, left_out: Container[str] = ()) -> Any:
 @cache
 def _fields(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
     """Return the fields of a class, and for each the function that decides whether its value is left out."""
-    return tuple((name, field.exclude_if or _never) for name, field in kind.model_fields.items())
+    return tuple((name, field.exclude_if or _is_never_unsaid) for name, field in kind.model_fields.items())
 
 
-def _never(value: object) -> bool:
+def _is_never_unsaid(value: object) -> bool:
     return False
 
 

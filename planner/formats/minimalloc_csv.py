@@ -25,15 +25,15 @@ from memplan.planner.errors import (
     PlanError,
     ProblemError,
     Sentence,
-    mended,
+    add_way,
+    excerpt,
     rule_of,
-    shown,
-    unique,
+    unique_rule,
 )
 from memplan.planner.formats import page_table
 from memplan.planner.formats.sheet import Break, Layout, Sheet, first_line, read_sheet
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
-from memplan.planner.model.columns import repeated
+from memplan.planner.model.columns import repeats
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
 from memplan.planner.model.placement_table import PlacementTable
@@ -63,7 +63,7 @@ _PROBLEM = Layout(
     numbers={"start": None, "end": None, "size": None, "alignment": 1, "offset": ABSENT},
 )
 _PLAN = Layout(_FIELDS | {"pool": "pool"}, required=("id", "offset"), texts=("id", "pool"), numbers={"offset": None})
-_EMPTY = mended("must not be empty", "name one, or leave it out")
+_EMPTY = add_way("must not be empty", "name one, or leave it out")
 _PLAN_OF_SEVERAL_POOLS = _PLAN._replace(required=("id", "offset", "pool"))
 _PLACED = _PLAN._replace(
     fields={**page_table.LAYOUT.fields, "placed": "offset"},
@@ -93,7 +93,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
         return page_table.read_problem(data, interval)
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
-        interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _after_closed(sheet)})
+        interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _exclusive_ends(sheet)})
     return Problem.of_table(table_of(sheet), interval)
 
 
@@ -108,7 +108,7 @@ def table_of(sheet: Sheet) -> BufferTable:
         raise ProblemError(*sheet.sentences(breaks)) from error
 
 
-def _after_closed(sheet: Sheet) -> I64:
+def _exclusive_ends(sheet: Sheet) -> I64:
     """Return exclusive ends for a table with inclusive ones; raises ProblemError if one has no successor."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
@@ -123,9 +123,9 @@ def _after_closed(sheet: Sheet) -> I64:
 
 def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:
     breaks: list[Break] = [
-        (i, "id", unique(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated(ids)
+        (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeats(ids)
     ]
-    # Empty ids are all equal, so they come in place of what is said of repeated ones.
+    # Empty ids are all equal, so their sentence replaces the one about repeated ids.
     if not all(ids):
         breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
@@ -142,15 +142,18 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
     if "placed" in first_line(data):
         sheet = read_sheet(data, _PLACED, PlanError)
         rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
-        texts = {field: [page_table.unguarded(cells[i]) for i in rows.tolist()] for field, cells in sheet.texts.items()}
+        texts = {
+            field: [page_table.remove_formula_guard(cells[i]) for i in rows.tolist()]
+            for field, cells in sheet.texts.items()
+        }
         sheet = replace(sheet, texts=texts, numbers={"offset": sheet.numbers["offset"][rows]})
     else:
         sheet = read_sheet(data, _PLAN if len(problem.pools) == 1 else _PLAN_OF_SEVERAL_POOLS, PlanError)
     ids, offset = sheet.texts["id"], sheet.numbers["offset"]
     pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
     wrong = np.flatnonzero(offset < 0).tolist()
-    breaks = [(i, "offset", mended(f"must be at least 0, got {offset[i]}", NEGATIVE)) for i in wrong]
-    breaks += [(i, field, _EMPTY) for field in sheet.texts for i in _empty(sheet.texts[field])]
+    breaks = [(i, "offset", add_way(f"must be at least 0, got {offset[i]}", NEGATIVE)) for i in wrong]
+    breaks += [(i, field, _EMPTY) for field in sheet.texts for i in _empty_rows(sheet.texts[field])]
     if breaks:
         raise PlanError(*sheet.sentences(breaks))
     by_text = _ids_by_text(problem)
@@ -161,7 +164,7 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
     return Plan(placements=placements)
 
 
-def _empty(cells: Sequence[str]) -> list[int]:
+def _empty_rows(cells: Sequence[str]) -> list[int]:
     return [] if all(cells) else [i for i, cell in enumerate(cells) if not cell]
 
 
@@ -176,24 +179,24 @@ def _ids_by_text(problem: Problem) -> dict[str, int | str]:
 
 def write_problem(problem: Problem) -> bytes:
     """Write a problem; raises FormatError if a table cannot express it."""
-    beyond = _beyond_a_table(problem)
+    beyond = _inexpressible_fields(problem)
     if beyond:
         raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
     table = problem.buffers
     columns = _columns(problem, np.arange(len(table)))
     if (table.offset != ABSENT).any():
         columns["offset"] = ["" if value == ABSENT else value for value in table.offset.tolist()]
-    return _written(columns)
+    return _csv_bytes(columns)
 
 
-def _beyond_a_table(problem: Problem) -> list[str]:
+def _inexpressible_fields(problem: Problem) -> list[str]:
     """Name what a table cannot express; names, and traffic that no objective counts, may be lost."""
     table, pool = problem.buffers, problem.pools[0]
     lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
     if len(problem.pools) > 1:
         lost = [f"pools ({len(problem.pools)} of them)"]
     if problem.objective != "peak":
-        lost.append(f"objective {shown(problem.objective)}")
+        lost.append(f"objective {excerpt(problem.objective)}")
     lost += entries_of(problem)
     counts = np.diff(table.first)
     lost += [f"buffers[{i}]: {counts[i]} lifetimes" for i in np.flatnonzero(counts != 1)[:MAX_SHOWN].tolist()]
@@ -215,7 +218,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     columns["offset"] = placements.offset.tolist()
     if len(problem.pools) > 1 or not set(placements.pool_names) <= problem.pool_index.keys():
         columns["pool"] = [placements.pool_names[q] for q in placements.pool.tolist()]
-    return _written(columns)
+    return _csv_bytes(columns)
 
 
 def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
@@ -239,7 +242,7 @@ def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
     return columns
 
 
-def _written(columns: Mapping[str, Sequence[int | str]]) -> bytes:
+def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
     # A carriage return ends a row for readers, but the writer does not know that it must be quoted.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")

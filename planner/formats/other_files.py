@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.systems import systems
 
 _NEAR = 1 << 12
@@ -164,7 +164,7 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
     """Raise FormatError for a file of a known kind that is not read, with a suggestion."""
     if not data.strip():
         raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
-    kind = other_kind(data, name)
+    kind = foreign_kind(data, name)
     if kind is not None:
         raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}")
 
@@ -174,12 +174,12 @@ def refuse_unknown(data: bytes) -> NoReturn:
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
     raise FormatError(
-        f"must be of a known format, got {shown(data[:20])}; known are {read}; docs/reference.md lists the suffixes of"
+        f"must be of a known format, got {excerpt(data[:20])}; known are {read}; docs/reference.md lists the suffixes of"
         " each"
     )
 
 
-def other_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
+def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
     """Return the kind of a file that is not read, and a suggestion; None for all others."""
     for beginning, what, instead in _BEGINNINGS:
         if data.startswith(beginning):
@@ -214,7 +214,7 @@ def begins_with_description(data: bytes) -> bool:
     """Return True for two messages, a version first, as in SavedModel and Core ML; in ONNX, a text follows."""
     if data[:1] != b"\x08" or data[2:3] != b"\x12":
         return False
-    at = _behind_number(data, 3)
+    at = _varint_end(data, 3)
     return data[at : at + 1] == b"\n"
 
 
@@ -222,12 +222,12 @@ def begins_with_nodes(data: bytes) -> bool:
     """Return True for messages that begin with a name, as TensorFlow's nodes do; an HloProto has one of them."""
     if data[:1] != b"\n":
         return False
-    at = _behind_number(data, 1)
+    at = _varint_end(data, 1)
     end = at + sum((byte & 0x7F) << (7 * k) for k, byte in enumerate(data[1:at]))
     return data[at : at + 1] == b"\n" == data[end : end + 1]
 
 
-def _behind_number(data: bytes, at: int) -> int:
+def _varint_end(data: bytes, at: int) -> int:
     """Return the position after a protocol-buffers varint, which takes at most ten bytes."""
     return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memplan.planner.errors import MAX_SHOWN, ProblemError, shown
+from memplan.planner.errors import MAX_SHOWN, ProblemError, excerpt
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.formats.sheet import Layout, Sheet, read_sheet
 from memplan.planner.model.intervals import Interval
@@ -32,7 +32,9 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     value: dict[str, Any] = {} if interval is None else {"interval": interval}
     rows = []
     for k, name in enumerate(sheet.texts["id"]):
-        row: dict[str, Any] = {field: unguarded(cells[k]) for field, cells in sheet.texts.items() if cells[k] != ""}
+        row: dict[str, Any] = {
+            field: remove_formula_guard(cells[k]) for field, cells in sheet.texts.items() if cells[k] != ""
+        }
         if rest := row.pop("rest", ""):
             row |= {"rest": _object(sheet, k, rest)}
         if name != "":
@@ -42,7 +44,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     return Problem.model_validate(value | {"buffers": rows})
 
 
-def unguarded(cell: str) -> str:
+def remove_formula_guard(cell: str) -> str:
     """Return a text without the quote that a page adds so that spreadsheets do not read it as a formula."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
@@ -58,7 +60,7 @@ def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str,
         for gap in row.get("gaps", "").split():
             match = re.fullmatch(_GAP, gap)
             if match is None:
-                raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {shown(gap)}")
+                raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {excerpt(gap)}")
             ends += [int(match[1]), int(match[2])]
         ends.append(_number(row["upper"]))
         yield "lifetimes", [ends[at : at + 2] for at in range(0, len(ends), 2)]
@@ -73,5 +75,5 @@ def _number(cell: str) -> int | str:
 def _object(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
     value = parse(cell.encode())
     if not isinstance(value, dict):
-        raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {shown(value)}")
+        raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {excerpt(value)}")
     return value

@@ -19,10 +19,10 @@ from memplan.planner.errors import (
     FormatError,
     InputError,
     Sentence,
-    behind,
-    mended,
+    add_way,
+    prefix_sentence,
 )
-from memplan.planner.errors.did_you_mean import meant_field, meant_number
+from memplan.planner.errors.did_you_mean import byte_count_hint, closest_field
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
@@ -78,7 +78,7 @@ class Sheet:
         """Return the sentences in the order of the file, at most as many as an error shows."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
-        lines = [behind(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
+        lines = [prefix_sentence(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
         return (*lines, "and more") if len(breaks) > MAX_SHOWN else tuple(lines)
 
 
@@ -145,7 +145,7 @@ def _raggedness(data: bytes, width: int) -> str:
     """Return the sentence about the first row whose number of cells differs from that of the heading."""
     reader, rows = _rows(data)
     return next(
-        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_shown(','.join(row))}"
+        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_cell_excerpt(','.join(row))}"
         for row in rows
         if len(row) != width
     )
@@ -157,7 +157,7 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     names = [cell.strip() for row in first for cell in row]
     for name in names:
         if name not in layout.fields:
-            raise FormatError(_meant_column(name, names, layout))
+            raise FormatError(_column_sentence(name, names, layout))
         field = layout.fields[name]
         if field in columns:
             rule = f"first line, column {name!r}: must not be given beside {columns[field]!r}"
@@ -169,16 +169,16 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
     return columns
 
 
-def _meant_column(name: str, names: Sequence[str], layout: Layout) -> str:
+def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
     """Return the sentence about an unknown column, with the known ones and the one most likely meant."""
-    where, required = f"first line, column {_shown(name)}", ",".join(layout.required)
+    where, required = f"first line, column {_cell_excerpt(name)}", ",".join(layout.required)
     if name.startswith("#"):
         return f"{where}: must name a column, as tables have no comments (leave them out): {required}"
     if name.lstrip("-").isdecimal() or len(name) == 1:
         return f"{where}: must name a column, as the first line does: {required}"
     if other := next((mark for mark in ";\t|" if mark in name), None):
         return f"{where}: must be separated from others by commas, got {other!r}: {required}"
-    meant = {each: meant_field("buffers", each) or each for each in names}
+    meant = {each: closest_field("buffers", each) or each for each in names}
     fields = {layout.fields.get(each) for each in meant.values()}
     missing = [each for each in layout.required if layout.fields[each] not in fields]
     if len(missing) > 1:
@@ -206,16 +206,16 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
         if empty is not None and not cell.strip():
             values[i] = empty
         elif not re.fullmatch(_INTEGER, cell):
-            near = meant_number(cell).replace(", without quotes", "")
-            wrong.append((i, mended(f"must be an integer, got {_shown(cell)}{near}", None if near else _WHOLE)))
+            near = byte_count_hint(cell).replace(", without quotes", "")
+            wrong.append((i, add_way(f"must be an integer, got {_cell_excerpt(cell)}{near}", None if near else _WHOLE)))
         elif len(cell) > _LONGEST_INTEGER or not MIN_TIME <= int(cell) <= MAX_TIME:
-            wrong.append((i, mended(f"must be an integer of at most 64 bits, got {_shown(cell)}", _WHOLE)))
+            wrong.append((i, add_way(f"must be an integer of at most 64 bits, got {_cell_excerpt(cell)}", _WHOLE)))
         elif empty == ABSENT == int(cell):
-            wrong.append((i, mended(f"must be at least 0, got {ABSENT}", NEGATIVE)))
+            wrong.append((i, add_way(f"must be at least 0, got {ABSENT}", NEGATIVE)))
         else:
             values[i] = int(cell)
     return values, wrong
 
 
-def _shown(cell: str) -> str:
+def _cell_excerpt(cell: str) -> str:
     return repr(cell if len(cell) <= 60 else cell[:57] + "...")

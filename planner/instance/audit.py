@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import Option, PlanError, shown
+from memplan.planner.errors import Option, PlanError, excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -21,7 +21,7 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
         advised = (part for each in options for part in (" ", each))
         raise PlanError((f"plan: {rule}: give the option that it was made with,", *advised))
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
-        difference = f"{shown(placed[0])}, where the problem has {shown(problem.buffers.ids[0])}"
+        difference = f"{excerpt(placed[0])}, where the problem has {excerpt(problem.buffers.ids[0])}"
         way = "give the problem that it was made of, or plan this one"
         raise PlanError(f"plan: must be one of this problem, got one of other buffers: {difference}; {way}")
 

@@ -18,12 +18,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct
+from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct_values
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import U64, Groups, Neighbours, counting, numbers, relations, weights
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.columns import each_once
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
@@ -52,7 +52,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     if compiled not in _HASHES:
         in_order = canonical_order(compiled) if order is None else order
         content = (
-            _plain_content(compiled, in_order) if compiled.is_plain else map(_encoded, _content(compiled, in_order))
+            _plain_content(compiled, in_order) if compiled.is_plain else map(_encode, _content(compiled, in_order))
         )
         digest = sha256(_VERSION)
         for part in content:
@@ -61,7 +61,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     return _HASHES[compiled]
 
 
-def _encoded(part: npt.NDArray[np.generic]) -> bytes:
+def _encode(part: npt.NDArray[np.generic]) -> bytes:
     """Return an array in the encoding that is hashed."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
@@ -69,32 +69,32 @@ def _encoded(part: npt.NDArray[np.generic]) -> bytes:
 def canonical_order(instance: Instance) -> I64:
     """Return the buffers of an instance in an order that depends on content alone, ties by position; (n,)."""
     if instance.is_plain:  # what its buffers require is stirred in as `numbers` has it
-        both = _mixed(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
-        own, lifetimes = _mixed(both, np.stack((instance.pin, instance.end)))
-        own = _mixed(_mixed(own, instance.alignment[0]), instance.lowest[0])
-        return np.argsort(_mixed(own, lifetimes), kind="stable")
+        both = _mix(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
+        own, lifetimes = _mix(both, np.stack((instance.pin, instance.end)))
+        own = _mix(_mix(own, instance.alignment[0]), instance.lowest[0])
+        return np.argsort(_mix(own, lifetimes), kind="stable")
     colour = np.zeros(len(instance), dtype=np.uint64)
     for values in numbers(instance):
-        colour = _mixed(colour, values)
-    lifetimes = _mixed(_mixed(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
-    colour = _mixed(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
+        colour = _mix(colour, values)
+    lifetimes = _mix(_mix(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
+    colour = _mix(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
     pairs = relations(instance)
     if pairs:
-        colour = _refined(pairs, colour)
+        colour = _refine_colours(pairs, colour)
     return np.argsort(colour, kind="stable")
 
 
-def _around(relation: Neighbours | Groups, values: U64) -> U64:
+def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
     """Return, for each buffer, the mixed sum of the values of its neighbours, or of the others in its group."""
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
         return total[relation.name] - values
     there = values[relation.neighbour]
-    return _sums(there if relation.weight is None else _mixed(there, relation.weight), relation.first)
+    return _sums(there if relation.weight is None else _mix(there, relation.weight), relation.first)
 
 
-def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
+def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
     """Refine colours by those of neighbours, until only interchangeable buffers are alike.
 
     Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
@@ -105,12 +105,12 @@ def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
     kinds = 0
     for _ in range(rounds):
         for tie in ties:
-            colour = _mixed(colour, _around(tie, colour))
-        n_colours = len(each_once(colour))
+            colour = _mix(colour, _neighbour_sums(tie, colour))
+        n_colours = len(unique_values(colour))
         # A round that distinguished nothing more: one of several alike buffers is marked, or the order of the file
         # would decide.
         if n_colours == kinds:
-            chosen = _one_of_many(ties, colour)
+            chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
                 break
             colour[chosen] += np.uint64(1)
@@ -118,17 +118,17 @@ def _refined(ties: list[Neighbours | Groups], colour: U64) -> U64:
     return colour
 
 
-def _one_of_many(ties: list[Neighbours | Groups], colour: U64) -> int | None:
+def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | None:
     """Return a buffer that shares its colour with others but is not interchangeable with all of them, or None.
 
     Buffers of one colour are interchangeable where they are tied to the same others, among themselves all or none.
     """
-    name = _mixed(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
+    name = _mix(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(colour[order]) != 0))
     is_mixed = np.zeros(len(starts), dtype=np.bool_)
     for tie in ties:
-        without = _around(tie, name)
+        without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
         # Members of a group see all others but not themselves; with their own names added, interchangeable ones are
         # alike.
@@ -158,10 +158,10 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
     # Gathering lists row by row is what most instances, of one lifetime a buffer, can do without.
     has_one_each = instance.has_one_lifetime_each
-    rows, counts = (order, np.ones_like(order)) if has_one_each else _gathered(instance.first, order)
+    rows, counts = (order, np.ones_like(order)) if has_one_each else _gather_rows(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):
         yield values.astype("<i8", copy=False)
-    yield from _related(instance, order, rank)
+    yield from _relations(instance, order, rank)
     if not instance.features.isdisjoint({"banks", "bank-weights"}):
         yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
 
@@ -172,7 +172,7 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
     size, alignment, start, end = (head + row.tobytes() for row in rows.astype("<i8", copy=False))
-    yield _encoded(_word(instance.objective))
+    yield _encode(_word(instance.objective))
     yield b"<i8(3,)%b<i8(1,)%b" % (pack("<3q", n, 0, 1), pack("<q", *_encoded_capacities(instance)))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 
@@ -181,8 +181,8 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """Return the encoded default columns of n buffers: zeros, ones, pins, and conflicts."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
-    none = _encoded(zeros)
-    return f"<i8{zeros.shape}".encode(), none, _encoded(ones), _encoded(-ones), none + _encoded(zeros[:0])
+    none = _encode(zeros)
+    return f"<i8{zeros.shape}".encode(), none, _encode(ones), _encode(-ones), none + _encode(zeros[:0])
 
 
 def _encoded_capacities(instance: Instance) -> list[int]:
@@ -200,15 +200,15 @@ def _reach(instance: Instance) -> float:
     From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
     alignments, pages and banks into a stretch that is empty for twice so long.
     """
-    steps = distinct(instance.alignment) if "alignment" in instance.features else [1]
+    steps = distinct_values(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
-        steps += distinct(instance.page[instance.page > 0])
+        steps += distinct_values(instance.page[instance.page > 0])
     banks = [pool.bank for pool in instance.pools if pool.bank]
     step = lcm(*steps, *banks)
-    spread = instance.most_clear if "clearances" in instance.features else 0.0
+    spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # The sum of all sizes covers those that are pinned.
+    # The sum of all sizes includes the pinned buffers.
     return (
         float(instance.size.sum(dtype=np.float64))
         + instance.fixed_end
@@ -217,7 +217,7 @@ def _reach(instance: Instance) -> float:
     )
 
 
-def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+def _relations(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
     """Yield the relations between buffers, each with the word of its feature; nothing where there are none."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting(instance.features).items():
@@ -231,7 +231,7 @@ def _related(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[
             yield np.zeros(len(order), dtype="<i8")
             yield values.astype("<i8")
         elif column.axis is Axis.LIST:
-            yield from _tied(getattr(instance, column.along), values, order, rank)
+            yield from _adjacency_columns(getattr(instance, column.along), values, order, rank)
         elif column.holds is Holds.GROUPS:
             least = np.full(len(order), len(order))
             np.minimum.at(least, values, rank)
@@ -250,16 +250,16 @@ def _word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 
-def _tied(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
     """Yield the number of neighbours of each buffer, and the neighbours, in canonical order."""
-    rows, counts = _gathered(first, order)
+    rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
     # One number a pair, n * first + second, sorts much faster than two keys.
     pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
     yield (np.sort(pairs) % len(order)).astype("<i8")
 
 
-def _gathered(first: I64, order: I64) -> tuple[I64, I64]:
+def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
     """Return the rows of lists `first[i]:first[i + 1]`, list after list in the given order, and each list's length."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
@@ -272,7 +272,7 @@ def _sums(values: U64, first: I64) -> U64:
     return total[first[1:]] - total[first[:-1]]
 
 
-def _mixed(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
+def _mix(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
     """Mix values into colours such that different values hardly ever give equal colours."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.model.buffer_table import ABSENT, I64, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64, freeze
 
 I64_MAX = 2**63 - 1
 ALWAYS, NEVER = "always", "never"
@@ -54,7 +54,7 @@ class Column(NamedTuple):
     """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
 
     `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value
-    of a buffer that nothing is required of; in GROUPS, that buffer is a group of its own.
+    of a buffer without requirements; in GROUPS, such a buffer is a separate group.
     """
 
     axis: Axis
@@ -91,21 +91,21 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
         optional_values[optional_values != ABSENT] for scale, optional_values in counted if scale is Scale.OPTIONAL
     ]
     unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (*parts, *more))) or 1
-    steps = [step for scale, step_values in counted if scale is Scale.STEP for step in distinct(step_values)]
+    steps = [step for scale, step_values in counted if scale is Scale.STEP for step in distinct_values(step_values)]
     # A step that neither divides the unit nor is a multiple of it would not be a whole number of units.
     while rest := [step for step in steps if unit % step and gcd(unit, step) != unit]:
         unit = gcd(unit, *rest)
     return unit
 
 
-def distinct(values: I64) -> list[int]:
+def distinct_values(values: I64) -> list[int]:
     """Return the distinct values, ascending; fast where most are equal."""
     if values.size and (least := int(values.min())) == int(values.max()):
         return [least]
     return sorted(set(values.ravel().tolist()))
 
 
-def in_units(column: Column, values: Any, unit: int) -> Any:
+def scale_column(column: Column, values: Any, unit: int) -> Any:
     """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
     if column.scale is Scale.MOST:
         if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
@@ -118,4 +118,4 @@ def in_units(column: Column, values: Any, unit: int) -> Any:
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT
         values = scaled
-    return frozen(values) if isinstance(values, np.ndarray) else values
+    return freeze(values) if isinstance(values, np.ndarray) else values

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.errors import ProblemError
-from memplan.planner.instance.columns import Axis, blank, common_unit, in_units
+from memplan.planner.instance.columns import Axis, blank, common_unit, scale_column
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
-from memplan.planner.instance.legal_offsets import LegalPlaces, Ranges, families, last_end, legal_places, merged
-from memplan.planner.instance.objective import used
-from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, frozen
+from memplan.planner.instance.legal_offsets import LegalPlaces, Ranges, families, last_end, legal_places, merge_ranges
+from memplan.planner.instance.objective import used_ends
+from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, freeze
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.constraints.kinds import columns_of
 from memplan.planner.model.placement_table import PlacementTable
@@ -39,7 +39,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     first, start, end, time = _live_sets(*_lifetimes(table, position[family], len(source)), len(source))
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
-    places = places.among(source) if len(source) < len(table) else places
+    places = places.restrict(source) if len(source) < len(table) else places
     buffers = KeptBuffers(
         problem, source, position, position[family], first, start, end, places.allowed, places.colocation
     )
@@ -72,11 +72,11 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     more = (*places.reserved, np.array(banks), barred_ends, *(() if exact is None else (exact,)))
     unit = common_unit(declared, columns, more)
     pools = _pools(problem, places, banks, unit)
-    scaled = {name: in_units(column, columns[name], unit) for name, column in declared.items()}
+    scaled = {name: scale_column(column, columns[name], unit) for name, column in declared.items()}
     if "barred" in scaled:
-        scaled |= _barred(scaled["barred"], places.barred_ranges, unit)
+        scaled |= _barred_columns(scaled["barred"], places.barred_ranges, unit)
     for name in COLUMNS.keys() - scaled.keys() - {*ON[Axis.WHOLE], *ON[Axis.POOL]}:
-        scaled[name] = frozen(blank(COLUMNS[name], len(source), len(pools)))
+        scaled[name] = freeze(blank(COLUMNS[name], len(source), len(pools)))
     return Instance(unit=unit, pools=pools, **scaled)
 
 
@@ -107,7 +107,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
     # Buffers of no bytes are in no instance (decision 004), but a plan places them as well.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
-        ends = np.array(used(instance, pool, offset)) * instance.unit
+        ends = np.array(used_ends(instance, pool, offset)) * instance.unit
         places = legal_places(problem)
         home = np.full(len(table), ABSENT)
         home[places.colocation[instance.source]] = pool
@@ -127,7 +127,7 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # A group that must lie in one pool follows its members that have bytes.
+    # A group that must be in one pool follows its members that have bytes.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
@@ -142,13 +142,13 @@ def _pages(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
 
-def _barred(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
+def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
     """Return `barred` and `barred_ranges` in units; the numbers are those of the ranges in ascending order."""
-    scaled = [merged((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
+    scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
     numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
     return {
-        "barred": frozen(numbers[number]),
+        "barred": freeze(numbers[number]),
         "barred_ranges": tuple(column(np.array(rows, dtype=np.int64).reshape(-1, 2)) for rows in kinds),
     }
 

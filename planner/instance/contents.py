@@ -23,7 +23,7 @@ def traffic_unit(instance: Instance) -> int:
 
     Prices of pairs are costs that nothing divides; beside them traffic counts as given.
     """
-    return 1 if len(instance.priced) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
+    return 1 if len(instance.priced_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 
 
 @cache
@@ -48,7 +48,7 @@ def numbers(instance: Instance) -> Iterator[I64]:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # Where a buffer may not lie, nothing else is required of it; so 0 says that, as alignments are at least 1.
+            # A pool that a buffer may not use requires nothing else of it; 0 marks that, as alignments are at least 1.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
@@ -86,7 +86,7 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
         if column.axis is Axis.LIST and len(values):
             pairs.append(Neighbours(getattr(instance, column.along), values))
         elif column.axis is Axis.PAIR and column.holds is Holds.BUFFERS:
-            pairs.append(_both_ways(values, weights(instance, name), len(instance)))
+            pairs.append(_symmetric_neighbours(values, weights(instance, name), len(instance)))
         elif column.holds is Holds.GROUPS:
             groups.append(Groups(values))
     return [*sorted(pairs, key=lambda each: each.weight is not None), *groups]
@@ -99,7 +99,7 @@ def weights(instance: Instance, pairs: str) -> F64 | I64:
     return weights_column
 
 
-def _both_ways(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
+def _symmetric_neighbours(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
     rows = np.concatenate((pairs, pairs[:, ::-1]))
     order = np.lexsort(rows.T[::-1])
     first = np.searchsorted(rows[order, 0], np.arange(n + 1))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from memplan.planner.instance.columns import ALWAYS, NEVER, Axis, Column, Holds, Scale
 from memplan.planner.instance.columns import I64_MAX as I64_MAX
-from memplan.planner.model.buffer_table import ABSENT, I64, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64, freeze
 from memplan.planner.model.buffer_table import Bool as Bool
 from memplan.planner.model.problem_fields import Objective, counts_cost
 
@@ -147,7 +147,7 @@ class Instance:
     def lifetime_buffer(self) -> I64:
         """The buffer of each lifetime, (m,)."""
         number = np.arange(len(self.size))
-        return frozen(number if self.has_one_lifetime_each else np.repeat(number, np.diff(self.first)))
+        return freeze(number if self.has_one_lifetime_each else np.repeat(number, np.diff(self.first)))
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
@@ -170,7 +170,7 @@ class Instance:
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
 
     @cached_property
-    def priced(self) -> PricedPairs:
+    def priced_pairs(self) -> PricedPairs:
         """The pairs with a price: those of banks, then those of reuse."""
         rows, price = (self.soft_pairs, self.reuse_pairs), (self.soft_weight, self.reuse_price)
         by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
@@ -199,7 +199,7 @@ class Instance:
         )
         if not self.features.isdisjoint({"pages", "relative"}):
             waste += self.page.max(axis=0, initial=0).sum(dtype=np.float64) + self.distance.sum(dtype=np.float64)
-        waste += len(self) * float(max(pool.bank for pool in self.pools)) + self.most_clear
+        waste += len(self) * float(max(pool.bank for pool in self.pools)) + self.max_clearance
         return float(self.size.sum(dtype=np.float64) + waste + self.fixed_end) < 2.0**61
 
     @cached_property
@@ -223,7 +223,7 @@ class Instance:
         return np.concatenate(([0], np.cumsum(counts))), np.concatenate(rows)
 
     @property
-    def most_clear(self) -> float:
+    def max_clearance(self) -> float:
         """An upper bound, in units, on the bytes that clearances leave free in a plan: one side of each pair."""
         return 2 * float(self.clearance.sum(dtype=np.float64))
 

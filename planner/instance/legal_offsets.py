@@ -39,7 +39,7 @@ class LegalPlaces(NamedTuple):
     `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
     buffers); so does `page`, which a buffer's addresses must not cross, or 0. barred[q, i] has the number of the ranges
     of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first of the buffers that
-    must lie in one pool with each.
+    must be in one pool with each.
     """
 
     allowed: Bool
@@ -53,7 +53,7 @@ class LegalPlaces(NamedTuple):
     reserved: list[I64]
     colocation: I64
 
-    def among(self, kept: I64) -> Self:
+    def restrict(self, kept: I64) -> Self:
         """Return the places of the `kept` buffers (ascending); groups keep the positions that name them."""
         # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
@@ -90,10 +90,10 @@ def legal_places(problem: Problem) -> LegalPlaces:
             allowed[q] = _may_use(problem, bound, pool)
         least, most = ends[q]
         if least.any() or (most < I64_MAX).any() or ranged[q]:
-            lowest[q], highest[q] = _on_grid(least, most, alignment[q], lowest[q])
-            for i, ranges in _barred(problem, ranged[q]).items():
-                if i not in problem.rigid:
-                    lowest[q, i] = _past(ranges, int(lowest[q, i]), int(alignment[q, i]))
+            lowest[q], highest[q] = _grid_span(least, most, alignment[q], lowest[q])
+            for i, ranges in _barred_ranges(problem, ranged[q]).items():
+                if i not in problem.rigid_leads:
+                    lowest[q, i] = _first_outside(ranges, int(lowest[q, i]), int(alignment[q, i]))
                 if above := tuple(row for row in ranges if row[1] > lowest[q, i]):
                     barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
@@ -108,7 +108,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
-    is_pinned = _pinned(problem, bound) if table.has_any(table.offset) else np.zeros(len(table), dtype=np.bool_)
+    is_pinned = _pinned_mask(problem, bound) if table.has_any(table.offset) else np.zeros(len(table), dtype=np.bool_)
     pin = np.where(is_pinned & (ends[0][0] == ends[0][1]), ends[0][0], ABSENT)
     return LegalPlaces(allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation)
 
@@ -118,9 +118,9 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
 
     An alias is bound to the buffer it lives in, a member to the lowest buffer of its group, and that one to itself.
     """
-    bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid)
+    bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid_leads)
     for i, (root, distance) in problem.roots.items():
-        lead, more = problem.rigid.get(root, (root, 0))
+        lead, more = problem.rigid_leads.get(root, (root, 0))
         bound[i] = (lead, more + distance)
     return bound
 
@@ -141,23 +141,23 @@ def _range(
         least[lead] = max(int(least[lead]), int(least[i]) - distance)
         if most[i] < I64_MAX:
             most[lead] = max(ABSENT, min(int(most[lead]), int(most[i]) - distance))
-    for i, (lead, distance) in problem.rigid.items():
+    for i, (lead, distance) in problem.rigid_leads.items():
         least[i] = min(int(least[lead]) + distance, I64_MAX)
         most[i] = min(int(most[lead]) + distance, I64_MAX)
     return least, most
 
 
-def _barred(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
+def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
     """Return the gaps between the intervals that rules allow each buffer and its aliases."""
     barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
         between = [(low - distance, high - distance) for (_, low), (high, _) in pairwise(intervals)]
         barred.setdefault(root, []).extend((max(low, 0), high) for low, high in between if high > 0)
-    return {i: merged(ranges) for i, ranges in barred.items() if ranges}
+    return {i: merge_ranges(ranges) for i, ranges in barred.items() if ranges}
 
 
-def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the fewest half-open ranges that cover the same integers, ascending, without empty ones."""
     rows: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
@@ -168,7 +168,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(rows)
 
 
-def _past(ranges: Ranges, at: int, step: int) -> int:
+def _first_outside(ranges: Ranges, at: int, step: int) -> int:
     """Return the first offset at + k * step, k >= 0, outside of all ranges."""
     for low, high in ranges:
         if low <= at < high:
@@ -176,17 +176,17 @@ def _past(ranges: Ranges, at: int, step: int) -> int:
     return min(at, I64_MAX)
 
 
-def _pinned(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
+def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
     """Return True for the buffers that are pinned, directly or through a buffer bound to them."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
-    for i, (lead, _) in problem.rigid.items():
+    for i, (lead, _) in problem.rigid_leads.items():
         is_pinned[i] = is_pinned[lead]
     return is_pinned
 
 
-def _on_grid(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
+def _grid_span(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
     """Return the first and the last of the offsets start + k * step, k >= 0, from `least` to `most`.
 
     The first is above the last where there is none, and I64_MAX where int64 has none.
@@ -198,7 +198,7 @@ def _on_grid(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
 
 def reserved_ranges(pool: Pool) -> I64:
     """Return a pool's reserved ranges as disjoint ascending (start, end) rows, in bytes."""
-    rows = merged((offset, offset + size) for offset, size in pool.reserved)
+    rows = merge_ranges((offset, offset + size) for offset, size in pool.reserved)
     limit = last_end(pool)
     return np.array([(low, min(high, limit)) for low, high in rows if low < limit], dtype=np.int64).reshape(-1, 2)
 
@@ -237,16 +237,16 @@ def _congruences(
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)
     rules = [_congruence(int(value), pool) for value in values]
-    alignment, residue = np.array([_in_int64(rule) for rule in rules], dtype=np.int64).reshape(-1, 2)[which].T
+    alignment, residue = np.array([_int64_congruence(rule) for rule in rules], dtype=np.int64).reshape(-1, 2)[which].T
     joint: dict[int, tuple[int, int] | None] = {}
     conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
     for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
         if step > 1:  # an alignment of 1 is no condition, as for most aliases
-            joint[lead] = _both(joint.get(lead, (1, 0)), (step, start - distance))
+            joint[lead] = _combined_congruence(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
-        alignment[lead], residue[lead] = _in_int64(rule)
-    for i, (lead, distance) in problem.rigid.items():
+        alignment[lead], residue[lead] = _int64_congruence(rule)
+    for i, (lead, distance) in problem.rigid_leads.items():
         alignment[i], residue[i] = alignment[lead], min(int(residue[lead]) + distance, I64_MAX)
     return alignment, residue
 
@@ -265,7 +265,7 @@ def _congruence(value: int, pool: Pool) -> tuple[int, int]:
     return step, -pool.base_address % step
 
 
-def _both(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
+def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
     """Return (m, r) with o = r mod m exactly where both congruences hold, or None if no offset satisfies both."""
     if first is None:
         return None
@@ -279,7 +279,7 @@ def _both(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, 
     return step, (r + a * ((s - r) // shared * pow(a // shared, -1, b // shared) % (b // shared))) % step
 
 
-def _in_int64(rule: tuple[int, int] | None) -> tuple[int, int]:
+def _int64_congruence(rule: tuple[int, int] | None) -> tuple[int, int]:
     """Return a congruence in int64, for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset satisfies it."""
     step, start = rule or (1, I64_MAX)
     return min(step, I64_MAX), min(start, I64_MAX)

@@ -17,7 +17,7 @@ then of the one before it, and so on to the first. For `cost`: the total cost (b
 meet), then what is used of the pools as for `peak`."""
 
 
-def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
+def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
     """Return the largest end offset in each pool, in units; 0 in one that holds nothing."""
     ends = offset + instance.size
     if len(instance.pools) == 1:
@@ -29,7 +29,7 @@ def used(instance: Instance, pool: I64, offset: I64) -> list[int]:
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:
     """Score an assignment: pool `pool[i]` and offset `offset[i]` (units) for each buffer."""
-    peaks = tuple(reversed(used(instance, pool, offset)))
+    peaks = tuple(reversed(used_ends(instance, pool, offset)))
     return (total_cost(instance, pool, offset), *peaks) if instance.objective == "cost" else peaks
 
 
@@ -38,7 +38,7 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
     Counted are the prices of the pairs that meet.
     """
-    weights = instance.priced.price[meeting(instance, pool, offset)]
+    weights = instance.priced_pairs.price[paid_mask(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
     priced = zip(traffic, (each.cost for each in instance.pools), strict=True)
     counted = zip(*np.unique(weights, return_counts=True), strict=True)
@@ -58,9 +58,9 @@ def rounded_down(exact: Fraction) -> float:
     return number
 
 
-def meeting(instance: Instance, pool: I64, offset: I64) -> Bool:
+def paid_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
     """Return True for the priced pairs that share bytes or, where that is priced, touch a common bank; (k,)."""
-    priced = instance.priced
+    priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
     i, j = priced.rows.T

@@ -8,11 +8,11 @@ from math import lcm
 
 import numpy as np
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.formats.minimalloc_csv import CLOSED_COLUMN
 from memplan.planner.formats.sheet import first_line
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable
-from memplan.planner.model.columns import each_once
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.intervals import handovers_of
@@ -42,7 +42,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
     return tuple(finding for rule in rules for finding in islice(rule(problem), MAX_LISTED))
 
 
-def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
+def _report_pinned(problem: Problem) -> Iterator[Finding]:
     """All buffers are pinned, as when a program writes a plan in the columns of a problem: nothing is left to plan."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
@@ -56,25 +56,27 @@ def _all_are_pinned(problem: Problem) -> Iterator[Finding]:
 
 def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
     """Some pairs appear in both directions, as in adjacency lists, but others in only one."""
-    first, second = _conflicting(problem)
+    first, second = _conflict_positions(problem)
     n = len(problem.buffers)
-    directed, turned = each_once((first * n + second)[first != second]), second * n + first
+    directed, turned = unique_values((first * n + second)[first != second]), second * n + first
     is_one_way = ~np.isin(turned, directed) & (first != second)
-    both = len(directed) - len(each_once(turned[is_one_way]))
+    both = len(directed) - len(unique_values(turned[is_one_way]))
     if both and is_one_way.any():
         pair = problem.conflicts[int(is_one_way.argmax())]
-        once = f"but {shown(pair)} only this way; it counts both ways"
-        yield Finding("asymmetric-conflicts", f"conflicts: {counted(both // 2, 'pair')} both ways, {once}", pair)
+        once = f"but {excerpt(pair)} only this way; it counts both ways"
+        yield Finding("asymmetric-conflicts", f"conflicts: {count_text(both // 2, 'pair')} both ways, {once}", pair)
 
 
 def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
-    first, second = _conflicting(problem)
+    first, second = _conflict_positions(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
-        yield Finding("self-conflict", f"conflicts[{k}]: pairs {shown(name)} with itself, which says nothing", (name,))
+        yield Finding(
+            "self-conflict", f"conflicts[{k}]: pairs {excerpt(name)} with itself, which says nothing", (name,)
+        )
 
 
-def _conflicting(problem: Problem) -> I64:
+def _conflict_positions(problem: Problem) -> I64:
     """Return the positions of the first and of the second buffers of all conflicts."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
@@ -86,7 +88,7 @@ def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
     for i in np.flatnonzero((np.diff(table.first) == 0) & (table.size > 0)).tolist():
         name = table.ids[i]
         if i not in table.aliases and name not in named:
-            message = f"buffer {shown(name)}: has no lifetime and no conflict, so it may share bytes with all others"
+            message = f"buffer {excerpt(name)}: has no lifetime and no conflict, so it may share bytes with all others"
             yield Finding("never-alive", message, (name,))
 
 
@@ -105,7 +107,7 @@ def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
         rule, why = "never-aligned", f"must fit behind the first aligned offset of a pool ({max(0, room[k])} bytes)"
         if size > largest[k]:
             rule, why = "too-large", f"must fit a pool that it may use (the largest has {largest[k]} bytes)"
-        yield Finding(rule, f"buffer {shown(name)}: {why}, got size {size}", (name,))
+        yield Finding(rule, f"buffer {excerpt(name)}: {why}, got size {size}", (name,))
 
 
 def _size(pool: Pool) -> int:
@@ -121,7 +123,7 @@ def _pools_off_their_alignment(problem: Problem) -> Iterator[Finding]:
     for pool in problem.pools:
         if pool.base_address % pool.alignment:
             rule = f"must be a multiple of the pool's alignment ({pool.alignment}), or offset 0 cannot be used"
-            yield Finding("misaligned-pool", f"pool {shown(pool.name)}: base_address {rule}, got {pool.base_address}")
+            yield Finding("misaligned-pool", f"pool {excerpt(pool.name)}: base_address {rule}, got {pool.base_address}")
 
 
 def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
@@ -129,7 +131,7 @@ def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
         for k, (low, width) in enumerate(pool.reserved):
             if pool.size is not None and low + width > pool.size:
                 rule = f"must end inside the pool ({pool.size} bytes), got an end at {low + width}"
-                yield Finding("reserved-past-end", f"pool {shown(pool.name)}: reserved[{k}] {rule}")
+                yield Finding("reserved-past-end", f"pool {excerpt(pool.name)}: reserved[{k}] {rule}")
 
 
 def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
@@ -154,7 +156,7 @@ def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
     table = problem.buffers
     if CLOSED_COLUMN not in first_line(data) or not table.has_one_lifetime_each or (table.end - 1 <= table.start).any():
         return
-    closed, half_open = (_most_alive(table, end) for end in (table.end, table.end - 1))
+    closed, half_open = (_peak_live_bytes(table, end) for end in (table.end, table.end - 1))
     if closed > half_open:
         message = (
             f'lifetimes: the column "end" of a CSV is read as the last time of a lifetime: {closed:,} bytes are alive'
@@ -163,7 +165,7 @@ def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
         yield Finding("closed-ends", message)
 
 
-def _most_alive(table: BufferTable, end: I64) -> int:
+def _peak_live_bytes(table: BufferTable, end: I64) -> int:
     """Return the most bytes that are alive at once with other ends."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
@@ -193,9 +195,7 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
         k = int(is_same.argmax())
         twins = tuple(table.ids[int(i)] for i in plain[order[k : k + 2]])
         some = f"{is_like_another.sum()} of {len(table)}"
-        message = (
-            f"buffers: {some} are like another one in all but the id, such as {shown(twins[0])} and {shown(twins[1])}"
-        )
+        message = f"buffers: {some} are like another one in all but the id, such as {excerpt(twins[0])} and {excerpt(twins[1])}"
         yield Finding("doubled-rows", message, twins)
 
 
@@ -216,7 +216,7 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
         yield Finding(
-            "overlapping-lifetimes", f"buffer {shown(name)}: lifetimes {pair} overlap, and are read as one", (name,)
+            "overlapping-lifetimes", f"buffer {excerpt(name)}: lifetimes {pair} overlap, and are read as one", (name,)
         )
 
 
@@ -224,7 +224,7 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
     """A pinned buffer breaks a rule at its pin, so that no plan can be valid."""
     from memplan.planner.verify.overlaps import no_two_share_bytes
     from memplan.planner.verify.placed import PlacedBuffers
-    from memplan.planner.verify.verifier import every_place_is_legal
+    from memplan.planner.verify.verifier import check_places
 
     table = problem.buffers
     n = len(table)
@@ -238,12 +238,12 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
         if root in start:
             pool[i], offset[i] = pool[root], start[root] + distance
     placed = PlacedBuffers(problem, pool, offset)
-    for violation in chain(every_place_is_legal(problem, placed), no_two_share_bytes(problem, placed)):
+    for violation in chain(check_places(problem, placed), no_two_share_bytes(problem, placed)):
         about = tuple(name for name in (violation.first, violation.second) if name is not None)
         yield Finding("pins-collide", f"pinned: {violation.message}", about)
 
 
-def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
+def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
     """No buffer has bytes, probably since the program that wrote the problem lost them."""
     table = problem.buffers
     if not len(table):
@@ -253,8 +253,8 @@ def _nothing_to_plan(problem: Problem) -> Iterator[Finding]:
 
 
 _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
-    ("buffers", _nothing_to_plan),
-    ("pins", _all_are_pinned),
+    ("buffers", _report_no_bytes),
+    ("pins", _report_pinned),
     ("conflicts", _conflicts_look_directed),
     ("conflicts", _conflicts_with_oneself),
     ("lifetimes", _buffers_without_conflicts),

@@ -12,18 +12,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import ONE_OF_THEM, Break, Location, ProblemError, broken, mended, shown
-from memplan.planner.model.columns import repeated
-from memplan.planner.model.intervals import handovers_of, merged
+from memplan.planner.errors import ONE_OF_THEM, Break, Location, ProblemError, add_way, excerpt, raise_rules
+from memplan.planner.model.columns import repeats
+from memplan.planner.model.intervals import handovers_of, merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Objective, Pool
-from memplan.planner.model.rows import Name, Value, as_tuple
+from memplan.planner.model.rows import Name, Value, tuple_from_list
 
 MOST_PAIRS = 1_000_000
 """The most pairs of buffers in models that may run together, as each becomes a conflict of the problem."""
 MOST_MODELS = 256
-Names = Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
 
 class Held(Value):
@@ -48,11 +48,11 @@ class Application(Value):
     format: Literal["memplan/1"] | None = None
     name: str | None = None
     models: Annotated[dict[Name, Problem], Field(min_length=1, max_length=MOST_MODELS)]
-    together: Annotated[tuple[Names, ...], BeforeValidator(as_tuple)] = ()
+    together: Annotated[tuple[Names, ...], BeforeValidator(tuple_from_list)] = ()
     after: dict[Name, Names] | None = None
-    held: Annotated[tuple[Held, ...], BeforeValidator(as_tuple)] = ()
+    held: Annotated[tuple[Held, ...], BeforeValidator(tuple_from_list)] = ()
     persistent: Names = ()
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tuple)] | None = None
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(tuple_from_list)] | None = None
     objective: Objective | None = None
 
     @model_validator(mode="after")
@@ -65,29 +65,31 @@ class Application(Value):
         groups += [(("held", k, "through"), each.through or ()) for k, each in enumerate(self.held)]
         for where, group in groups:
             if unknown := [name for name in group if name not in self.models]:
-                breaks.append((where, f"must name models ({', '.join(self.models)}), got {shown(unknown[0])}"))
-            breaks += ((where, f"must name each model once, got {shown(group[i])} again") for _, i in repeated(group))
+                breaks.append((where, f"must name models ({', '.join(self.models)}), got {excerpt(unknown[0])}"))
+            breaks += ((where, f"must name each model once, got {excerpt(group[i])} again") for _, i in repeats(group))
         names: list[tuple[Location, str]] = [(("held", k, "buffer"), each.buffer) for k, each in enumerate(self.held)]
         names += [(("held", k, "until"), each.until) for k, each in enumerate(self.held) if "/" in each.until]
         names += [(("persistent", k), name) for k, name in enumerate(self.persistent)]
         all_names = {
-            full(name, own)
+            qualified_name(name, own)
             for name, model in self.models.items()
             for i, own in enumerate(model.buffers.ids)
             if model.buffers.intervals(i)
         }
         breaks += [
-            (where, f"must name a buffer with a lifetime, as model/id, got {shown(name)}")
+            (where, f"must name a buffer with a lifetime, as model/id, got {excerpt(name)}")
             for where, name in names
             if name not in all_names
         ]
         for k, each in enumerate(self.held):
             if "/" not in each.until and each.until not in self.models:
-                breaks.append((("held", k, "until"), f"must name a model, or a buffer in one, got {shown(each.until)}"))
+                breaks.append(
+                    (("held", k, "until"), f"must name a model, or a buffer in one, got {excerpt(each.until)}")
+                )
         if slashed := next((name for name in self.models if "/" in name), None):
-            breaks.append((("models",), f"must have names without /, got {shown(slashed)}"))
+            breaks.append((("models",), f"must have names without /, got {excerpt(slashed)}"))
         if self.together and self.after is not None:
-            breaks.append((("after",), mended("must not be given beside together", ONE_OF_THEM)))
+            breaks.append((("after",), add_way("must not be given beside together", ONE_OF_THEM)))
         if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
             breaks.append((("pools",), "must be given where models have different ones"))
         for name, model in self.models.items():
@@ -98,9 +100,9 @@ class Application(Value):
             if timeless is not None:
                 breaks.append((("models", name, "buffers", timeless), "must have a lifetime, got none"))
         if breaks:
-            broken(*breaks[:5])
+            raise_rules(*breaks[:5])
         if self.after is not None:
-            _closed(self.after)
+            _transitive_order(self.after)
         return self
 
     @property
@@ -111,11 +113,11 @@ class Application(Value):
     def plan_of(self, model: str, plan: Plan) -> Plan:
         """Return the part of a plan of all models that is one model's own, with its own names."""
         ids = self.models[model].buffers.ids
-        rows = [{**dict(plan.placement(full(model, own))), "id": own} for own in ids]
+        rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})
 
 
-def full(model: str, name: int | str) -> str:
+def qualified_name(model: str, name: int | str) -> str:
     """Return the name of a model's buffer in the joint problem."""
     return f"{model}/{name}"
 
@@ -123,24 +125,24 @@ def full(model: str, name: int | str) -> str:
 def problem_of(application: Application) -> Problem:
     """Return the joint problem of all models; raises ProblemError."""
     models = application.models
-    before = None if application.after is None else _closed(application.after)
-    beside = _beside(application, before)
+    before = None if application.after is None else _transitive_order(application.after)
+    beside = _concurrent_models(application, before)
     spans, total = _stretches(models)
     lives = _lives(application, spans, total, beside, before)
     rows, pairs = [], []
     for name, model in models.items():
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
-            row["id"] = full(name, own)
-            if own_lives := merged(lives[full(name, own)]):  # an alias may have no lifetime of its own
+            row["id"] = qualified_name(name, own)
+            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may have no lifetime of its own
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
-                row["alias_of"] = full(name, row["alias_of"])
+                row["alias_of"] = qualified_name(name, row["alias_of"])
             if (relative := row.get("relative")) is not None:
-                row["relative"] = {"to": full(name, relative.to), "offset": relative.offset}
+                row["relative"] = {"to": qualified_name(name, relative.to), "offset": relative.offset}
             rows.append(row)
-        pairs += [(full(name, a), full(name, b)) for a, b in model.conflicts]
-    pairs += _apart(application, beside, before)
+        pairs += [(qualified_name(name, a), qualified_name(name, b)) for a, b in model.conflicts]
+    pairs += _concurrent_pairs(application, beside, before)
     first_pools = next((model.pools for model in models.values() if model.pools != (Pool(),)), None)
     pools = application.pools or first_pools
     first = next(iter(models.values()))
@@ -148,15 +150,19 @@ def problem_of(application: Application) -> Problem:
     fields["equal_use"] = any(model.equal_use for model in models.values())
     for key in ("may_share", "together", "same_offset"):
         fields[key] = [
-            tuple(full(name, i) for i in group) for name, model in models.items() for group in getattr(model, key)
+            tuple(qualified_name(name, i) for i in group)
+            for name, model in models.items()
+            for group in getattr(model, key)
         ]
     fields["bank"] = [
-        each.model_copy(update={"buffers": tuple(full(name, i) for i in each.buffers)})
+        each.model_copy(update={"buffers": tuple(qualified_name(name, i) for i in each.buffers)})
         for name, model in models.items()
         for each in model.bank
     ]
     fields["reuse"] = [
-        each.model_copy(update={"pairs": tuple((full(name, a), full(name, b)) for a, b in each.pairs)})
+        each.model_copy(
+            update={"pairs": tuple((qualified_name(name, a), qualified_name(name, b)) for a, b in each.pairs)}
+        )
         for name, model in models.items()
         for each in model.reuse
     ]
@@ -190,13 +196,13 @@ def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
     return spans, at
 
 
-def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
     """Return, for each model, all models that are over before it; a cycle breaks the rules."""
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
         if name in path:
-            broken((("after",), f"must have no circle, got {' after '.join((*path, name))}"))
+            raise_rules((("after",), f"must have no circle, got {' after '.join((*path, name))}"))
         if name not in closed:
             closed[name] = {each for early in after.get(name, ()) for each in (early, *visit(early, (*path, name)))}
         return closed[name]
@@ -206,7 +212,7 @@ def _closed(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
     return closed
 
 
-def _beside(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
+def _concurrent_models(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
     """Return the models that may run together with each model."""
     models = application.models
     if before is None:
@@ -222,7 +228,9 @@ def _beside(application: Application, before: Mapping[str, set[str]] | None) -> 
     return {name: others - {name} for name, others in beside.items()}
 
 
-def _between(application: Application, each: Held, before: Mapping[str, set[str]] | None) -> tuple[str, str, list[str]]:
+def _models_between(
+    application: Application, each: Held, before: Mapping[str, set[str]] | None
+) -> tuple[str, str, list[str]]:
     """Return a held buffer's model, the one that reads it, and those that may run between."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
@@ -245,10 +253,12 @@ def _lives(
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
         for i, own in enumerate(model.buffers.ids):
-            all_spans[full(name, own)] = [(start + shift, end + shift) for start, end in model.buffers.intervals(i)]
+            all_spans[qualified_name(name, own)] = [
+                (start + shift, end + shift) for start, end in model.buffers.intervals(i)
+            ]
     begins = {name: min(lives)[0] for name, lives in all_spans.items() if lives}
     for each in application.held:
-        maker, reader, between = _between(application, each, before)
+        maker, reader, between = _models_between(application, each, before)
         at, start, end = spans[reader]
         last = at + end - start if "/" not in each.until else begins[each.until] + 1
         all_spans[each.buffer] += [
@@ -259,13 +269,13 @@ def _lives(
     return all_spans | {name: [(0, total)] for name in application.persistent}
 
 
-def _apart(
+def _concurrent_pairs(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
     """Return the pairs of buffers that may be alive together although their lifetimes do not overlap."""
     own = {
         name: [
-            full(name, i)
+            qualified_name(name, i)
             for k, i in enumerate(model.buffers.ids)
             if model.buffers.size[k] and k not in model.buffers.aliases
         ]
@@ -277,10 +287,10 @@ def _apart(
     pairs = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
     there = {buffer: {name} for name, buffers in own.items() for buffer in buffers}
     for each in application.held:
-        maker, reader, between = _between(application, each, before)
+        maker, reader, between = _models_between(application, each, before)
         there[each.buffer] = {maker, reader, *between}
     for each in application.held:
-        # While one of these runs, so may all that run together with it, and what is held there is there, too.
+        # While one of these models runs, its concurrent models may run, and their held buffers are alive.
         mine = there[each.buffer]
         for other, its in there.items():
             if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in pairs:

@@ -19,10 +19,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import MAX_SHOWN, NEGATIVE, Break, broken, mended, shown
-from memplan.planner.errors.did_you_mean import meant_list
+from memplan.planner.errors import MAX_SHOWN, NEGATIVE, Break, add_way, excerpt, raise_rules
+from memplan.planner.errors.did_you_mean import list_hint
 from memplan.planner.model.columns import Columns, plain_columns, read_only
-from memplan.planner.model.parts import narrowed, part_by_part
+from memplan.planner.model.parts import drop_unknown_fields, part_by_part
 from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
 
 I64 = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def column(values: npt.ArrayLike) -> I64:
     return array
 
 
-def frozen(values: Array) -> Array:
+def freeze(values: Array) -> Array:
     """Return the array itself, made read-only; nothing else may hold a writable view of it."""
     values.setflags(write=False)
     return values
@@ -244,14 +244,14 @@ def parse_buffers(value: object) -> BufferTable:
     if isinstance(value, BufferTable):
         return value
     if not isinstance(value, (list, tuple)):
-        raise PydanticCustomError("rule", "must be a list, got {it}", {"it": shown(value) + meant_list(value, "id")})
+        raise PydanticCustomError("rule", "must be a list, got {it}", {"it": excerpt(value) + list_hint(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # row by row, what is wrong is reported in full
+        with suppress(OverflowError, ValidationError):  # row by row, every error is reported
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 
     def add(part: Sequence[Any]) -> None:
-        builder.add(_BUFFERS.validate_python([narrowed(row, Buffer.model_fields) for row in part]))
+        builder.add(_BUFFERS.validate_python([drop_unknown_fields(row, Buffer.model_fields) for row in part]))
 
     part_by_part(value, _CHUNK, add, "buffers")
     return builder.table()
@@ -259,13 +259,13 @@ def parse_buffers(value: object) -> BufferTable:
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
     """Return columns of n buffers that require nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
-    return _made_defaults(n) if n <= _FEW else _made_defaults.__wrapped__(n)
+    return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 
 @lru_cache(maxsize=64)
-def _made_defaults(n: int) -> tuple[I64, I64, I64, I64]:
+def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
     ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    return frozen(ones), frozen(np.full(n, ABSENT)), frozen(np.arange(n + 1)), frozen(zeros)
+    return freeze(ones), freeze(np.full(n, ABSENT)), freeze(np.arange(n + 1)), freeze(zeros)
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
@@ -281,9 +281,9 @@ def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64)
         for bad, rule in ((values < lowest, f"at least {least}"), (values > MAX_BYTES, f"at most {MAX_BYTES}")):
             for i in bad.nonzero()[0][: MAX_SHOWN + 1].tolist():
                 breaks.append(
-                    ((i, name), mended(f"must be {rule}, got {values[i]}", NEGATIVE if values[i] < 0 else None))
+                    ((i, name), add_way(f"must be {rule}, got {values[i]}", NEGATIVE if values[i] < 0 else None))
                 )
     for i in (end <= start).nonzero()[0][: MAX_SHOWN + 1].tolist():
         breaks.append(((i, "end"), end_rule(int(start[i]), int(end[i]))))
     if breaks:
-        broken(*sorted(breaks, key=lambda entry: entry[0][0]))
+        raise_rules(*sorted(breaks, key=lambda entry: entry[0][0]))

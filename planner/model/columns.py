@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 Number = TypeVar("Number", bound=np.generic)
 
 
-def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+def unique_values(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values, ascending."""
     # np.unique hashes them: 1.2 s for a million that differ, where sorting them takes 0.06.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
@@ -26,7 +26,7 @@ def each_once(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return unique
 
 
-def repeated(ids: Sequence[int | str]) -> list[tuple[int, int]]:
+def repeats(ids: Sequence[int | str]) -> list[tuple[int, int]]:
     """Return (first position, later position) of every id that is repeated."""
     if len(set(ids)) == len(ids):
         return []
@@ -73,7 +73,7 @@ class Columns(Sequence[Row]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return _restored, (type(self), {name: _plain(value) for name, value in columns.items()})
+        return _restore, (type(self), {name: _picklable(value) for name, value in columns.items()})
 
     def __repr__(self) -> str:
         return brief(self)
@@ -87,9 +87,9 @@ class Columns(Sequence[Row]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-def _plain(value: Any) -> Any:
+def _picklable(value: Any) -> Any:
     """Return a column with its mappings, nested ones included, as dicts that can be pickled."""
-    return {key: _plain(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
+    return {key: _picklable(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
 def read_only(value: Any) -> Any:
@@ -99,7 +99,7 @@ def read_only(value: Any) -> Any:
     return MappingProxyType({key: read_only(entry) for key, entry in value.items()})
 
 
-def _restored(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
+def _restore(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
     for value in columns.values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)

@@ -18,7 +18,7 @@ def entries_of(problem: ProblemFields) -> Mapping[str, tuple[Entry, ...]]:
     return {name: entries for name in FIELDS if (entries := getattr(problem, name))}
 
 
-def named(entry: Entry) -> tuple[Id, ...]:
+def entry_ids(entry: Entry) -> tuple[Id, ...]:
     """Return the ids in an entry."""
     return entry if isinstance(entry, tuple) else entry.buffers
 
@@ -28,11 +28,11 @@ def forbids(entry: Entry) -> bool:
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
-def among(entry: Entry, kept: Container[Id]) -> Entry | None:
+def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
     """Return an entry restricted to the kept buffers, or None if fewer than two of its buffers are left."""
     if isinstance(entry, ReuseCost):
-        return entry.among(kept)
-    ids = named(entry)
+        return entry.restrict(kept)
+    ids = entry_ids(entry)
     names = tuple(name for name in ids if name in kept)
     if len(names) == len(ids):
         return entry
@@ -44,6 +44,6 @@ def among(entry: Entry, kept: Container[Id]) -> Entry | None:
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
     """Return, for each list, its entries restricted to the kept buffers."""
     return {
-        name: tuple(rest for entry in entries if (rest := among(entry, kept)) is not None)
+        name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()
     }

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import MAX_SHOWN, Break, Location, broken, shown
+from memplan.planner.errors import MAX_SHOWN, Break, Location, excerpt, raise_rules
 from memplan.planner.model.rows import MAX_TIME, Buffer
 
 Interval = Literal["half-open", "closed"]
@@ -23,25 +23,25 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     rows = fields.get("buffers")
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping | Buffer) for row in rows):
-        broken((("interval",), "must be half-open where the buffers are no rows, got 'closed'"))
+        raise_rules((("interval",), "must be half-open where the buffers are no rows, got 'closed'"))
     breaks: list[Break] = []
     changed = []
     for i, row in enumerate(rows):
         row = row.model_dump(exclude_unset=True) if isinstance(row, Buffer) else row
         row_fields = dict(row)
         if is_time(row.get("end")):
-            breaks += _wrong(("buffers", i, "end"), row.get("start"), row["end"])
+            breaks += _closed_breaks(("buffers", i, "end"), row.get("start"), row["end"])
             row_fields["end"] = row["end"] + 1
         if isinstance(row.get("lifetimes"), (list, tuple)):
-            row_fields["lifetimes"] = [_after(pair) for pair in row["lifetimes"]]
+            row_fields["lifetimes"] = [_exclusive_pair(pair) for pair in row["lifetimes"]]
             for k, pair in enumerate(row["lifetimes"]):
                 if _is_pair(pair):
-                    breaks += _wrong(("buffers", i, "lifetimes", k, 1), *pair)
+                    breaks += _closed_breaks(("buffers", i, "lifetimes", k, 1), *pair)
         changed.append(row_fields)
         if len(breaks) > MAX_SHOWN:
             break
     if breaks:
-        broken(*breaks[: MAX_SHOWN + 1])
+        raise_rules(*breaks[: MAX_SHOWN + 1])
     return {**fields, "interval": "half-open", "buffers": changed}
 
 
@@ -67,7 +67,7 @@ def closed_rule(start: int, last: int) -> str | None:
     if last < start:
         return f"must be at least start ({start}), as ends are inclusive, got {last}"
     if last >= MAX_TIME:
-        return f"must be less than {MAX_TIME}, as ends are inclusive, got {shown(last)}"
+        return f"must be less than {MAX_TIME}, as ends are inclusive, got {excerpt(last)}"
     return None
 
 
@@ -80,17 +80,17 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_time, value))
 
 
-def _after(pair: Any) -> Any:
+def _exclusive_pair(pair: Any) -> Any:
     return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
 
 
-def _wrong(where: Location, start: object, last: int) -> Iterator[Break]:
+def _closed_breaks(where: Location, start: object, last: int) -> Iterator[Break]:
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule
 
 
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return half-open intervals in ascending order, merged where they overlap or touch."""
     merged_spans: list[tuple[int, int]] = []
     for start, end in sorted(spans):

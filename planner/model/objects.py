@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import Break, ProblemError, broken, shown, unique
-from memplan.planner.model.columns import repeated
-from memplan.planner.model.intervals import Interval, half_open, merged
+from memplan.planner.errors import Break, ProblemError, excerpt, raise_rules, unique_rule
+from memplan.planner.model.columns import repeats
+from memplan.planner.model.intervals import Interval, half_open, merge_spans
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
-from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, as_tuple, end_rule
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, end_rule, tuple_from_list
 
 MOST_SIDE = 2**31 - 1
 """The largest width or height of a texture: areas stay below 2^62."""
@@ -40,7 +40,7 @@ class ObjectBuffer(Value):
         if self.end <= self.start:
             breaks.append((("end",), end_rule(self.start, self.end)))
         if breaks:
-            broken(*breaks)
+            raise_rules(*breaks)
         return self
 
     @property
@@ -60,7 +60,7 @@ class ObjectsProblem(Value):
     interval: Interval = "half-open"
     alignment: Alignment = 1
     ratio: Annotated[int, Field(ge=1, le=MOST_SIDE)] | None = None
-    buffers: Annotated[tuple[ObjectBuffer, ...], BeforeValidator(as_tuple)]
+    buffers: Annotated[tuple[ObjectBuffer, ...], BeforeValidator(tuple_from_list)]
 
     @model_validator(mode="before")
     @classmethod
@@ -70,11 +70,11 @@ class ObjectsProblem(Value):
     @model_validator(mode="after")
     def _ids_are_unique(self) -> "ObjectsProblem":
         breaks: list[Break] = []
-        for first, i in repeated([buffer.id for buffer in self.buffers]):
-            rule = unique(shown(self.buffers[i].id), f"at buffers[{first}]")
+        for first, i in repeats([buffer.id for buffer in self.buffers]):
+            rule = unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
             breaks.append((("buffers", i, "id"), rule))
         if breaks:
-            broken(*breaks)
+            raise_rules(*breaks)
         return self
 
     def sides(self, i: int) -> tuple[int, int]:
@@ -87,7 +87,7 @@ class ObjectsProblem(Value):
         return self.buffers[i].width is not None, self.buffers[i].kind
 
 
-def of_problem(problem: Problem) -> ObjectsProblem:
+def objects_from_problem(problem: Problem) -> ObjectsProblem:
     """Return the buffers of a problem of pools as a shared-object problem; raises ProblemError.
 
     An alias shares the object of its buffer: each has one lifetime, and together they have no hole.
@@ -103,8 +103,8 @@ def of_problem(problem: Problem) -> ObjectsProblem:
     step = max((pool.alignment for pool in problem.pools), default=1)
     rows = []
     for i, pairs in spans.items():
-        if len(merged(pairs)) != 1:
-            raise ProblemError(f"buffers[{i}]: must have one lifetime without a hole, got {shown(sorted(pairs))}")
+        if len(merge_spans(pairs)) != 1:
+            raise ProblemError(f"buffers[{i}]: must have one lifetime without a hole, got {excerpt(sorted(pairs))}")
         unit = max(step, int(table.alignment[i]))
         size = -(-int(table.size[i]) // unit) * unit
         start, end = min(pairs)[0], max(end for _, end in pairs)
@@ -119,7 +119,7 @@ class SharedObject(Value):
     width: int | None = None
     height: int | None = None
     kind: Name | None = None
-    buffers: Annotated[tuple[Id, ...], BeforeValidator(as_tuple)]
+    buffers: Annotated[tuple[Id, ...], BeforeValidator(tuple_from_list)]
 
     @property
     def amount(self) -> int:
@@ -127,7 +127,7 @@ class SharedObject(Value):
         return self.size if self.size is not None else (self.width or 0) * (self.height or 0)
 
 
-def as_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
+def pools_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
     """Return a problem with a pool for each object, and a plan with each buffer at its object's start.
 
     For textures, texels count as bytes.

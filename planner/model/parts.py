@@ -20,7 +20,7 @@ _MOST_FIELDS = 64
 """More fields than any object of the wire format has."""
 
 
-def in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def validate_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Validate a JSON list as a tuple, part by part, up to the first part with more errors than are shown."""
     if isinstance(value, list):
         value = tuple(value)
@@ -41,7 +41,7 @@ def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], obje
         try:
             validate(value[low : low + size])
         except ValidationError as error:
-            errors.extend(_shifted(error, low))
+            errors.extend(_shift_errors(error, low))
             if len(errors) > MAX_SHOWN:
                 break
     if errors:
@@ -49,7 +49,7 @@ def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], obje
 
 
 def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a JSON object whose names the sender chooses, as `in_parts` does a list."""
+    """Validate a JSON object whose names the sender chooses, as `validate_in_parts` does a list."""
     if not isinstance(value, dict):
         return handler(value)
     _check_width(value.items())
@@ -73,7 +73,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
         raise ValidationError.from_exception_data("entries", errors)
 
 
-def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
+def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
     """Return an object without most of its unknown fields, if it has more of them than are shown."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
@@ -82,7 +82,7 @@ def narrowed(value: Any, known: Mapping[str, FieldInfo]) -> Any:
     return {name: field for name, field in value.items() if name in names}
 
 
-def _shifted(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
+def _shift_errors(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
     """Yield the errors of the rows from `low` on, with their positions in the whole list."""
     for entry in error.errors(include_url=False):
         if not entry["loc"]:  # a part all of whose rows are wrong is "too short", where a list must not be empty

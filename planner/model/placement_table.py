@@ -10,10 +10,10 @@ from typing import Annotated
 from pydantic import ConfigDict, TypeAdapter, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.columns import Columns
-from memplan.planner.model.parts import in_parts
+from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.rows import Placement
 
 
@@ -58,7 +58,7 @@ class PlacementTable(Columns[Placement]):
 
 
 _PLACEMENTS: TypeAdapter[tuple[Placement, ...]] = TypeAdapter(
-    Annotated[tuple[Placement, ...], WrapValidator(in_parts)], config=ConfigDict(defer_build=True)
+    Annotated[tuple[Placement, ...], WrapValidator(validate_in_parts)], config=ConfigDict(defer_build=True)
 )
 
 
@@ -67,5 +67,5 @@ def parse_placements(value: object) -> PlacementTable:
     if isinstance(value, PlacementTable):
         return value
     if not isinstance(value, (list, tuple)):
-        raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": shown(value)})
+        raise PydanticCustomError("rule", "must be a list, got {shown}", {"shown": excerpt(value)})
     return PlacementTable.from_rows(_PLACEMENTS.validate_python(value))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
 from pydantic_core import core_schema
 
-from memplan.planner.errors import OptionError, PlanError, shown
-from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.errors import OptionError, PlanError, excerpt
+from memplan.planner.errors.did_you_mean import closest_word
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.parts import in_parts
+from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.problem_fields import Profile
-from memplan.planner.model.rows import Id, Name, Placement, PlanValue, as_tuple
+from memplan.planner.model.rows import Id, Name, Placement, PlanValue, tuple_from_list
 
 if TYPE_CHECKING:
     from memplan.planner.model.problem import Problem
@@ -28,10 +28,10 @@ ProofKind = Literal[
     "live-set", "clique", "alignment", "capacity", "pinned", "largest-buffer", "empty", "search", "engines"
 ]
 ReasonKind = Literal["live-set", "stretch", "core"]
-Ids = Annotated[tuple[Id, ...], WrapValidator(in_parts)]
+Ids = Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)]
 
 
-def _as_finding(value: object) -> object:
+def _finding_from_json(value: object) -> object:
     """Return the finding in a JSON object; other values unchanged."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
         buffers = value.get("buffers", ())
@@ -42,8 +42,12 @@ def _as_finding(value: object) -> object:
 
 _SAID = ("rule", "message")
 _FINDING = {*_SAID, "buffers"}
-Findings = Annotated[tuple[Annotated[Finding, BeforeValidator(_as_finding)], ...], WrapValidator(in_parts)]
-Pairs = Annotated[tuple[Annotated[tuple[Id, Id], BeforeValidator(as_tuple)], ...], WrapValidator(in_parts)]
+Findings = Annotated[
+    tuple[Annotated[Finding, BeforeValidator(_finding_from_json)], ...], WrapValidator(validate_in_parts)
+]
+Pairs = Annotated[
+    tuple[Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)], ...], WrapValidator(validate_in_parts)
+]
 
 _SHOWN_AT_MOST = 100_000
 """The most buffers of a plan that a notebook shows automatically, since each cell stores a whole page."""
@@ -112,7 +116,7 @@ class RuleMember(PlanValue):
     buffer: Id | None = None
     pool: str | None = None
     buffers: Ids = ()
-    value: int | Annotated[tuple[Id, ...], WrapValidator(in_parts)] | None = None
+    value: int | Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)] | None = None
 
 
 class Enough(PlanValue):
@@ -146,8 +150,8 @@ class Explanation(Certified):
     capacity: int | None = None
     needed: int | None = None
     would_do: Enough | None = None
-    stretch: Annotated[tuple[int, int], BeforeValidator(as_tuple)] | None = None
-    rules: Annotated[tuple[RuleMember, ...], WrapValidator(in_parts)] = ()
+    stretch: Annotated[tuple[int, int], BeforeValidator(tuple_from_list)] | None = None
+    rules: Annotated[tuple[RuleMember, ...], WrapValidator(validate_in_parts)] = ()
     other_bottlenecks: int | None = None
 
 
@@ -196,7 +200,7 @@ class Reused(PlanValue):
     other. None where each is alive both before and after the other, so that one edge does not say it.
     """
 
-    buffers: Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
+    buffers: Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)]
     cost: int
     first: Id | None = None
     then: Id | None = None
@@ -211,7 +215,7 @@ class Others(PlanValue):
 
     distance: int
     complete: bool
-    plans: Annotated[tuple["Plan", ...], BeforeValidator(as_tuple)] = ()
+    plans: Annotated[tuple["Plan", ...], BeforeValidator(tuple_from_list)] = ()
 
 
 class Plan(PlanValue):
@@ -239,11 +243,13 @@ class Plan(PlanValue):
     gap: float | None = None
     cost: float | None = None
     cost_lower_bound: float | None = None
-    pools: Annotated[tuple[PoolUse, ...], WrapValidator(in_parts)] = ()
+    pools: Annotated[tuple[PoolUse, ...], WrapValidator(validate_in_parts)] = ()
     placements: Placements = NO_PLACEMENTS
     shared: Pairs = ()
     bank_clashes: Pairs = ()
-    reused: Annotated[tuple[Reused, ...], WrapValidator(in_parts)] = Field((), exclude_if=lambda rows: not rows)
+    reused: Annotated[tuple[Reused, ...], WrapValidator(validate_in_parts)] = Field(
+        (), exclude_if=lambda rows: not rows
+    )
     profile: Profile | None = None
     weighted: WeightedUse | None = None
     cost_limit: float | None = None
@@ -257,7 +263,7 @@ class Plan(PlanValue):
     disturbed_by: Disturbance | None = None
     options: dict[str, Any] | None = None
     read_with: dict[str, Any] | None = None
-    unknown: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field((), exclude_if=lambda rows: not rows)
+    unknown: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field((), exclude_if=lambda rows: not rows)
     findings: Findings = ()
     wall_time_s: float | None = None
     problem_hash: str | None = None
@@ -271,10 +277,10 @@ class Plan(PlanValue):
         rows = self.placements.row_of
         if buffer not in self:
             names = {str(name): name for name in rows}
-            near = meant(str(buffer), names)
-            some = ", ".join(map(shown, [*rows][:3])) or "none"
-            hint = f" (placed are {some})" if near is None else f" (did you mean {shown(names[near])}?)"
-            raise PlanError(f"placements: must name a placed buffer, got {shown(buffer)}{hint}")
+            near = closest_word(str(buffer), names)
+            some = ", ".join(map(excerpt, [*rows][:3])) or "none"
+            hint = f" (placed are {some})" if near is None else f" (did you mean {excerpt(names[near])}?)"
+            raise PlanError(f"placements: must name a placed buffer, got {excerpt(buffer)}{hint}")
         return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
@@ -322,12 +328,12 @@ class Plan(PlanValue):
         return next((display(problem, self) for display in _DISPLAYS), None)
 
 
-# Beside the plan and not in it: what is compared, copied, pickled or written is the plan alone.
+# Outside the plan: comparison, copies, pickles and files concern the plan alone.
 _PROBLEMS: "dict[int, Problem]" = {}
 _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
-def with_problem(plan: P, problem: "Problem") -> P:
+def attach_problem(plan: P, problem: "Problem") -> P:
     """Return the plan, with its problem stored for `problem_of`."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
 
-from memplan.planner.errors import MAX_SHOWN, Break, ProblemError, broken, shown, unique
+from memplan.planner.errors import MAX_SHOWN, Break, ProblemError, excerpt, raise_rules, unique_rule
 from memplan.planner.errors.did_you_mean import know_fields
 from memplan.planner.model.buffer_table import BufferTable
-from memplan.planner.model.columns import repeated
+from memplan.planner.model.columns import repeats
 from memplan.planner.model.constraints.kinds import kinds_of
-from memplan.planner.model.intervals import Interval, half_open, merged
+from memplan.planner.model.intervals import Interval, half_open, merge_spans
 from memplan.planner.model.problem_fields import (
     ADDRESS_SPACE,
     BankUse,
@@ -30,7 +30,7 @@ class Problem(ProblemFields):
     """Buffers to place in pools, which are in order of preference. Valid once it exists.
 
     `conflicts` and `may_share` are pairs: those that may not share bytes, and those that may start at one offset
-    although they are alive together. The buffers of each entry of `together` lie in one pool.
+    although they are alive together. The buffers of each entry of `together` are in one pool.
     """
 
     if TYPE_CHECKING:  # rows become a table; pydantic's own signature would require the table
@@ -46,7 +46,7 @@ class Problem(ProblemFields):
         """
         header: dict[str, Any] = {} if interval is None else {"interval": interval}
         try:
-            return cls.model_construct(buffers=buffers, **header)._checked()
+            return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
             return cls(buffers=buffers, **header)  # raises the same, as sentences
 
@@ -57,13 +57,13 @@ class Problem(ProblemFields):
         """
         sizes = capacity if isinstance(capacity, Mapping) else {self.pools[0].name: capacity}
         if self.pools == (Pool(),) and sizes and self.pools[0].name not in sizes:
-            return with_fields(self, pools=[{"name": name, "size": size} for name, size in sizes.items()])
+            return replace_fields(self, pools=[{"name": name, "size": size} for name, size in sizes.items()])
         if unknown := [name for name in sizes if name not in self.pool_index]:
             names = ", ".join(self.pool_index)
-            raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {shown(unknown[0])}")
+            raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {excerpt(unknown[0])}")
         if sizes is not capacity and len(self.pools) > 1:
             raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
-        return with_fields(
+        return replace_fields(
             self,
             pools=[
                 pool.model_dump(exclude_unset=True) | ({"size": sizes[pool.name]} if pool.name in sizes else {})
@@ -82,9 +82,9 @@ class Problem(ProblemFields):
 
     @model_validator(mode="after")
     def _names_what_exists(self) -> "Problem":
-        return self._checked()
+        return self._check_parts()
 
-    def _checked(self) -> "Problem":
+    def _check_parts(self) -> "Problem":
         """Return the problem; raises ValidationError if its parts contradict each other."""
         all_breaks = [self._repeats()]
         if len(self.buffers.pool_choices) > 1:
@@ -98,14 +98,14 @@ class Problem(ProblemFields):
                 checks = (kind.checks[stage](self) for kind in kinds if stage in kind.checks)
                 breaks += islice(chain.from_iterable(checks), MAX_SHOWN + 1)
         if breaks:
-            broken(*breaks[: MAX_SHOWN + 1])
+            raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
     def _repeats(self) -> Iterator[Break]:
         names = [pool.name for pool in self.pools]
         for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
-            for first, i in repeated(ids):
-                yield (kind, i, key), unique(shown(ids[i]), f"at {kind}[{first}]")
+            for first, i in repeats(ids):
+                yield (kind, i, key), unique_rule(excerpt(ids[i]), f"at {kind}[{first}]")
 
     def _unknown_pools(self) -> Iterator[Break]:
         choices = self.buffers.pool_choices
@@ -118,7 +118,7 @@ class Problem(ProblemFields):
                 if name not in self.pool_index:
                     yield (
                         ("buffers", i, "pools", j),
-                        f"must name a pool of the problem ({first_names}), got {shown(name)}",
+                        f"must name a pool of the problem ({first_names}), got {excerpt(name)}",
                     )
 
     def _unpinnable(self) -> Iterator[Break]:
@@ -147,14 +147,14 @@ class Problem(ProblemFields):
                     for pool in pair
                     for offset, size in pool.reserved
                 ]
-                is_parted = any(free <= start and min(end, last) <= until for free, until in merged(kept_free))
+                is_parted = any(free <= start and min(end, last) <= until for free, until in merge_spans(kept_free))
                 if pair[0].device != pair[1].device or is_parted:
                     continue
                 if pair[0].size is None and start > spans[k][0]:
-                    rule = f"must be at most {start - spans[k][0]}, where pool {shown(pair[1].name)} begins"
+                    rule = f"must be at most {start - spans[k][0]}, where pool {excerpt(pair[1].name)} begins"
                     yield ("pools", low, "size"), f"{rule}, unless their devices differ, got none"
                 else:
-                    rule = f"must not lie below 0x{end:x}, where pool {shown(pair[0].name)} ends"
+                    rule = f"must not lie below 0x{end:x}, where pool {excerpt(pair[0].name)} ends"
                     yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
 
 
@@ -173,12 +173,12 @@ def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
     return "balanced" if profile is None and problem.objective == "peak" else profile
 
 
-def with_fields(problem: Problem, **fields: Any) -> Problem:
+def replace_fields(problem: Problem, **fields: Any) -> Problem:
     """Return the problem with some fields replaced and checked anew; raises ProblemError."""
     return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
-def with_profile(problem: Problem, profile: Profile | None) -> Problem:
+def set_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
 
     Where all pools cost the same, moving a byte costs 0 in the first, 1 in the second, and so on.
@@ -203,7 +203,7 @@ __all__ = [
     "Problem",
     "Profile",
     "ReuseCost",
-    "with_fields",
-    "with_profile",
+    "replace_fields",
+    "set_profile",
     "profile_of",
 ]

@@ -1,6 +1,6 @@
 """The fields of a problem and the look-up of its names, before its rules are checked.
 
-Buffers of a rigid group lie at fixed distances from each other, as `relative` says.
+Buffers of a rigid group have fixed distances from each other, as `relative` says.
 """
 
 from collections.abc import Container, Mapping
@@ -18,12 +18,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from memplan.planner.errors import LEFT_OUT, shown
-from memplan.planner.errors.did_you_mean import know_fields, meant
+from memplan.planner.errors import LEFT_OUT, excerpt
+from memplan.planner.errors.did_you_mean import closest_word, know_fields
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
-from memplan.planner.model.parts import in_parts
-from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, as_tuple
+from memplan.planner.model.parts import validate_in_parts
+from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, tuple_from_list
 
 Relatives = Mapping[int, tuple[Id, int]]
 Roots = Mapping[int, tuple[int, int]]
@@ -35,7 +35,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
     The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
     group: the buffer in which an alias lives stands for it. The chains must have no circle.
     """
-    above: dict[int, tuple[int, int]] = {}  # from a buffer to (the one where its chain ends, bytes above that one)
+    above: dict[int, tuple[int, int]] = {}  # from a buffer to (the last buffer of its chain, bytes above that buffer)
     for i in relatives:
         path = []
         while i in relatives and i not in above:
@@ -74,14 +74,14 @@ PEAK_THEN_COST = ("peak", "cost")
 
 
 def _objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
-    value = as_tuple(value)
+    value = tuple_from_list(value)
     if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
         return value
-    near = meant(value, ("peak", "fit", "cost")) if isinstance(value, str) else None
+    near = closest_word(value, ("peak", "fit", "cost")) if isinstance(value, str) else None
     advice = "" if near is None else f" (did you mean {near}?)"
     way = "" if near else LEFT_OUT
     rule = """must be 'peak', 'fit', 'cost' or ["peak", "cost"], got {shown}{advice}"""
-    raise PydanticCustomError("rule", rule, {"shown": shown(value), "advice": advice, "way": way})
+    raise PydanticCustomError("rule", rule, {"shown": excerpt(value), "advice": advice, "way": way})
 
 
 Objective = Annotated[
@@ -100,10 +100,10 @@ Profile = Literal["speed", "balanced", "size"]
 """What several pools are for, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools; `balanced`
 takes the least of the last pool, then moves the fewest bytes in dear pools; `size` (-Os) takes the least of the last
 pool, then of the one before it, and so on."""
-Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(as_tuple)]
-Pair = Annotated[tuple[Id, Id], BeforeValidator(as_tuple)]
+Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(tuple_from_list)]
+Pair = Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]
-Ids = Annotated[tuple[Id, ...], Field(min_length=1), WrapValidator(in_parts)]
+Ids = Annotated[tuple[Id, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
 Buffers = Annotated[
     BufferTable,
     GetPydanticSchema(
@@ -127,7 +127,7 @@ class Pool(Value):
     alignment: Alignment = 1
     base_address: Bytes = 0
     cost: Cost = 0
-    reserved: Annotated[tuple[Range, ...], WrapValidator(in_parts)] = ()
+    reserved: Annotated[tuple[Range, ...], WrapValidator(validate_in_parts)] = ()
     bank_size: Alignment | None = None
     device: Id | None = None
 
@@ -153,7 +153,7 @@ class BankUse(BufferUse):
 class ReuseCost(Value):
     """Pairs of buffers, each with a cost for sharing bytes: one after the other in one pool."""
 
-    pairs: Annotated[tuple[Pair, ...], Field(min_length=1), WrapValidator(in_parts)]
+    pairs: Annotated[tuple[Pair, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
     cost: Annotated[int, Field(ge=1, le=MAX_REUSE_COST)]
 
     @property
@@ -161,7 +161,7 @@ class ReuseCost(Value):
         """The ids in the pairs, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
 
-    def among(self, kept: Container[Id]) -> "ReuseCost | None":
+    def restrict(self, kept: Container[Id]) -> "ReuseCost | None":
         """Return the entry restricted to the kept buffers, or None if nothing is left."""
         pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
@@ -177,14 +177,14 @@ class ProblemFields(Value):
     name: str | None = None
     interval: Interval = "half-open"
     buffers: Buffers
-    conflicts: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
-    may_share: Annotated[tuple[Pair, ...], WrapValidator(in_parts)] = ()
-    bank: Annotated[tuple[BankUse, ...], WrapValidator(in_parts)] = ()
-    reuse: Annotated[tuple[ReuseCost, ...], WrapValidator(in_parts)] = ()
-    together: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
-    same_offset: Annotated[tuple[Ids, ...], WrapValidator(in_parts)] = ()
+    conflicts: Annotated[tuple[Pair, ...], WrapValidator(validate_in_parts)] = ()
+    may_share: Annotated[tuple[Pair, ...], WrapValidator(validate_in_parts)] = ()
+    bank: Annotated[tuple[BankUse, ...], WrapValidator(validate_in_parts)] = ()
+    reuse: Annotated[tuple[ReuseCost, ...], WrapValidator(validate_in_parts)] = ()
+    together: Annotated[tuple[Ids, ...], WrapValidator(validate_in_parts)] = ()
+    same_offset: Annotated[tuple[Ids, ...], WrapValidator(validate_in_parts)] = ()
     equal_use: bool = False
-    pools: Annotated[tuple[Pool, ...], WrapValidator(in_parts)] = (Pool.model_construct(),)
+    pools: Annotated[tuple[Pool, ...], WrapValidator(validate_in_parts)] = (Pool.model_construct(),)
     objective: Objective = "peak"
 
     @cached_property
@@ -224,7 +224,7 @@ class ProblemFields(Value):
         return roots
 
     @cached_property
-    def rigid(self) -> Mapping[int, tuple[int, int]]:
+    def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
         """Maps each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)

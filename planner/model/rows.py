@@ -26,16 +26,16 @@ from memplan.planner.errors import (
     PlanError,
     ProblemError,
     Sentence,
-    broken,
+    add_way,
     buffer_named,
-    mended,
+    excerpt,
+    raise_rules,
     sentences,
     sentences_of_options,
-    shown,
 )
-from memplan.planner.errors.did_you_mean import did_you_mean, know_fields, other_words
+from memplan.planner.errors.did_you_mean import did_you_mean, know_fields, word_table
 from memplan.planner.extensions import extensions
-from memplan.planner.model.parts import in_parts, narrowed
+from memplan.planner.model.parts import drop_unknown_fields, validate_in_parts
 
 MAX_BYTES = 2**62
 """The largest size, alignment, traffic, base address or offset that a problem may name, in bytes."""
@@ -51,15 +51,15 @@ def _id(value: object) -> int | str:
         return value
     rule = "must be a non-empty string or an integer"
     if isinstance(value, Mapping) and "id" in value:
-        rule = f"must be the id alone, {shown(value['id'])}"
+        rule = f"must be the id alone, {excerpt(value['id'])}"
         if "offset" in value:
-            rule += f", with alias_offset {shown(value['offset'])} beside alias_of"
-    got = f"bytes, {value!r}" if isinstance(value, bytes) else shown(value)
+            rule += f", with alias_offset {excerpt(value['offset'])} beside alias_of"
+    got = f"bytes, {value!r}" if isinstance(value, bytes) else excerpt(value)
     way = 'write a name, as "conv1", or a number' if rule.startswith("must be a ") else ""
     raise PydanticCustomError("rule", "{rule}, got {got}", {"rule": rule, "got": got, "way": way})
 
 
-def as_tuple(value: Any) -> Any:
+def tuple_from_list(value: Any) -> Any:
     """Return a JSON list as a tuple, for fields with exact types."""
     return tuple(value) if isinstance(value, list) else value
 
@@ -73,9 +73,9 @@ Time = Annotated[int, Field(ge=MIN_TIME, le=MAX_TIME)]
 Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Alignment = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 Name = Annotated[str, Field(min_length=1)]
-Interval = Annotated[tuple[Time, Time], BeforeValidator(as_tuple)]
-Lifetimes = Annotated[tuple[Interval, ...], WrapValidator(in_parts)]
-PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(in_parts)]
+Interval = Annotated[tuple[Time, Time], BeforeValidator(tuple_from_list)]
+Lifetimes = Annotated[tuple[Interval, ...], WrapValidator(validate_in_parts)]
+PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
@@ -89,12 +89,12 @@ class WireValue(BaseModel):
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
             """Return the value for a mapping; of many unknown fields, only some are named in the error."""
-            return super().model_validate(narrowed(obj, cls.model_fields), **options)
+            return super().model_validate(drop_unknown_fields(obj, cls.model_fields), **options)
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError with the attribute that is most likely meant."""
             fields, is_own = type(self).model_fields, name.startswith("_")  # which pydantic looks up again and again
-            hint = "" if is_own else did_you_mean(name, fields, other_words("attributes"), 0.75)
+            hint = "" if is_own else did_you_mean(name, fields, word_table("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
@@ -118,7 +118,7 @@ class Value(WireValue):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                self._refused(error, lambda fields: super(Value, self).__init__(**fields), fields)
+                self._validate_again(error, lambda fields: super(Value, self).__init__(**fields), fields)
 
         def __setattr__(self, name: str, value: Any) -> None:
             if name in type(self).model_fields:
@@ -135,7 +135,7 @@ class Value(WireValue):
             try:
                 return super().model_validate(obj, **options)
             except ValidationError as error:
-                return cls._refused(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
+                return cls._validate_again(error, lambda obj: super(Value, cls).model_validate(obj, **options), obj)
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> "Value":
@@ -143,14 +143,14 @@ class Value(WireValue):
             try:
                 return super().model_validate_json(json_data, **options)
             except ValidationError as error:
-                return cls._refused(error, cls.model_validate, json_data)
+                return cls._validate_again(error, cls.model_validate, json_data)
 
     @classmethod
-    def _refused(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
+    def _validate_again(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
         """Validate again with numpy's integers converted to Python's; raises InputError if that fails, too."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
-                return validate(_with_plain_integers(value))
+                return validate(_plain_integers(value))
             except ValidationError as second:
                 error = second
         if cls.error is OptionError:
@@ -166,12 +166,12 @@ class Value(WireValue):
     __str__ = __repr__
 
 
-def _with_plain_integers(value: Any) -> Any:
+def _plain_integers(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, dict):
-        return {key: _with_plain_integers(entry) for key, entry in value.items()}
-    return [*map(_with_plain_integers, value)] if isinstance(value, (list, tuple)) else value
+        return {key: _plain_integers(entry) for key, entry in value.items()}
+    return [*map(_plain_integers, value)] if isinstance(value, (list, tuple)) else value
 
 
 def brief(value: object) -> str:
@@ -203,7 +203,7 @@ class OffsetMod(Value):
     @model_validator(mode="after")
     def _is_a_remainder(self) -> "OffsetMod":
         if self.remainder >= self.modulus:
-            broken((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
+            raise_rules((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
         return self
 
 
@@ -231,24 +231,24 @@ class Buffer(Value):
     relative: Relative | None = None
     no_cross: Alignment | None = None
     offset_mod: OffsetMod | None = None
-    forbid_pools: Annotated[tuple[Name, ...], WrapValidator(in_parts)] = ()
+    forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Buffer":
         breaks = list(self._breaks())
         if breaks:
-            broken(*breaks)
+            raise_rules(*breaks)
         return self
 
     def _breaks(self) -> list[Break]:
         breaks: list[Break] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
-                breaks.append((("lifetimes",), mended("must not be given beside start and end", ONE_OF_THEM)))
+                breaks.append((("lifetimes",), add_way("must not be given beside start and end", ONE_OF_THEM)))
             if self.start is None:
-                breaks.append((("start",), mended("is required where end is given", _BOTH)))
+                breaks.append((("start",), add_way("is required where end is given", _BOTH)))
             elif self.end is None:
-                breaks.append((("end",), mended("is required where start is given", _BOTH)))
+                breaks.append((("end",), add_way("is required where start is given", _BOTH)))
             elif self.end <= self.start:
                 breaks.append((("end",), end_rule(self.start, self.end)))
         for k, (start, end) in enumerate(self.lifetimes or ()):
@@ -260,7 +260,7 @@ class Buffer(Value):
             breaks.append((("alias_of",), buffer_named(self.alias_of, "must name another buffer")))
         if self.relative is not None:
             if self.alias_of is not None:
-                breaks.append((("relative",), mended("must not be given beside alias_of", ONE_OF_THEM)))
+                breaks.append((("relative",), add_way("must not be given beside alias_of", ONE_OF_THEM)))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
                 breaks.append((("relative", "to"), buffer_named(self.id, "must name another buffer")))
         if self.no_cross is not None and self.alias_of is not None:
@@ -286,7 +286,7 @@ know_fields("buffers", Buffer)
 def end_rule(start: int, end: int) -> Sentence:
     """Return the sentence about a lifetime that ends before it starts."""
     way = "the end is the first time step after the lifetime: do the two change places?"
-    return mended(f"must be greater than start ({start}), got {end}", way)
+    return add_way(f"must be greater than start ({start}), got {end}", way)
 
 
 class Placement(PlanValue):

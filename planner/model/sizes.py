@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import meant_number
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_fields
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors.did_you_mean import byte_count_hint
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, replace_fields
 from memplan.planner.model.rows import Bytes
 
 _DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -35,12 +35,12 @@ def parse_size(text: str) -> int:
     else:
         match = re.fullmatch(_SIZE, text.strip())
         if match is None or match[2] not in UNITS:
-            raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {shown(text)}{_meant(match, text)}")
+            raise ValueError(f"must be a size such as 4096, 64kB or 1MiB, got {excerpt(text)}{_size_hint(match, text)}")
         size = Fraction(match[1]) * UNITS[match[2]]
     if size.denominator != 1:
-        raise ValueError(f"must be a whole number of bytes, got {shown(text)}")
+        raise ValueError(f"must be a whole number of bytes, got {excerpt(text)}")
     if size >= ADDRESS_SPACE:
-        raise ValueError(f"must be less than 2^63 bytes, got {shown(text)}")
+        raise ValueError(f"must be less than 2^63 bytes, got {excerpt(text)}")
     return int(size)
 
 
@@ -56,10 +56,10 @@ Size = Annotated[Bytes, BeforeValidator(_bytes, json_schema_input_type=int | str
 """A number of bytes, also accepted as text with a unit."""
 
 
-def _meant(match: re.Match[str] | None, text: str) -> str:
+def _size_hint(match: re.Match[str] | None, text: str) -> str:
     """Return the size that was probably meant, if only the case or the name of the unit is wrong."""
     if match is None:
-        if number := meant_number(text):
+        if number := byte_count_hint(text):
             return number
         other = text.strip().lstrip("+-").replace(",", ".").replace(":", "=")
         is_meant = re.fullmatch(_SIZE, other.rpartition("=")[2]) is not None and other != text
@@ -82,7 +82,7 @@ def size_text(size: int) -> str:
     return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 
 
-def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
+def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """Return the problem with other pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
 
     Where the problem names no pools (a table never does), the names make them, in order of preference. A size may
@@ -92,19 +92,19 @@ def with_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
         return problem
     sizes = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
     if len(sizes) < len(capacities):
-        raise OptionError.of(
+        raise OptionError.from_rule(
             "capacity", f"must be given once for each pool, got {', '.join(capacities)}: leave one out"
         )
     names = [pool.name for pool in problem.pools]
     if problem.pools == (Pool(),) and "default" not in sizes:
         pools = [{"name": name, **fields} for name, fields in sizes.items()]
     elif unknown := [name for name in sizes if name not in names]:
-        raise OptionError.of(
-            "capacity", f"must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+        raise OptionError.from_rule(
+            "capacity", f"must name a pool of the problem ({', '.join(names)}), got {excerpt(unknown[0])}"
         )
     else:
         pools = [pool.model_dump(exclude_unset=True) | sizes.get(pool.name, {}) for pool in problem.pools]
-    return with_fields(problem, pools=pools)
+    return replace_fields(problem, pools=pools)
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
@@ -116,11 +116,11 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
         return name, {"size": size}
     if address.strip("0").isdecimal():
         rule = "must be hexadecimal, or have a unit"
-        raise OptionError.of("capacity", f"base address {rule}, got {address} (did you mean 0x{address}?)")
+        raise OptionError.from_rule("capacity", f"base address {rule}, got {address} (did you mean 0x{address}?)")
     try:
         return name, {"size": size, "base_address": parse_size(address)}
     except ValueError as error:
-        raise OptionError.of("capacity", f"base address {error}") from None
+        raise OptionError.from_rule("capacity", f"base address {error}") from None
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
@@ -128,19 +128,21 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
     name, equals, size = text.rpartition("=")
     if not equals:
         if count > 1 and len(problem.pools) == 1 and problem.pools != (Pool(),):
-            raise OptionError.of(option, f"must be given once for the one pool, got {shown(text)} among {count}")
+            raise OptionError.from_rule(
+                option, f"must be given once for the one pool, got {excerpt(text)} among {count}"
+            )
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
-            raise OptionError.of(
-                option, f"must name its pool where there are several, got {shown(text)} (did you mean {meant}?)"
+            raise OptionError.from_rule(
+                option, f"must name its pool where there are several, got {excerpt(text)} (did you mean {meant}?)"
             )
         name = problem.pools[0].name
     elif not name:
-        raise OptionError.of(option, f"must name its pool before the =, got {shown(text)}")
+        raise OptionError.from_rule(option, f"must name its pool before the =, got {excerpt(text)}")
     try:
         return name, None if size == UNLIMITED else parse_size(size)
     except ValueError as error:
-        raise OptionError.of(option, f"{error}") from None
+        raise OptionError.from_rule(option, f"{error}") from None
 
 
 _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
@@ -172,7 +174,7 @@ def _ratio(value: object) -> object:
         return 1 + share
     if share is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
-        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {shown(value)}{meant}")
+        raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share
 
 

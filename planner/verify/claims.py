@@ -12,14 +12,14 @@ from math import fsum, isclose
 
 import numpy as np
 
-from memplan.planner.errors import shown
-from memplan.planner.model.columns import repeated
+from memplan.planner.errors import excerpt
+from memplan.planner.model.columns import repeats
 from memplan.planner.model.plan import Plan, WeightedUse
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
-from memplan.planner.verify.tie_rules import most_used, pairs_that_clash, pairs_that_share, weighted_clashes
+from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, pool_uses, weighted_clashes
 from memplan.planner.verify.violation import Violation, false_claim
 
 
@@ -39,7 +39,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield the claims of a plan, status included, that its placements contradict; None claims nothing."""
-    used = most_used(problem, placed)
+    used = pool_uses(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
         yield false_claim("status", "optimal or feasible where buffers are placed", plan.status)
@@ -102,7 +102,7 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
         if name in plan.model_fields_set:
             claims = truth(problem, placed)
             if Counter(map(frozenset, claim)) != Counter(map(frozenset, claims)):
-                yield false_claim(name, f"{shown(claims)} by the placements", claim)
+                yield false_claim(name, f"{excerpt(claims)} by the placements", claim)
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
@@ -169,13 +169,13 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
     """Yield a plan's pools whose names or sizes differ from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
-    for first, k in repeated([pool.name for pool in plan.pools]):
+    for first, k in repeats([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
     for k, pool in enumerate(plan.pools):
         if pool.name not in sizes:
             yield false_claim(f"pools[{k}].name", "a pool of the problem", pool.name)
         elif pool.size is not None and pool.size != sizes[pool.name]:
-            yield false_claim(f"pools[{k}].size", f"{shown(sizes[pool.name])} as in the problem", pool.size)
+            yield false_claim(f"pools[{k}].size", f"{excerpt(sizes[pool.name])} as in the problem", pool.size)
 
 
 def _cost(problem: Problem, placed: PlacedBuffers) -> float:
@@ -198,7 +198,7 @@ def paid_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, 
 
     A pair in explicit conflict costs nothing: if it shares bytes, that is a violation of its own.
     """
-    together = _that_share_bytes(problem, placed)
+    together = _sharing_pairs(problem, placed)
     times = _times_alive(problem, placed, {i for pair in together for i in pair})
     apart = {frozenset(placed.root_of(name) for name in pair) for pair in problem.conflicts} if together else set()
 
@@ -212,7 +212,7 @@ def paid_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, 
     return [(pair, row.cost) for row in problem.reuse for pair in row.pairs if is_paid(*pair)]
 
 
-def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
+def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
     """Return the pairs of `reuse`, as positions of roots, that have bytes of one pool in common."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
@@ -222,7 +222,7 @@ def _that_share_bytes(problem: Problem, placed: PlacedBuffers) -> set[frozenset[
     groups: set[frozenset[int]] = set()
     for q in range(len(problem.pools)):
         mine = [i for i in partners if placed.pool[i] == q and problem.buffers.size[i] > 0]
-        # At equal offsets, buffers that end go before those that begin.
+        # At equal offsets, ends come before starts.
         events = [(int(placed.offset[i]), 1, i) for i in mine] + [(int(placed.end[i]), 0, i) for i in mine]
         here: set[int] = set()
         for _, begins, i in sorted(events):
@@ -255,7 +255,7 @@ def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in paid_now)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:
         listed = [pair for *pair, _ in paid]
-        yield false_claim("reused", f"{shown(listed)} by the placements", [row.buffers for row in plan.reused])
+        yield false_claim("reused", f"{excerpt(listed)} by the placements", [row.buffers for row in plan.reused])
         return
     times = _times_alive(problem, placed, {placed.root_of(name) for row in plan.reused for name in row.buffers})
     for k, row in enumerate(plan.reused):
@@ -263,6 +263,6 @@ def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
             ends, starts = ([time[side] for time in times[placed.root_of(x)]] for side, x in ((1, a), (0, b)))
             is_before = max(ends, default=0) <= min(starts, default=0) or not ends or not starts
             if (row.first, row.then) == (a, b) and not is_before:
-                yield false_claim(f"reused[{k}].first", f"the one that is dead before {shown(b)} is born", row.first)
+                yield false_claim(f"reused[{k}].first", f"the one that is dead before {excerpt(b)} is born", row.first)
         if {row.first, row.then} not in (set(row.buffers), {None}):
             yield false_claim(f"reused[{k}]", "an order of its two buffers", (row.first, row.then))

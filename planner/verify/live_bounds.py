@@ -19,7 +19,7 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
     """Return lower bounds on the use of each pool, given at most this plan's use of later pools; and on the sum.
 
     At some time so many bytes are alive that may lie in a pool, less what the others can hold, or that may lie nowhere
-    else. Buffers that may share bytes with others, as those of a rigid group may, are left out.
+    else. Buffers that may share bytes with others, such as members of a rigid group, are omitted.
     """
     shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
     shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -37,15 +37,15 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
     may = {i: problem.allowed_pools(i) for i in lives}
     least = []
     for q in pools:
-        here = _most_alive(size, lives, [i for i in lives if may[i] == (q,)])
+        here = _peak_live_bytes(size, lives, [i for i in lives if may[i] == (q,)])
         others = sum(rooms[p] if p > q else _size(problem, p) for p in pools if p != q)
         if others < inf:
-            able = _most_alive(size, lives, [i for i in lives if q in may[i]])
+            able = _peak_live_bytes(size, lives, [i for i in lives if q in may[i]])
             here = max(here, able - int(others))
         least.append(here)
     if problem.equal_use:
         return [max(least)] * len(least), max(least) * len(least)
-    return least, _most_alive(size, lives, [*lives])
+    return least, _peak_live_bytes(size, lives, [*lives])
 
 
 def _rooms(problem: Problem, plan: Plan) -> list[float]:
@@ -59,7 +59,7 @@ def _size(problem: Problem, q: int) -> float:
     return inf if size is None else size
 
 
-def _most_alive(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
+def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
     """Return the most bytes of the chosen buffers that are alive at once."""
     change: dict[int, int] = {}
     for i in chosen:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -27,7 +27,7 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
     """Yield each pair that shares bytes while both are alive, or despite an explicit conflict."""
     seen: set[tuple[int, int]] = set()
     for q in range(len(problem.pools)):
-        lives = _Lives.of(problem, placed, q)
+        lives = _Lives.from_pool(problem, placed, q)
         for i, j, time in () if lives.lie_apart() else _meetings(problem, placed, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
@@ -48,7 +48,7 @@ class _Lives(NamedTuple):
     high: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
+    def from_pool(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
         """Return the lifetimes in pool `q`; those of an alias count for the buffer that it lies in."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
@@ -72,7 +72,7 @@ class _Lives(NamedTuple):
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # The sweep keeps a sorted list of what is alive, or of what covers an address: the shorter one (decision 053).
+        # The sweep keeps a sorted list of live buffers, or of buffers over an address: the shorter list (decision 053).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
             return _no_two_meet(self.start, self.end, self.low, self.high)
         return _no_two_meet(self.low, self.high, self.start, self.end)
@@ -102,7 +102,7 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
 def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
     """Return True if no two non-empty rectangles overlap, by a sweep from start to end."""
     n = len(start)
-    # Ends stand first and the sort is stable, so ranges that touch do not meet.
+    # Ends come first and the sort is stable, so ranges that touch do not overlap.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -133,7 +133,7 @@ class _Layer:
         self.lows: list[int] = []
         self.apart: list[int] = []
 
-    def met_by(self, i: int) -> list[int]:
+    def overlaps_of(self, i: int) -> list[int]:
         """Return the buffers that overlap a buffer."""
         low, high = self.low[i], self.high[i]
         at = bisect(self.lows, low)
@@ -152,7 +152,7 @@ class _Layer:
         del self.lows[at], self.apart[at]
 
 
-class _Alive:
+class _LiveBuffers:
     """The buffers of one pool that are alive now, each in the first layer where it shared no bytes with any.
 
     In a valid plan, one layer holds all but what may share bytes: members of a rigid group, and of one offset.
@@ -167,7 +167,7 @@ class _Alive:
         """Add a newborn buffer; return those that it overlaps."""
         met: list[int] = []
         for layer in self.layers:
-            neighbours = layer.met_by(i)
+            neighbours = layer.overlaps_of(i)
             met += neighbours
             if not neighbours and i not in self.layer_of:
                 self.layer_of[i] = layer
@@ -189,7 +189,7 @@ class _Leave:
         self.placed = placed
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
-    def to_share(self, i: int, j: int) -> bool:
+    def may_share(self, i: int, j: int) -> bool:
         """Return True if two buffers are joined, or may and do start at one offset."""
         offset, group = self.placed.offset, self.placed.group[0]
         return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
@@ -206,7 +206,7 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, steps = lives.lifetime_buffer.tolist(), list(zip(order.tolist(), time[order].tolist(), strict=True))
-    alive = _Alive(placed.offset.tolist(), placed.end.tolist())
+    alive = _LiveBuffers(placed.offset.tolist(), placed.end.tolist())
     leave = _Leave(problem, placed)
     count = [0] * len(problem.buffers)
     deaths: list[list[int]] = [[] for _ in problem.buffers]
@@ -227,7 +227,7 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
         count[i] += 1
         if count[i] == 1:
             for j in alive.add(i):
-                if not leave.to_share(i, j):
+                if not leave.may_share(i, j):
                     yield min(i, j), max(i, j), (now, min(deaths[i][-1], deaths[j][-1]))
 
 
@@ -246,7 +246,7 @@ def _sharing(problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tupl
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))
-    pool = shown(problem.pools[int(placed.pool[i])].name)
+    pool = excerpt(problem.pools[int(placed.pool[i])].name)
     why = "they are in conflict" if time is None else f"both are alive in [{time[0]}, {time[1]})"
-    message = f"buffers {shown(first)} and {shown(second)} share bytes [{low}, {high}) of {pool}, but {why}"
+    message = f"buffers {excerpt(first)} and {excerpt(second)} share bytes [{low}, {high}) of {pool}, but {why}"
     return Violation("conflict" if time is None else "overlap", message, first, second, (low, high), time)

@@ -13,11 +13,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import most_used
+from memplan.planner.verify.tie_rules import pool_uses
 
 Id = int | str
 Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]
@@ -76,18 +76,18 @@ class Occupancy:
         """The buffers at the first time with the most bytes alive."""
         loads = self._loads(self.sizes)
         time = max(loads, key=lambda when: loads[when]) if loads else None
-        names = self.at(time)
+        names = self.buffers_at(time)
         return LiveSet(time, sum(self.sizes[name] for name in names), names)
 
-    def at(self, time: int | None) -> tuple[Id, ...]:
+    def buffers_at(self, time: int | None) -> tuple[Id, ...]:
         """Return the buffers that are alive at a time, the largest first; all of them for None."""
         names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
-    def most_like(self, now: Occupancy, names: Collection[Id]) -> int | None:
+    def most_similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
         """Return the time with most bytes of the named buffers alive, and fewest of others; None without times.
 
-        Those that live longer `now` count last: a longer lifetime is the reason that others meet it that did not.
+        Buffers that live longer `now` count last: a longer lifetime is the reason for their new conflicts.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
         firm, shared, everything = map(self._loads, (stable, frozenset(names), self.sizes))
@@ -117,11 +117,11 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     for i in range(len(buffers)):
         spans[problem.roots.get(i, (i, 0))[0]] += buffers.intervals(i)
     occupancies_: dict[str, Occupancy] = {}
-    used = most_used(problem, PlacedBuffers.by(problem, places))
+    used = pool_uses(problem, PlacedBuffers.from_placements(problem, places))
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
-        alive = {buffers.ids[i]: tuple(merged(spans[i])) or _ALWAYS for i in mine}
+        alive = {buffers.ids[i]: tuple(merge_spans(spans[i])) or _ALWAYS for i in mine}
         occupancies_[pool.name] = Occupancy(sizes, alive, used[pool.name])
     return occupancies_
 
@@ -129,8 +129,8 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
     """Compare a pool with its former state; `elsewhere` has the sizes of buffers that other pools held then."""
     peak = now.live_set
-    time = then.most_like(now, peak.buffers)
-    before = frozenset(then.at(time))
+    time = then.most_similar_time(now, peak.buffers)
+    before = frozenset(then.buffers_at(time))
     causes = [_cause(name, now, then, name in before, elsewhere) for name in peak.buffers]
     causes += [
         Cause(name, "gone", -then.sizes[name], then.sizes[name], now.sizes.get(name))

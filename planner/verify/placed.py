@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
@@ -24,7 +24,7 @@ class PlacedBuffers:
     offset: I64
 
     @classmethod
-    def by(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
+    def from_placements(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
         """Return each buffer's placement: the first in the plan."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
@@ -32,7 +32,7 @@ class PlacedBuffers:
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
-        # Backwards, so that the first of several placements of a buffer is the one that stays.
+        # Backwards, so that the first of several placements of a buffer is kept.
         for k in reversed(range(len(placements))):
             i = placed.row.get(placements.ids[k])
             if i is not None:
@@ -52,21 +52,21 @@ class PlacedBuffers:
     @cached_property
     def root(self) -> I64:
         """For each buffer, the position of the buffer (no alias) in which it finally lies."""
-        return self.inside[0] if self.problem.buffers.aliases else np.arange(len(self.problem.buffers))
+        return self.root_distances[0] if self.problem.buffers.aliases else np.arange(len(self.problem.buffers))
 
     @cached_property
-    def inside(self) -> tuple[I64, I64]:
+    def root_distances(self) -> tuple[I64, I64]:
         """For each buffer, (the position of its root, bytes from the start of its root)."""
-        return _followed(len(self.problem.buffers), self._named(self.problem.buffers.aliases))
+        return _follow_ties(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
 
-    def misplaced(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
+    def required_and_actual(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
         """Return the required place of `i`, `distance` bytes above `j`, and its actual one; None if these agree."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
         if self.pool[i] == self.pool[j] and int(self.offset[i]) == wanted:
             return None
-        home, got = (shown(self.problem.pools[int(self.pool[k])].name) for k in (j, i))
+        home, got = (excerpt(self.problem.pools[int(self.pool[k])].name) for k in (j, i))
         return f"at offset {wanted} of {home}", f"got offset {self.offset[i]} of {got}"
 
     def root_of(self, name: int | str) -> int:
@@ -76,11 +76,11 @@ class PlacedBuffers:
     @cached_property
     def group(self) -> tuple[I64, I64]:
         """For each buffer (a number that all at fixed distances from it share, bytes above a common point)."""
-        root, above = self.inside
-        named = self._named(self.problem.buffers.rules["relative"])
+        root, above = self.root_distances
+        named = self._positions_of(self.problem.buffers.rules["relative"])
         # Buffers that are further apart fit into no pool.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
-        top, distance = _followed(len(root), ties)
+        top, distance = _follow_ties(len(root), ties)
         return top[root], distance[root] + above
 
     @cached_property
@@ -91,17 +91,17 @@ class PlacedBuffers:
             return self.root
         return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
 
-    def _named(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
+    def _positions_of(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 
-def _followed(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
+def _follow_ties(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
     """Follow ties (to another buffer, at a distance) to their ends, all at once, doubling the distance each step."""
     at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
         at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
-        # Each round follows twice as many ties as the one before: chains of a million aliases take twenty.
+        # Each round follows twice as many ties as the last: chains of a million aliases take twenty rounds.
         while (at[at] != at).any():
             distance += distance[at]
             at = at[at]

@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import Congruence, congruence, rules_of
 from memplan.planner.verify.tie_rules import PAIR_RULES
-from memplan.planner.verify.verifier import every_place_is_legal
+from memplan.planner.verify.verifier import check_places
 
 MOST_PAIRS = 500_000
 """The most pairs of buffers that are compared; plans with more are skipped."""
@@ -72,11 +72,13 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
         return None
     alive, share, banked = rivals
     under, idle, over = _neighbours(problem, placed, alive)
-    lowest = _lowest(problem, placed, alive, share, banked)
-    root, distance = placed.inside if problem.buffers.aliases else (placed.root, np.zeros(len(under), dtype=np.int64))
+    lowest = _min_offsets(problem, placed, alive, share, banked)
+    root, distance = (
+        placed.root_distances if problem.buffers.aliases else (placed.root, np.zeros(len(under), dtype=np.int64))
+    )
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
-    for broken in every_place_is_legal(problem, PlacedBuffers(problem, placed.pool, moved)):
+    for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
         if broken.first is not None:  # a rule of single offsets that is not known here
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
@@ -105,7 +107,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
         keys.append(_keys(holder[i], holder[j], n))
     every, hard, soft = (
         np.concatenate(keys),
-        *(_named(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
+        *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
     if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise each pair has met once
         every = np.unique(np.concatenate((every, hard)))
@@ -113,7 +115,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
     if len(soft):
         may_share = np.isin(every, soft) & ~np.isin(every, hard)
     uses = chain.from_iterable(combinations(use.buffers, 2) for use in problem.bank if use.weight is None)
-    banked = _in_one_pool(problem, placed, tuple(uses))
+    banked = _pairs_in_one_pool(problem, placed, tuple(uses))
     pairs = np.stack(np.divmod(every, max(n, 1)), axis=1)
     both = np.concatenate((pairs, pairs[:, ::-1]))
     return both, np.concatenate((may_share, may_share)), np.concatenate((banked, banked[:, ::-1]))
@@ -125,13 +127,13 @@ def _keys(i: I64, j: I64, n: int) -> I64:
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
-def _named(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
+def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
     """Return the numbers of named pairs that lie in one pool and have bytes."""
-    pairs = _in_one_pool(problem, placed, names)
+    pairs = _pairs_in_one_pool(problem, placed, names)
     return _keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
-def _in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
+def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
     """Return the roots of named pairs that lie in one pool and have bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
@@ -162,12 +164,12 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
     return under, placed.offset - top, over
 
 
-def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
+def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
     """Return the lowest offset of each root as exact ints, ABSENT where none was found."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    # Buffers above this one do not limit how low it can lie.
+    # Buffers above this one do not limit its lowest offset.
     is_below = placed.offset[alive[:, 1]].astype(np.uint64) < placed.end[alive[:, 0]]
     for (i, j), may_share in zip(alive[is_below].tolist(), share[is_below].tolist(), strict=True):
         low = offset[j] - size[i] + 1
@@ -180,7 +182,7 @@ def _lowest(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDAr
             taken[i].append((first * width - base - size[i] + 1, (last + 1) * width - base))
     lowest = np.where(placed.pool < 0, ABSENT, placed.offset)
     is_root = placed.root == np.arange(len(table))
-    moving = np.flatnonzero(is_root & (placed.pool >= 0) & ~_fixed(problem, placed))
+    moving = np.flatnonzero(is_root & (placed.pool >= 0) & ~_fixed_mask(problem, placed))
     for i, rules in rules_of(problem, placed, moving).items():
         reserved = pools[pool[i]].reserved if size[i] else ()
         ranges = taken[i] + [(low - size[i] + 1, low + width) for low, width in reserved if width]
@@ -205,7 +207,7 @@ def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], 
     return ABSENT
 
 
-def _fixed(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
+def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
     """Return True for roots that are pinned (also by an alias) or at a fixed distance from another buffer."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)

@@ -41,7 +41,7 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     yield from wrong
     if wrong or plan.lower_bound is None or len(problem.pools) > 1 or problem.objective == "cost":
         return
-    least = _least_end(problem, proof.kind, placed, named)
+    least = _min_end(problem, proof.kind, placed, named)
     if least < plan.lower_bound:
         yield false_claim("lower_bound", f"at most {least}, which the proof gives", plan.lower_bound)
 
@@ -51,7 +51,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
     If it names one pool and the bytes that are missing there, the buffers that it names must not fit that pool.
     """
-    why, placed = plan.explanation, PlacedBuffers.by(problem, plan.placements)
+    why, placed = plan.explanation, PlacedBuffers.from_placements(problem, plan.placements)
     if why is None:
         return
     if why.pool is not None and why.pool not in (pool.name for pool in problem.pools):
@@ -67,7 +67,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
     if wrong or len(problem.pools) > 1:
         return
     size = problem.pools[0].size
-    if _least_end(problem, kind, placed, named) <= (ADDRESS_SPACE - 1 if size is None else size):
+    if _min_end(problem, kind, placed, named) <= (ADDRESS_SPACE - 1 if size is None else size):
         yield false_claim("explanation.buffers", "buffers that do not fit the pool", why.buffers)
 
 
@@ -91,7 +91,7 @@ def _false_witnesses(
         is_now = (problem.buffers.start <= time) & (time < problem.buffers.end)
         if dead := [ids[i] for i in sorted(set(named.tolist()).difference(placed.lifetime_root[is_now].tolist()))]:
             yield false_claim(f"{claim}.buffers", f"buffers that are alive at {time}", dead)
-    if kind == "clique" and (apart := _without_conflict(problem, placed, named)):
+    if kind == "clique" and (apart := _unseparated_pair(problem, placed, named)):
         yield false_claim(f"{claim}.buffers", "buffers that conflict pairwise", [ids[i] for i in apart])
     both = set(named.tolist())
     for pair in problem.may_share:
@@ -100,7 +100,7 @@ def _false_witnesses(
             return
 
 
-def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
+def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
     """Return two of the named buffers that neither lifetimes nor `conflicts` separate; none if all are separated."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
@@ -121,14 +121,14 @@ def _without_conflict(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
     return tuple(named[pairs[0]].tolist()) if len(pairs) else ()
 
 
-def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
+def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
     """Return the least end of the only pool with all buffers that a proof names in it."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
     if kind == "largest-buffer":
         return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
-    sizes = _covered(problem, placed, named) if problem.buffers.rules["relative"] else size[named].tolist()
+    sizes = _covered_bytes(problem, placed, named) if problem.buffers.rules["relative"] else size[named].tolist()
     grids = [(1, 0)]
     if kind in ("alignment", "clique") and not problem.buffers.rules["relative"] and len(named):
         grids += _grids(problem, placed, named)
@@ -136,11 +136,11 @@ def _least_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: 
     if kind == "clique" and len(named):
         # Clearances may leave reserved bytes free, so the two are not added up.
         bare = Pool(name="bare")
-        ends += [_end_of(sizes, *grid, bare) + _kept_free(problem, placed, named, grid[0]) for grid in grids]
+        ends += [_end_of(sizes, *grid, bare) + _clearance_bytes(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)
 
 
-def _kept_free(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
+def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
     """Return the bytes that clearances surely leave free between buffers that lie apart, each rounded up to steps.
 
     This is a minimum spanning tree of the clearances (Kruskal, 1956).
@@ -164,7 +164,7 @@ def _kept_free(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -
     return total
 
 
-def _covered(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
+def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
     """Return the bytes that the buffers of each group of fixed distances cover together."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))

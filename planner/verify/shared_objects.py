@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from memplan.planner.errors import shown
-from memplan.planner.model.objects import ObjectsProblem, SharedObject, as_plan
+from memplan.planner.errors import excerpt
+from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_plan
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
     """Yield all that is wrong with objects, by the verifier of plans, and by what sides and kinds require."""
     from memplan.planner.verify.verifier import verify
 
-    yield from (each.message for each in verify(*as_plan(problem, objects)))
+    yield from (each.message for each in verify(*pools_plan(problem, objects)))
     index = {buffer.id: i for i, buffer in enumerate(problem.buffers)}
     for k, each in enumerate(objects):
         rows = [index[i] for i in each.buffers if i in index]
@@ -20,6 +20,6 @@ def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> It
         for i in rows:
             w, h = problem.sides(i)
             if w > width or h > height:
-                yield f"objects[{k}]: must hold {shown(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
+                yield f"objects[{k}]: must hold {excerpt(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
             elif problem.ratio is not None and (width > problem.ratio * w or height > problem.ratio * h):
-                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {shown(problem.buffers[i].id)}"
+                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {excerpt(problem.buffers[i].id)}"

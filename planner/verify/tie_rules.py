@@ -9,11 +9,11 @@ from itertools import combinations, compress
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import ABSENT
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.violation import Violation, about
+from memplan.planner.verify.violation import Violation, buffer_violation
 
 Id = int | str
 PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
@@ -23,9 +23,9 @@ def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> It
     """Yield each buffer that is not at its required distance from its target."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
-        if rule := placed.misplaced(i, placed.row[name], distance):
-            sentence = f"must lie {distance} bytes from {shown(name)}, {', '.join(rule)}"
-            yield about(ids[i], "relative-misplaced", sentence)
+        if rule := placed.required_and_actual(i, placed.row[name], distance):
+            sentence = f"must lie {distance} bytes from {excerpt(name)}, {', '.join(rule)}"
+            yield buffer_violation(ids[i], "relative-misplaced", sentence)
 
 
 def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -35,8 +35,8 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
         (first, home), *others = [(name, pool) for name, pool in pools if pool >= 0] or [("", ABSENT)]
         for name, pool in others:
             if pool != home:
-                wanted, got = (shown(problem.pools[q].name) for q in (home, pool))
-                message = f"buffer {shown(name)}: must be together with {shown(first)} in {wanted}, got {got}"
+                wanted, got = (excerpt(problem.pools[q].name) for q in (home, pool))
+                message = f"buffer {excerpt(name)}: must be together with {excerpt(first)} in {wanted}, got {got}"
                 yield Violation("not-together", message, name, first)
 
 
@@ -44,13 +44,13 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
     """Yield each pair that illegally touches a common bank, once even if two entries name it."""
     pairs = [pair for use in problem.bank if use.weight is None for pair in combinations(use.buffers, 2)]
     seen: set[frozenset[Id]] = set()
-    for k in np.flatnonzero(in_a_common_bank(problem, placed, pairs)).tolist():
+    for k in np.flatnonzero(common_bank_mask(problem, placed, pairs)).tolist():
         a, b = pairs[k]
         if frozenset((a, b)) in seen:
             continue
         seen.add(frozenset((a, b)))
-        pool = shown(problem.pools[int(placed.pool[placed.row[a]])].name)
-        message = f"buffers {shown(a)} and {shown(b)} touch a common bank of {pool}, but are used at one step"
+        pool = excerpt(problem.pools[int(placed.pool[placed.row[a]])].name)
+        message = f"buffers {excerpt(a)} and {excerpt(b)} touch a common bank of {pool}, but are used at one step"
         yield Violation("bank-clash", message, a, b)
 
 
@@ -75,7 +75,7 @@ def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> 
         low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
         is_near = int(placed.offset[high]) < int(placed.end[low]) + free
         if is_near and placed.pool[low] == placed.pool[high] != ABSENT:
-            message = f"buffers {shown(a)} and {shown(b)} must keep {free} bytes free between them ({field})"
+            message = f"buffers {excerpt(a)} and {excerpt(b)} must keep {free} bytes free between them ({field})"
             yield Violation("too-near", message, a, b)
 
 
@@ -86,21 +86,21 @@ def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Viola
         for name, offset in zip(names, offsets, strict=True):
             if offset != offsets[0]:
                 message = (
-                    f"buffer {shown(name)}: must have the offset of {shown(names[0])} ({offsets[0]}), got {offset}"
+                    f"buffer {excerpt(name)}: must have the offset of {excerpt(names[0])} ({offsets[0]}), got {offset}"
                 )
                 yield Violation("offsets-differ", message, name, names[0])
 
 
 def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield each pool that is smaller than the use of another one that must be equal."""
-    most = max(most_used(problem, placed).values())
+    most = max(pool_uses(problem, placed).values())
     for pool in problem.pools:
         if pool.size is not None and pool.size < most:
-            message = f"pool {shown(pool.name)}: must hold what each pool uses ({most}), got size {pool.size}"
+            message = f"pool {excerpt(pool.name)}: must hold what each pool uses ({most}), got size {pool.size}"
             yield Violation("past-capacity", message)
 
 
-def most_used(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
+def pool_uses(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
     """Return the use of each pool: its largest end offset, or with equal use the largest of all pools."""
     ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
     used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
@@ -116,7 +116,7 @@ PAIR_RULES: Mapping[str, PairRule] = {
 """The rules that separate two buffers wherever they lie in one pool, by the field that requires each."""
 
 
-def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
+def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
     """Return True for the pairs in one pool that touch a common bank; an alias counts as its whole root."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
     is_common = np.zeros(len(rows), dtype=np.bool_)
@@ -126,7 +126,7 @@ def in_a_common_bank(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
             continue
         here = np.flatnonzero((placed.pool[rows] == q).all(axis=1) & (size[rows] > 0).all(axis=1))
         base, width = np.uint64(pool.base_address), np.uint64(pool.bank_size)
-        # Addresses are below 2^63 + 2^62, and ends below 2^64: both fit what has no sign.
+        # Addresses are below 2^63 + 2^62, and ends below 2^64: both fit unsigned integers.
         first = (placed.offset[rows[here]].astype(np.uint64) + base) // width
         last = (placed.end[rows[here]] - np.uint64(1) + base) // width
         is_common[here] = (first[:, 0] <= last[:, 1]) & (first[:, 1] <= last[:, 0])
@@ -138,7 +138,7 @@ def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tupl
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]
-    return list(compress(pairs, in_a_common_bank(problem, placed, [pair for pair, _ in pairs]).tolist()))
+    return list(compress(pairs, common_bank_mask(problem, placed, [pair for pair, _ in pairs]).tolist()))
 
 
 def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:

@@ -1,6 +1,6 @@
 """The independent verifier: naive on purpose, and shares nothing with what makes plans.
 
-A buffer is alive, with all its bytes, whenever one of its aliases is; aliases never violate against what they lie in.
+A buffer is alive, with all its bytes, whenever one of its aliases is; an alias never violates against its own buffer.
 Buffers of no bytes need a legal offset, but share bytes with no other and use nothing of a pool.
 """
 
@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.extensions import extensions
 from memplan.planner.model.buffer_table import ABSENT, I64
-from memplan.planner.model.columns import repeated
+from memplan.planner.model.columns import repeats
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Others, Plan
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, with_profile
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, set_profile
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together, relatives_lie_where_they_must
-from memplan.planner.verify.violation import Violation, about, false_claim
+from memplan.planner.verify.violation import Violation, buffer_violation, false_claim
 
-__all__ = ["MAX_LISTED", "Violation", "every_place_is_legal", "verify"]
+__all__ = ["MAX_LISTED", "Violation", "check_places", "verify"]
 
 MAX_LISTED = 1000
 """The most violations of one kind that are listed: of misplaced buffers, of pairs that share bytes, of claims."""
@@ -40,11 +40,11 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     cost) must agree with its placements, costs as its profile counts them. Of each kind MAX_LISTED are listed; a last
     one says if there are more.
     """
-    problem = with_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
+    problem = set_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
-        return tuple(_listed(claims_of_nothing(problem, plan)))
-    placed = PlacedBuffers.by(problem, plan.placements)
-    kinds = [_every_buffer_has_one_place(problem, plan.placements), every_place_is_legal(problem, placed)]
+        return tuple(_limit_list(claims_of_nothing(problem, plan)))
+    placed = PlacedBuffers.from_placements(problem, plan.placements)
+    kinds = [_check_single_places(problem, plan.placements), check_places(problem, placed)]
     if problem.buffers.rules["relative"]:
         kinds.append(relatives_lie_where_they_must(problem, placed))
     if problem.together:
@@ -53,17 +53,17 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     kinds += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     kinds.append(claims(problem, plan, placed))
     if plan.others is not None:
-        kinds.append(_every_other_plan_differs(problem, plan, plan.others))
-    return tuple(chain.from_iterable(map(_listed, kinds)))
+        kinds.append(_compare_other_plans(problem, plan, plan.others))
+    return tuple(chain.from_iterable(map(_limit_list, kinds)))
 
 
-def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
+def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
     """Yield the violations of each plan beside a first one, and the plans that differ too little from earlier ones."""
-    before = [_paying(problem, plan)]
+    before = [_paid_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
             yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
-        mine = _paying(problem, other)
+        mine = _paid_pairs(problem, other)
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
@@ -74,7 +74,7 @@ def _every_other_plan_differs(problem: Problem, plan: Plan, others: Others) -> I
                 yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
 
 
-def _paying(problem: Problem, plan: Plan) -> set[frozenset[int]]:
+def _paid_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
     """Return the pairs that cost something in a plan, as positions of roots; a weight of 0 costs nothing."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
@@ -82,57 +82,63 @@ def _paying(problem: Problem, plan: Plan) -> set[frozenset[int]]:
     return (clashes & may_pay) | {frozenset(map(problem.root_of, row.buffers)) for row in plan.reused}
 
 
-def _listed(violations: Iterable[Violation]) -> list[Violation]:
+def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
     listed = list(islice(violations, MAX_LISTED + 1))
     if len(listed) > MAX_LISTED:
         listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
     return listed
 
 
-def _every_buffer_has_one_place(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
+def _check_single_places(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
     ids, pools = problem.buffers.ids, {pool.name for pool in problem.pools}
     for row, pool in enumerate(placements.pool_names):
         if pool not in pools:
             for k in np.flatnonzero(placements.pool == row).tolist():
-                yield about(placements.ids[k], "unknown-pool", f"must be in a pool of the problem, got {shown(pool)}")
+                yield buffer_violation(
+                    placements.ids[k], "unknown-pool", f"must be in a pool of the problem, got {excerpt(pool)}"
+                )
     if placements.ids == ids:
         return
     expected, there = set(ids), set(placements.ids)
     for k, name in enumerate(placements.ids):
         if name not in expected:
-            yield about(name, "unknown-buffer", f"must be one of the problem's, got placements[{k}]")
-    for first, k in repeated(placements.ids):
-        yield about(placements.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]")
+            yield buffer_violation(name, "unknown-buffer", f"must be one of the problem's, got placements[{k}]")
+    for first, k in repeats(placements.ids):
+        yield buffer_violation(
+            placements.ids[k], "repeated-buffer", f"must be placed once, got placements[{first}] and [{k}]"
+        )
     for name in ids:
         if name not in there:
-            yield about(name, "unplaced-buffer", "must be placed, got no placement")
+            yield buffer_violation(name, "unplaced-buffer", "must be placed, got no placement")
 
 
-def every_place_is_legal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
+def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield the violations of single placements, for buffers that are in a pool."""
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
-        for rule, bad, sentence in _broken_rules(problem, pool, here, placed):
+        for rule, bad, sentence in _pool_rule_breaks(problem, pool, here, placed):
             for i in here[bad].tolist() if bad.any() else ():
-                at = f"got offset {placed.offset[i]} of {shown(pool.name)}"
-                yield about(problem.buffers.ids[i], rule, f"{sentence}, {at}")
+                at = f"got offset {placed.offset[i]} of {excerpt(pool.name)}"
+                yield buffer_violation(problem.buffers.ids[i], rule, f"{sentence}, {at}")
     ids, size = problem.buffers.ids, problem.buffers.size
     for field, (word, wrong) in FIELD_RULES.items():
         for i, value in problem.buffers.rules[field].items():
             q = int(placed.pool[i])
             broken = wrong(value, int(placed.offset[i]), int(size[i]), problem.pools[q]) if q >= 0 else None
             if broken is not None:
-                yield about(ids[i], word, broken)
+                yield buffer_violation(ids[i], word, broken)
     for i in problem.buffers.aliases:
-        root, distance = (int(values[i]) for values in placed.inside)
-        if misplacement := placed.misplaced(i, root, distance):
-            yield about(ids[i], "alias-misplaced", f"must lie in {shown(ids[root])}, {', '.join(misplacement)}")
+        root, distance = (int(values[i]) for values in placed.root_distances)
+        if misplacement := placed.required_and_actual(i, root, distance):
+            yield buffer_violation(
+                ids[i], "alias-misplaced", f"must lie in {excerpt(ids[root])}, {', '.join(misplacement)}"
+            )
 
 
 def _crosses_a_page(page: int, offset: int, size: int, pool: Pool) -> str | None:
     if (pool.base_address + offset) % page + size <= page:
         return None
-    return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {shown(pool.name)}"
+    return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {excerpt(pool.name)}"
 
 
 def _has_another_remainder(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
@@ -150,7 +156,7 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
 """Rare fields of buffers: the rule's word, and the check of a value against an offset in a pool."""
 
 
-def _broken_rules(
+def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
     """Yield each rule about one pool, with the buffers among `here` that break it."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Violation:
     time: tuple[int, int] | None = None
 
 
-def about(name: int | str, rule: str, sentence: str) -> Violation:
+def buffer_violation(name: int | str, rule: str, sentence: str) -> Violation:
     """Return the violation of a rule by one buffer."""
-    return Violation(rule, f"buffer {shown(name)}: {sentence}", first=name)
+    return Violation(rule, f"buffer {excerpt(name)}: {sentence}", first=name)
 
 
 def false_claim(name: str, truth: str, claim: object) -> Violation:
     """Return the violation of a claim that the placements of the plan contradict."""
-    return Violation("false-claim", f"{name}: must be {truth}, got {shown(claim)}")
+    return Violation("false-claim", f"{name}: must be {truth}, got {excerpt(claim)}")

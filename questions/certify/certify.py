@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memplan.extensions.checkers import veripb
-from memplan.planner.errors import OptionError, PlanError, counted
+from memplan.planner.errors import OptionError, PlanError, count_text
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.audit import refuse_other_plan, verify
 from memplan.planner.model.plan import Plan
@@ -18,7 +18,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.questions.inputs import PLAN, PROBLEM
 from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question, SearchOptions, Seconds
-from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, with_certificate
+from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, add_certificate
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
@@ -59,34 +59,34 @@ def certify(
 
     If no plan is given, one is made first.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     if plan is not None:
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    all_s = running.left_s  # computed once, since a later check of the clock may differ
+    all_s = running.remaining_s  # computed once, since a later check of the clock may differ
     proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(
             problem,
             time_limit_s=all_s - proof_s,
             deterministic=options.deterministic,
-            control=running.searching(keeping_s=proof_s),
+            control=running.solve_control(keeping_s=proof_s),
         )
-    left_s = min(options.proof_s, running.left_s)
+    left_s = min(options.proof_s, running.remaining_s)
     certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
-    return CertificateAnswer.of(certificate, sha256=certificate.facts().sha256, plan=plan)
+    return CertificateAnswer.from_fields(certificate, sha256=certificate.facts().sha256, plan=plan)
 
 
-def certified(
+def certify_plan(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
     """Return a plan with the facts about its certificate for a file, and the certificate."""
     certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
-    return with_certificate(plan, certificate, file if certificate.text else None), certificate
+    return add_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
-def for_veripb(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
+def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     """Return a certified claim as an OPB formula and a VeriPB proof; raises the same errors as these."""
     try:
         formula, proof = _VERIPB.translated(write_problem(problem).decode(), found.text, found.buffers)
@@ -103,7 +103,7 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
     claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
-    yield f"{claim}: by {found.kind}, {counted(found.lemmas, 'lemma')} about {counted(len(found.buffers), 'buffer')}"
+    yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {count_text(len(found.buffers), 'buffer')}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"

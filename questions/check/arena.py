@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from memplan.planner.errors import FormatError, InputError, behind, sentences, shown
+from memplan.planner.errors import FormatError, InputError, excerpt, prefix_sentence, sentences
 from memplan.planner.foreign.arena import ModelArena, rules_of, scratch_flags
 from memplan.planner.model.finding import Finding
 from memplan.questions.check.pools import Failure
@@ -44,11 +44,11 @@ class RuntimeArena(Answer):
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
     """Return the broken rule if a model in several pools has kernels that may need more than is known of them."""
-    message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown(arena)}"
+    message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
 
-def _unknown(arena: RuntimeArena) -> str:
+def _unknown_sentence(arena: RuntimeArena) -> str:
     way = scratch_flags(arena.unknown, "SIZE")
     return f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
 
@@ -58,10 +58,10 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
-        said = f"{arena.runtime}'s arena takes at least {arena.least:,} bytes of {budget:,}; {_unknown(arena)}"
-        return [Failure(rule="unknown-arena", pool=pool, message=f"pool {shown(pool)}: {said}")]
+        said = f"{arena.runtime}'s arena takes at least {arena.least:,} bytes of {budget:,}; {_unknown_sentence(arena)}"
+        return [Failure(rule="unknown-arena", pool=pool, message=f"pool {excerpt(pool)}: {said}")]
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
-    message = f"pool {shown(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
+    message = f"pool {excerpt(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
     way = f"; `memplan convert FILE --fit {budget} -o NEW.tflite` looks for a form that fits" if arena.flash else ""
     return [Failure(rule="over-budget", pool=pool, message=f"{message}{way}")]
 
@@ -70,7 +70,7 @@ def _read(value: Any) -> RuntimeArena:
     try:
         return RuntimeArena.model_validate(value)
     except ValidationError as error:
-        raise FormatError(*(behind("arena.", sentence) for sentence in sentences(error))) from error
+        raise FormatError(*(prefix_sentence("arena.", sentence) for sentence in sentences(error))) from error
 
 
 def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
@@ -86,7 +86,7 @@ def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
         reader.warnings.append(Finding("unknown-arena", f"{what}; export it with those of --dim"))
         return None
     with suppress(InputError):
-        return RuntimeArena.of(rules.arena_of(reader.data, reader.options))
+        return RuntimeArena.from_fields(rules.arena_of(reader.data, reader.options))
     return None
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from memplan.planner.errors import Option, OptionError, shown
+from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
-from memplan.planner.model.sizes import UNLIMITED, named_size, parse_size, with_capacities
+from memplan.planner.model.sizes import UNLIMITED, named_size, parse_size, set_capacities
 
 _MOST_PERCENT = 1_000_000
 
@@ -33,10 +33,12 @@ class Tolerance:
         except (ValueError, ZeroDivisionError):
             percent = Fraction(-1)
         if not 0 <= percent <= _MOST_PERCENT:
-            raise OptionError(f"tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got {shown(text)}")
+            raise OptionError(
+                f"tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got {excerpt(text)}"
+            )
         return cls(part=percent / 100)
 
-    def allowed(self, before: int) -> int:
+    def allowed_growth(self, before: int) -> int:
         """Return the allowed growth in bytes of a pool that used `before` bytes."""
         return self.bytes + int(self.part * before)
 
@@ -52,26 +54,26 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
     named = [named_size(text, problem, len(texts), "budgets") for text in texts]
     budgets = {name: size for name, size in named if size is not None}
     if len(dict(named)) < len(named):
-        raise OptionError.of("budgets", "must be given once for each pool")
+        raise OptionError.from_rule("budgets", "must be given once for each pool")
     if problem.pools == (Pool(),) and len(named) > 1 and "default" not in dict(named):
-        problem = with_capacities(problem, [f"{name}=unlimited" for name, _ in named])
+        problem = set_capacities(problem, [f"{name}=unlimited" for name, _ in named])
     names = [pool.name for pool in problem.pools]
     if unknown := [name for name, _ in named if name not in names]:
         name = Option("capacity", f"{unknown[0]}={UNLIMITED}")
         way = (": ", name, " gives it this name") if problem.pools == (Pool(),) else ()
-        rule = f"must name a pool of the problem ({', '.join(names)}), got {shown(unknown[0])}"
-        raise OptionError.of("budgets", rule, *way)
+        rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(unknown[0])}"
+        raise OptionError.from_rule("budgets", rule, *way)
     return problem, budgets
 
 
-def within(problem: Problem, budgets: Mapping[str, int]) -> Problem:
+def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
     """Return the problem with each pool limited to its budget."""
     limits = []
     for pool in problem.pools:
         sizes = [size for size in (pool.size, budgets.get(pool.name)) if size is not None]
         if sizes:
             limits.append(f"{pool.name}={min(sizes)}")
-    return with_capacities(problem, limits)
+    return set_capacities(problem, limits)
 
 
 class PlanOne(Protocol):
@@ -91,15 +93,15 @@ def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne)
     plan = plan_one(problem, share=1 if is_once else 0.5)
     if is_once or not _is_over(plan, budgets):
         return plan
-    held = plan_one(within(problem, budgets), share=1)
-    return plan if held.peak is None else _of_problem(held, problem)
+    held = plan_one(limit_pools(problem, budgets), share=1)
+    return plan if held.peak is None else _plan_for_problem(held, problem)
 
 
 def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
     return any(use.used is not None and use.used > budgets.get(use.name, use.used) for use in plan.pools)
 
 
-def _of_problem(plan: Plan, problem: Problem) -> Plan:
+def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
     """Return a plan for smaller pools as a plan of the problem, without claims that no longer hold."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})

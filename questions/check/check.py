@@ -14,7 +14,7 @@ from memplan.planner.errors import Option, OptionError, PlanError
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
 from memplan.planner.model.problem import Problem, Profile
-from memplan.planner.model.rows import as_tuple
+from memplan.planner.model.rows import tuple_from_list
 from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena, failure_of_kernels
@@ -25,7 +25,7 @@ from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM, PlanA
 from memplan.questions.inputs.values import Input, InputValues, plan_refuted
 from memplan.questions.plan.baseline import (
     Baseline,
-    as_baseline,
+    baseline_of,
     baseline_problem,
     checked_baseline,
     planned_in,
@@ -34,7 +34,7 @@ from memplan.questions.plan.baseline import (
 )
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.plan.plan import plan as make_plan
-from memplan.questions.question import Answer, AnswerOfFile, Control, Question, SearchOptions, silent
+from memplan.questions.question import Answer, AnswerOfFile, Control, Question, SearchOptions, ignore_report
 from memplan.questions.reading import Reader
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
@@ -46,7 +46,7 @@ class CheckOptions(SearchOptions):
 
     needs = MappingProxyType({"tolerance": ("baseline",)})
 
-    budgets: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+    budgets: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field(
         (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."
     )
     tolerance: str = Field(
@@ -103,7 +103,7 @@ def check(
     If no plan is given, one is made. If a plan is given without its problem, only placements are compared. If there is
     one pool and the size of the runtime's arena is known, the budget is for the whole arena.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     tolerance = Tolerance.read(options.tolerance)
     budgets: Mapping[str, int] = {}
     if problem is not None:
@@ -113,7 +113,7 @@ def check(
     if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
         option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
         raise OptionError(f"{option}: must come with a baseline")
-    then = None if baseline is None else _checked_baseline(as_baseline(baseline, baseline_problem), problem, options)
+    then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid: {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
@@ -122,7 +122,7 @@ def check(
     has_difference = then is not None and (options.differences or options.unmoved)
 
     def report_on(plan: Plan) -> Check:
-        report = checked(problem, plan, budgets, then, tolerance)
+        report = check_plan(problem, plan, budgets, then, tolerance)
         if arena is not None and len(budgets) == len(report.pools) == 1:
             failures = (*report.failures, *failure_of_arena(arena, *next(iter(budgets.items()))))
             report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
@@ -131,7 +131,7 @@ def check(
             report = report.model_copy(update={"failures": failures, "passed": not failures})
         has_plan = all(failure.rule != "no-plan" for failure in report.failures)
         if then is not None and has_difference and has_plan:
-            report = _with_difference(
+            report = _add_difference(
                 report, difference_of(then, Baseline(plan, problem), lambda: running.is_over), options
             )
         named = report if options.subject is None else report.model_copy(update={"subject": options.subject})
@@ -139,19 +139,19 @@ def check(
 
     if plan is None and problem is not None:
         row_s = _ROW_S + has_difference * _DIFFERENT_ROW_S
-        making = running.keeping(min(_MOST_KEPT * running.left_s, row_s * len(problem.buffers)))
+        making = running.reserve(min(_MOST_KEPT * running.remaining_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         if running.note is not None:
             with suppress(OptionError):  # if it does not support the problem's features
-                greedy = _made(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
+                greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
-        plan = _made(problem, budgets, chosen, making)
+        plan = _make_plan(problem, budgets, chosen, making)
     assert plan is not None, "it is given or made"
     return report_on(plan)
 
 
-def _made(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
-    quiet = replace(making, report=silent, note=None)
+def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
+    quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
         return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
@@ -164,7 +164,7 @@ def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOption
     return found if now is None or options.differences else checked_baseline(found, now)
 
 
-def _with_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
+def _add_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
     failures = found.failures
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
@@ -173,7 +173,7 @@ def _with_difference(found: Check, difference: Difference, options: CheckOptions
     return found.model_copy(update={"difference": change, "failures": failures, "passed": not failures})
 
 
-def checked(
+def check_plan(
     problem: Problem | None,
     plan: Plan,
     budgets: Mapping[str, int],
@@ -194,7 +194,7 @@ def checked(
             pools = tuple(checked_pools(problem, plan, now, budgets, baseline, tolerance))
             failures = [failure for pool in pools for failure in failures_of(pool, now[pool.name])]
         changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
-    return Check.of(
+    return Check.from_fields(
         plan,
         passed=not failures,
         subject=(problem.name if problem is not None else None) or "problem",
@@ -221,7 +221,7 @@ def unread(subject: str, sentences: Iterable[str]) -> Check:
     """Return the failed check of an unreadable model, with the reasons."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
-    return Check.of(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
+    return Check.from_fields(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
 def lines(found: Check) -> Iterator[str]:
@@ -247,7 +247,7 @@ _BASELINE = Input(
     "baseline",
     Plan | PlanAndProblem,
     lambda value: read_baseline_field(value, "baseline"),
-    Baseline.as_json,
+    Baseline.to_json,
     "Compare with this baseline: a plan, or a file that --save-baseline wrote.",
     from_file=lambda _, data, name, values: read_baseline_parts(data, name, values.get("baseline_problem")),
     required=False,
@@ -267,7 +267,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
 _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPLE_PLAN["placements"]]}
 
 
-def _refuted(values: InputValues, answer: Check) -> str | None:
+def _refutation(values: InputValues, answer: Check) -> str | None:
     """Return the violations of an answer's plan, in the pools that the budgets name."""
     problem = values.get("problem")
     pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
@@ -276,7 +276,7 @@ def _refuted(values: InputValues, answer: Check) -> str | None:
 
 QUESTION = Question(
     check,
-    refutes=_refuted,
+    refutes=_refutation,
     inputs=(
         replace(
             PROBLEM,

@@ -7,14 +7,14 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.verify.peak_growth import Cause, growths
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import most_used
+from memplan.planner.verify.tie_rules import pool_uses
 from memplan.questions.check.moves import MoveReasons, Reason
 from memplan.questions.plan.baseline import Baseline
 from memplan.questions.question import Answer
@@ -83,7 +83,7 @@ class PoolGrowth(Answer):
 
 
 class Difference(Answer):
-    """The difference of two plans, in bytes; None for what is unknown: sizes and lifetimes without problems.
+    """The difference of two plans, in bytes; None for unknown values: sizes and lifetimes without problems.
 
     `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are what the new plan says of keeping places.
     `growth` has the causes for each pool, where both plans are valid for problems that are known.
@@ -120,7 +120,7 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
     both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
     moved = tuple(_moves(old, new, after.problem, is_over))
     common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
-    used = _used(before.plan, before.problem), _used(after.plan, after.problem)
+    used = _pool_uses(before.plan, before.problem), _pool_uses(after.plan, after.problem)
     places = after.plan.kept
     return Difference(
         added=tuple(name for name in new.ids if name not in old.row_of),
@@ -145,11 +145,11 @@ def _peak(plan: Plan, used: Mapping[str, int]) -> int | None:
     return plan.peak if plan.peak is not None else sum(used.values()) if used else None
 
 
-def _used(plan: Plan, problem: Problem | None) -> dict[str, int]:
+def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
     """Return the use of each pool: by the placements, or as the plan states it if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
-    return most_used(problem, PlacedBuffers.by(problem, plan.placements))
+    return pool_uses(problem, PlacedBuffers.from_placements(problem, plan.placements))
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
@@ -194,7 +194,7 @@ def _moves(
             size = int(problem.buffers.size[i])
             if not is_over():
                 reasons = reasons or MoveReasons(problem, Plan(placements=before), after)
-                reason, why = reasons.of(i)
+                reason, why = reasons.reason_of(i)
         pools = (old.pool, row.pool) if old.pool != row.pool else (None, None)
         yield Moved(
             id=row.id,
@@ -242,14 +242,14 @@ def lines_of_difference(found: Difference) -> Iterator[str]:
         yield f"kept within {found.eps:.2%} of the best peak: {rule}{', proved' if found.proved else ''}"
     for word, ids in (("added", found.added), ("removed", found.removed)):
         for name in ids[:MOST_LINES]:
-            yield f"{word} {shown(name)}"
+            yield f"{word} {excerpt(name)}"
     for row in (found.resized or ())[:MOST_LINES]:
-        yield f"resized {shown(row.id)}: {row.before:,} -> {row.after:,} bytes"
+        yield f"resized {excerpt(row.id)}: {row.before:,} -> {row.after:,} bytes"
     for life in (found.lifetime or ())[:MOST_LINES]:
-        yield f"lifetime {shown(life.id)}: {_times(life.before)} -> {_times(life.after)}"
+        yield f"lifetime {excerpt(life.id)}: {_times(life.before)} -> {_times(life.after)}"
     for move in found.moved[:MOST_LINES]:
         pools = "" if move.from_pool is None else f" of {move.from_pool} to {move.to_pool}"
-        yield f"moved {shown(move.id)}: {move.before:,} -> {move.after:,}{pools}{f': {move.why}' if move.why else ''}"
+        yield f"moved {excerpt(move.id)}: {move.before:,} -> {move.after:,}{pools}{f': {move.why}' if move.why else ''}"
     if len(found.moved) > MOST_LINES:
         yield f"... and {len(found.moved) - MOST_LINES:,} more moved"
 

@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import PAIR_RULES, most_used
+from memplan.planner.verify.tie_rules import PAIR_RULES, pool_uses
 from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
@@ -44,19 +44,19 @@ class MoveReasons:
     def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
         self.problem = problem
         self.old: OldPlaces = old_places(problem, old)
-        self.now = PlacedBuffers.by(problem, after)
-        self.used = list(most_used(problem, self.now).values())
+        self.now = PlacedBuffers.from_placements(problem, after)
+        self.used = list(pool_uses(problem, self.now).values())
         self.begins, self.is_over = _envelopes(problem)
         now, size = self.now, problem.buffers.size
         self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)
         self.low, self.high, self.group = now.offset, now.offset + size, now.group[0]
         self.lives = np.argsort(now.lifetime_root, kind="stable")
-        """The lifetimes of all buffers; those of buffer `i` begin at `first[i]`."""
+        """The lifetimes of all buffers; the lifetimes of buffer `i` begin at `first[i]`."""
         self.first = np.searchsorted(now.lifetime_root[self.lives], np.arange(len(size) + 1))
         self.may_share = {frozenset(map(now.root_of, pair)) for pair in problem.may_share}
         self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
 
-    def of(self, i: int) -> tuple[Reason, str]:
+    def reason_of(self, i: int) -> tuple[Reason, str]:
         """Return the reason why a buffer moved, and a sentence about it."""
         problem, old = self.problem, self.old
         if i in old.must_move:
@@ -64,20 +64,20 @@ class MoveReasons:
         q, offset = int(old.pool[i]), int(old.offset[i])
         if q < 0:
             return "rule", "its old pool is not in the problem"
-        there = self._there(i, q, offset)
+        there = self._occupant(i, q, offset)
         if there is not None:
-            return "taken", f"its old bytes are now those of {shown(there)}"
+            return "taken", f"its old bytes are now those of {excerpt(there)}"
         end = offset + int(problem.buffers.size[i])
         if end > self.used[q]:
             return "above", f"its old place ends at {end}, above the {self.used[q]} bytes that the new plan uses"
-        broken = self._broken_rule(i, q, offset)
+        broken = self._rule_message(i, q, offset)
         if broken is not None:
             return "rule", f"at its old place, {broken}"
         if q != self.now.pool[i]:
             return "pool", "its old place is free, in another pool"
         return "free", "its old place is free"
 
-    def _there(self, i: int, q: int, offset: int) -> Id | None:
+    def _occupant(self, i: int, q: int, offset: int) -> Id | None:
         """Return a buffer that now lies at the old place of buffer `i` and conflicts with it."""
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
@@ -87,12 +87,12 @@ class MoveReasons:
         for j in np.flatnonzero(is_near).tolist():
             is_tied = self.group[i] == self.group[j]
             if not is_tied and not (frozenset((i, j)) in self.may_share and self.low[j] == offset):
-                met += [(time, j) for time in self._meeting(i, j)]
+                met += [(time, j) for time in self._first_common_time(i, j)]
             if frozenset((i, j)) in self.listed:
                 met.append((MAX_TIME, j))
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
-    def _broken_rule(self, i: int, q: int, offset: int) -> str | None:
+    def _rule_message(self, i: int, q: int, offset: int) -> str | None:
         """Return the message of a rule between two buffers that buffer `i` would break alone at its old place."""
         pool, offsets = self.now.pool.copy(), self.now.offset.copy()
         pool[i], offsets[i] = q, offset
@@ -103,7 +103,7 @@ class MoveReasons:
                     return violation.message
         return None
 
-    def _meeting(self, i: int, j: int) -> list[int]:
+    def _first_common_time(self, i: int, j: int) -> list[int]:
         """Return the first time at which two buffers are both alive, if any; each has few lifetimes."""
         (start, end), (others, ends) = self._lives(i), self._lives(j)
         begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.peak_growth import Cause, LiveSet, Occupancy, growths
@@ -54,14 +54,14 @@ class CheckedPool(Answer):
     causes: tuple[Cause, ...] | None
 
     @property
-    def grown(self) -> int:
+    def growth_bytes(self) -> int:
         """The bytes above the former use; 0 if it did not grow or the former use is unknown."""
         return max(0, self.growth or 0)
 
     @property
     def is_beyond_tolerance(self) -> bool:
         """True if it grew by more than the tolerance."""
-        return self.grown > (self.allowed_growth or 0)
+        return self.growth_bytes > (self.allowed_growth or 0)
 
 
 def checked_pools(
@@ -89,7 +89,7 @@ def checked_pools(
             over_budget=None if budget is None else max(0, used - budget),
             before=before,
             growth=None if before is None else used - before,
-            allowed_growth=None if before is None else tolerance.allowed(before),
+            allowed_growth=None if before is None else tolerance.allowed_growth(before),
             live_set=now[pool.name].live_set,
             live_bytes_before=None if grown is None else grown.bytes_before,
             causes=None if grown is None else grown.causes,
@@ -102,40 +102,40 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
     if pool.over_budget:
         least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
         message = (
-            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
-            f"{pool.budget:,}{least}. {_alive(pool.live_set, lies.sizes)}"
+            f"pool {excerpt(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
+            f"{pool.budget:,}{least}. {_live_sentence(pool.live_set, lies.sizes)}"
         )
         failures.append(Failure(rule="over-budget", pool=pool.name, message=message))
     if pool.is_beyond_tolerance:
         message = (
-            f"pool {shown(pool.name)}: uses {pool.used:,} bytes, {pool.grown:,} more than the {pool.before:,} of the "
-            f"baseline, where {pool.allowed_growth:,} are allowed. {why_grown(pool)}"
+            f"pool {excerpt(pool.name)}: uses {pool.used:,} bytes, {pool.growth_bytes:,} more than the {pool.before:,} of the "
+            f"baseline, where {pool.allowed_growth:,} are allowed. {growth_sentence(pool)}"
         )
         failures.append(Failure(rule="grown", pool=pool.name, message=message))
     return failures
 
 
-def _alive(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
+def _live_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
     where = "" if peak.time is None else f" at {peak.time}"
-    named = [f"{shown(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
-    return f"Alive{where}: {_listed(named, len(peak.buffers))}"
+    named = [f"{excerpt(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
+    return f"Alive{where}: {_list_text(named, len(peak.buffers))}"
 
 
-def why_grown(pool: CheckedPool) -> str:
+def growth_sentence(pool: CheckedPool) -> str:
     """Return a sentence that names the buffers that made the peak grow."""
     if pool.causes is None:
         return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
     more = [cause for cause in pool.causes if cause.bytes > 0]
     if not more:
         return "No more bytes are alive than before: the plan packs them less well"
-    return f"At the peak there are more of: {_listed([cause_text(cause) for cause in more[:_NAMED]], len(more))}"
+    return f"At the peak there are more of: {_list_text([cause_text(cause) for cause in more[:_NAMED]], len(more))}"
 
 
 def cause_text(cause: Cause) -> str:
     """Return a cause as text: the buffer, its bytes, and the reason."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
-    return f"{shown(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
+    return f"{excerpt(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
 
 
-def _listed(named: list[str], count: int) -> str:
-    return ", ".join(named) + (f", and {counted(count - len(named), 'other')}" if count > len(named) else "")
+def _list_text(named: list[str], count: int) -> str:
+    return ", ".join(named) + (f", and {count_text(count - len(named), 'other')}" if count > len(named) else "")

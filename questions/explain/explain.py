@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.extensions import extensions
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
@@ -20,10 +20,10 @@ from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, l
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
 from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
-from memplan.questions.explain.what_if import what_if
+from memplan.questions.explain.what_if import change_worths
 from memplan.questions.inputs import EXAMPLE
 from memplan.questions.inputs.values import Input
-from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question, silent
+from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question, ignore_report
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.portfolio.solve import solve
 
@@ -67,28 +67,28 @@ def explain(
     each member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include
     other orders, operations that run again, and cascades.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     asked = _problem_of(problem, graph, capacity)
     for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
         if asked.equal_use and value:
-            raise OptionError(f"{name}: must not be given where pools have equal use, got {shown(value)}")
+            raise OptionError(f"{name}: must not be given where pools have equal use, got {excerpt(value)}")
     parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
-    reason_s, study_s = (min(limit_s, running.left_s / parts) for limit_s in (options.explain_s, options.study_s))
+    reason_s, study_s = (min(limit_s, running.remaining_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
-    plan = _solved(asked, options, running, kept_s, accept="fit")
-    note = running.note or silent
+    plan = _solve(asked, options, running, kept_s, accept="fit")
+    note = running.note or ignore_report
     note(answer := _answer(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
-        answer = _answer(asked, plan, _reason(asked, plan, running.within(reason_s)))
+        answer = _answer(asked, plan, _reason(asked, plan, running.limit_to(reason_s)))
     elif not running.is_over:  # the reason takes no time, so the best plan gets all of it
-        plan = _solved(asked, options, running, kept_s - reason_s, start=plan)
+        plan = _solve(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer(asked, plan, None)
     if not (options.repairs or options.what_if):
         return answer
     note(answer)
     repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
     note(answer := answer.model_copy(update={"repairs": repairs}))
-    study = what_if(asked, plan, options, running.within(study_s)) if options.what_if else None
+    study = change_worths(asked, plan, options, running.limit_to(study_s)) if options.what_if else None
     return answer.model_copy(update={"what_if": study})
 
 
@@ -104,8 +104,8 @@ def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> Ex
     )
 
 
-def _solved(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    limit_s, control = max(0.02, running.left_s - kept_s), running.searching(keeping_s=kept_s)
+def _solve(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
+    limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
 
@@ -116,7 +116,7 @@ def _reason(problem: Problem, plan: Plan, control: Control) -> Explanation | Non
 
 
 def _peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
-    placed = PlacedBuffers.by(problem, plan.placements)
+    placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
     return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
 
@@ -130,12 +130,12 @@ def _repairs(
     limit_s: float,
 ) -> Repairs:
     """Search for changes with which a problem fits, including changes to its operations."""
-    repairs = repairs_of(problem, plan, options, running.within(limit_s))
+    repairs = repairs_of(problem, plan, options, running.limit_to(limit_s))
     size = problem.pools[0].size
     if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
         return repairs
     of_operations = search("repairs-of-graph")(
-        graph, size, options, running.within(limit_s), never_as_given=plan.status == "infeasible"
+        graph, size, options, running.limit_to(limit_s), never_as_given=plan.status == "infeasible"
     )
     return repairs.model_copy(update={"of_operations": of_operations})
 
@@ -149,7 +149,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
-        rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {shown(capacity)}"
+        rule = f"must be the bytes that a graph may use, from 1 to {MAX_BYTES}, got {excerpt(capacity)}"
         raise InputError(f"capacity: {rule}")
     of_graph: Problem = search("problem-of-graph")(graph)
     return of_graph.with_capacity(capacity)
@@ -164,7 +164,7 @@ def lines(found: ExplainAnswer) -> Iterator[str]:
     if reason is not None and reason.kind is not None:
         yield from lines_of_reason(reason)
     for pool in found.pools:
-        yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
+        yield f"{pool.name if pool.name.isprintable() else excerpt(pool.name)}: {pool.sentence}"
     if found.repairs is not None:
         yield from lines_of_repairs(found.repairs)
     if found.what_if is not None:

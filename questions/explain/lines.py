@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memplan.planner.bounds.reason_sentence import rule_text
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.model.plan import Explanation
 from memplan.questions.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 
@@ -18,7 +18,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
     text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
     yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
-        yield f"buffer       {shown(name)}"
+        yield f"buffer       {excerpt(name)}"
     for rule in reason.rules:
         yield f"rule         {rule_text(rule)}"
     if reason.needed is not None and reason.capacity is not None:
@@ -26,17 +26,17 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
         yield f"needed       {reason.needed:>16,} bytes at least, {more}"
     if reason.would_do is not None:
         proof = "and no less" if reason.would_do.proved else "perhaps less"
-        yield f"would do     {reason.would_do.size:>16,} bytes of pool {shown(reason.would_do.pool)}, {proof}"
+        yield f"would do     {reason.would_do.size:>16,} bytes of pool {excerpt(reason.would_do.pool)}, {proof}"
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
     """Yield each repair with its price, or a line that there is none."""
     for each in found.repairs:
         changes = " and ".join(map(change_text, each.changes))
-        yield f"repair       {changes}: {counted(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
+        yield f"repair       {changes}: {count_text(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
     if found.status in ("none", "unknown"):
         text = "is enough" if found.proved else "was found to be enough"
-        yield f"repair       none of at most {counted(found.most_changes, 'change')} {text}"
+        yield f"repair       none of at most {count_text(found.most_changes, 'change')} {text}"
     if found.of_operations is not None:
         yield from _lines_of_operations(found.of_operations)
 
@@ -56,24 +56,24 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 def _order_text(each: OrderRepair) -> str:
     """Return a repair of operations in words."""
     if each.kind == "recompute":
-        return f"run {counted(len(each.operations), 'operation')} again (`memplan order --recompute`)"
+        return f"run {count_text(len(each.operations), 'operation')} again (`memplan order --recompute`)"
     if each.kind == "cascade":
         pairs = zip(each.operations[::2], each.operations[1::2], strict=True)
         ranges = ", ".join(f"{first} to {last}" for first, last in pairs)
         return f"run operations {ranges} in stripes (`memplan cascade`)"
     if each.kind == "reorder":
-        return f"another order, {counted(each.moves, 'operation')} elsewhere (`memplan order`)"
+        return f"another order, {count_text(each.moves, 'operation')} elsewhere (`memplan order`)"
     return "the operations as they are"
 
 
 def change_text(change: RepairChange) -> str:
     """Return a change in words."""
-    name = shown(change.buffers[0])
+    name = excerpt(change.buffers[0])
     if change.kind == "in-place":
-        return f"make {shown(change.buffers[1])} in place of {name}"
+        return f"make {excerpt(change.buffers[1])} in place of {name}"
     if change.kind == "pool":
-        return f"move {name} to {'another memory' if change.pool is None else 'pool ' + shown(change.pool)}"
-    steps = counted(change.steps or 0, "step")
+        return f"move {name} to {'another memory' if change.pool is None else 'pool ' + excerpt(change.pool)}"
+    steps = count_text(change.steps or 0, "step")
     texts = {
         "spill": f"keep {name} elsewhere between its first and its last step",
         "unpin": f"unpin {name}",
@@ -96,14 +96,14 @@ def lines_of_worth(found: WhatIf) -> Iterator[str]:
         least = "" if row.exact else " or more"
         shrunk = "" if row.gain_if_shrunk is None else f"{row.gain_if_shrunk[0]:,}"
         gains = f"{row.gain_if_dropped[0]:>16,}" + (f"{shrunk:>16}" if is_shrunk else "")
-        yield f"{shown(row.id):<24}{row.size:>16,}{gains}{grow:>16}{least}"
+        yield f"{excerpt(row.id):<24}{row.size:>16,}{gains}{grow:>16}{least}"
     if len(found.buffers) > _ROWS:
-        yield f"and {counted(len(found.buffers) - _ROWS, 'other')}"
+        yield f"and {count_text(len(found.buffers) - _ROWS, 'other')}"
     for pool in found.pools:
         least = "" if pool.exact else " or more"
-        yield f"{pool.more:,} bytes more in pool {shown(pool.pool)}: {pool.gain[0]:,.12g}{least}"
+        yield f"{pool.more:,} bytes more in pool {excerpt(pool.pool)}: {pool.gain[0]:,.12g}{least}"
     for pair in found.pairs:
-        a, b = map(shown, pair.buffers)
+        a, b = map(excerpt, pair.buffers)
         apart = "nothing fits" if pair.loss_if_apart is None else f"{pair.loss_if_apart[0]:,g} more"
         yield f"{a} and {b} share bytes for {pair.cost:,}: free, {pair.gain_if_free[0]:,g} less; apart, {apart}"
     for rule in found.rules:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, tuple_from_list
 from memplan.questions.plan.reason import REASON_S
 from memplan.questions.question import SearchOptions, Seconds
 
@@ -101,7 +101,7 @@ class OrderRepairs(PlanValue):
 
 
 class Repairs(PlanValue):
-    """The repairs found, those with the fewest changes first, then the cheapest.
+    """The repairs found, ordered by the number of changes, then by cost.
 
     `fewest` is the number of changes of the first; `proved`: no fewer would do, or, where there is none,
     none of at most `most_changes` changes is enough. `open_questions` counts the sets of changes of
@@ -220,7 +220,7 @@ class ExplainOptions(SearchOptions):
     most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(
         3, description="Combine at most this many changes in one repair."
     )
-    kinds: Annotated[tuple[ChangeKind, ...], Field(min_length=1), BeforeValidator(as_tuple)] = Field(
+    kinds: Annotated[tuple[ChangeKind, ...], Field(min_length=1), BeforeValidator(tuple_from_list)] = Field(
         KINDS, description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}."
     )
     with_plans: bool = Field(False, description="Include the plan of each repair in the answer.")

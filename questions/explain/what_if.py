@@ -16,9 +16,9 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, Bool
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.rows import Id
-from memplan.questions.explain.questions.parts import ProblemRule, bodies, kept_rows, part, resized, rules_of
+from memplan.questions.explain.questions.parts import ProblemRule, bodies, filter_rows, part, resize_buffer, rules_of
 from memplan.questions.explain.questions.queries import Queries
 from memplan.questions.explain.values import (
     BufferWorth,
@@ -30,7 +30,7 @@ from memplan.questions.explain.values import (
     WhatIf,
     WitnessSet,
 )
-from memplan.solvers.heuristics.ejection import conflicting
+from memplan.solvers.heuristics.ejection import conflict_lists
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import assignment_of
@@ -44,7 +44,7 @@ _FOUND = ("optimal", "feasible")
 Interval = tuple[int, int]
 
 
-def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
+def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
     """Return the worth of single changes to a problem, compared with its best plan.
 
     `plan` is the answer of a solve. A problem of one pool that does not fit is looked at as if its pool had no size,
@@ -53,8 +53,8 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
     size = problem.pools[0].size
     has_no_size = plan.status not in _FOUND and len(problem.pools) == 1 and size is not None
     if has_no_size:
-        problem = _with_capacity(problem, None)
-        plan = _solved(problem, control, _SOLVE_SHARE * control.left_s)
+        problem = _set_capacity(problem, None)
+        plan = _solve(problem, control, _SOLVE_SHARE * control.remaining_s)
     if plan.status not in _FOUND or plan.peak is None:
         return WhatIf(status=plan.status)
     study = _Study(problem, plan, options, control)
@@ -73,13 +73,13 @@ def what_if(problem: Problem, plan: Plan, options: ExplainOptions, control: Cont
     )
 
 
-def _solved(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
+def _solve(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
     cancelled = Control(cancelled=control.cancelled)
     return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, start=start, control=cancelled)
 
 
-def _with_capacity(problem: Problem, size: int | None) -> Problem:
-    return with_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
+def _set_capacity(problem: Problem, size: int | None) -> Problem:
+    return replace_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
 
 
 class _Study:
@@ -93,12 +93,12 @@ class _Study:
     def buffers(self) -> tuple[BufferWorth, ...]:
         """Return the worth of each buffer with bytes that is no alias."""
         instance, body = compile_problem(self.problem), bodies(self.problem)
-        near = _SinglePool.of(self.problem, instance, self.plan)
+        near = _SinglePool.from_plan(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
         names = [i for i in names if near is None or i in near.row]
         rows = []
         for count, i in enumerate(names):
-            rows.append(self._open_worth(i) if self.control.is_over else self._worth(i, body, near))
+            rows.append(self._open_worth(i) if self.control.is_over else self._buffer_worth(i, body, near))
             self.control.report({"buffers_done": count + 1, "buffers": len(names)})
         return tuple(rows)
 
@@ -108,7 +108,7 @@ class _Study:
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
-    def _worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
+    def _buffer_worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
         """Return the worth of buffer `i`, with its growth if sizes are independent.
 
         Growth is asked of a pool that ends at the peak: how far the live sets allow, then by bisection.
@@ -116,7 +116,7 @@ class _Study:
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
 
         def rest() -> Problem:  # a solve takes time, so the limit may be over
-            return self._without(body != i)
+            return self._remaining_problem(body != i)
 
         if near is None:
             gain, by = self._gain(rest)
@@ -124,9 +124,9 @@ class _Study:
         gain, by = self._gain(rest, near.bound(i, 0), near.end_with(i, 0))
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
-        at_peak, middle = _with_capacity(self.problem, self.peak), most
+        at_peak, middle = _set_capacity(self.problem, self.peak), most
         while least < most and not self.control.is_over:  # mostly the live sets are right, so the most is tried first
-            answer = queries.fits(resized(at_peak, i, size + middle), share=_FIT_SHARE)
+            answer = queries.fits(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
             least, most = (middle, most) if answer == "fits" else (least, middle - 1)
@@ -138,18 +138,18 @@ class _Study:
             return row
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
-            shrunk = resized(self.problem, i, smaller)
+            shrunk = resize_buffer(self.problem, i, smaller)
         except ProblemError:  # an alias uses some of the bytes to cut off
             return row
         gain, _ = self._gain(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
-    def _without(self, kept: Bool) -> Problem:
+    def _remaining_problem(self, kept: Bool) -> Problem:
         """Return the problem of the kept buffers, with its objective and weights."""
-        names = set(kept_rows(self.problem.buffers, kept).ids)
+        names = set(filter_rows(self.problem.buffers, kept).ids)
         rest = part(self.problem, kept)
-        return with_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
+        return replace_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
 
     def _gain(self, change: Callable[[], Problem], bound: int = 0, here: int | None = None) -> tuple[Interval, Source]:
         """Return the fall of the peak, (least, most), in a changed problem, and the reason for it.
@@ -174,7 +174,7 @@ class _Study:
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
 
     def _answer(self, changed: Problem) -> Plan:
-        return _solved(changed, self.control, min(_CALL_S, self.control.left_s), self.plan)
+        return _solve(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
         """Return the worth of more bytes in each limited pool."""
@@ -187,7 +187,9 @@ class _Study:
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
         larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
         try:
-            changed = with_fields(self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]])
+            changed = replace_fields(
+                self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
+            )
         except ProblemError:  # the next pool begins where this one ends
             changed = None
         if changed is None or self.control.is_over:
@@ -223,9 +225,9 @@ class _Study:
             row.model_copy(update={"pairs": tuple(each for each in row.pairs if {*each} != {*pair})})
             for row in self.problem.reuse
         ]
-        free = self._answer(with_fields(self.problem, reuse=[row for row in rows if row.pairs]))
+        free = self._answer(replace_fields(self.problem, reuse=[row for row in rows if row.pairs]))
         try:
-            apart = self._answer(with_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
+            apart = self._answer(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
         except ProblemError:  # rules make them share bytes in every plan, so nothing is paid
             apart = Plan(status="infeasible")
         # The plan at hand is one of the free problem, in which it does not pay for the pair.
@@ -246,7 +248,7 @@ class _Study:
 
         def cost(rule: ProblemRule) -> RuleCost:
             objective = self.problem.objective
-            gain, _ = self._gain(lambda: with_fields(part(self.problem, everything, [rule]), objective=objective))
+            gain, _ = self._gain(lambda: replace_fields(part(self.problem, everything, [rule]), objective=objective))
             return RuleCost(rule=rule.member(self.problem), gain=gain, exact=gain[0] == gain[1])
 
         return tuple(map(cost, rules_of(self.problem, is_named)))
@@ -263,18 +265,18 @@ class _SinglePool:
         self.peak = int(self.end.max(initial=0))
 
     @classmethod
-    def of(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
+    def from_plan(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
         """Return the tables of a problem; None if rules depend on its sizes, or if it has too many conflicts."""
         is_plain = len(instance.pools) == 1 and instance.features <= registry.BY_NAME["exact"].can
         if not is_plain or not instance.is_small_numbered or instance.unplaceable:
             return None
-        assignment, near = assignment_of(problem, instance, plan.placements), conflicting(instance)
+        assignment, near = assignment_of(problem, instance, plan.placements), conflict_lists(instance)
         return None if assignment is None or near is None else cls(instance, assignment[1], near)
 
     def bound(self, i: int, size: int) -> int:
         """Return the bytes of the largest live set if buffer `i` had another size."""
         k = self.row[i]
-        return int((self.load - self._alive(k) * (self.size[k] - size)).max(initial=0))
+        return int((self.load - self._live_mask(k) * (self.size[k] - size)).max(initial=0))
 
     def end_with(self, i: int, size: int) -> int:
         """Return the end of the current plan if buffer `i` had another size; 0 means without it."""
@@ -285,7 +287,7 @@ class _SinglePool:
     def growth(self, i: int) -> Interval:
         """Return the growth of buffer `i` at this peak, up to the buffer above it and by the live sets."""
         k = self.row[i]
-        most = self.peak - int(self.load[self._alive(k)].max(initial=int(self.size[k])))
+        most = self.peak - int(self.load[self._live_mask(k)].max(initial=int(self.size[k])))
         if self.instance.pin[k] >= 0:
             most = min(most, self.peak - int(self.end[k]))
         first, lists = self.near
@@ -295,7 +297,7 @@ class _SinglePool:
         ceiling = int(above.min(initial=self.peak, where=above >= self.end[k]))
         return max(0, min(most, ceiling - int(self.end[k]))), max(0, most)
 
-    def _alive(self, k: int) -> Bool:
+    def _live_mask(self, k: int) -> Bool:
         alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
         for r in range(int(instance.first[k]), int(instance.first[k + 1])):
             alive[instance.start[r] : instance.end[r]] = True

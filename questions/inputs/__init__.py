@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, shown
+from memplan.planner.errors import FormatError, InputError, PlanError, ProblemError, excerpt
 from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -41,12 +41,12 @@ class PlanAndProblem(WireValue):
 def object_in(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
     """Return a JSON value that must be an object; raises `error`, which names it."""
     if not isinstance(value, dict):
-        raise error(f"{name}: must be an object, got {shown(value)}", way=object_way(name))
+        raise error(f"{name}: must be an object, got {excerpt(value)}", way=object_way(name))
     return value
 
 
 def read_problem_field(value: object) -> Problem:
-    """Return the problem in a body's field, or the one that operations there pose; raises InputError."""
+    """Return the problem in a body's field, or the problem of its operations; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     if "buffers" in content or not content.keys() & {"functions", "models"}:
         return Problem.model_validate(content)
@@ -61,11 +61,11 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
     content = object_in(value, name, PlanError)
     if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
-        raise PlanError(f"{name}: must be a plan, got a list of offsets, {shown(content)} (write {way})")
+        raise PlanError(f"{name}: must be a plan, got a list of offsets, {excerpt(content)} (write {way})")
     try:
         return Plan.model_validate(content)
     except PlanError as error:
-        raise error.behind(f"{name}.") from error
+        raise error.prefix_place(f"{name}.") from error
 
 
 def problem_subject(problem: Problem) -> Subject:
@@ -110,11 +110,11 @@ def _file_field(value: object, name: str = "file") -> bytes:
     if isinstance(value, dict):  # a JSON body that is the file itself
         return to_json(value)
     if not isinstance(value, str):
-        raise FormatError(f"{name}: must be base64 or an object, got {shown(value)}")
+        raise FormatError(f"{name}: must be base64 or an object, got {excerpt(value)}")
     try:
         return b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise FormatError(f"{name}: must be base64, got {shown(value)}") from None
+        raise FormatError(f"{name}: must be base64, got {excerpt(value)}") from None
 
 
 Base64 = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]

@@ -5,7 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from math import comb
 from typing import Any, NamedTuple
 
-from memplan.planner.errors import OperationsError, shown
+from memplan.planner.errors import OperationsError, excerpt
 
 MOST_EXPANDED = 200_000
 """The most statements and buffers of a program in a body; a server may allow fewer."""
@@ -25,7 +25,7 @@ class Extent(NamedTuple):
     n_pairs: int = 0
     n_expanded: int = 0
 
-    def with_other(self, other: "Extent") -> "Extent":
+    def combine(self, other: "Extent") -> "Extent":
         """Return the combined extent of two inputs: the sum of the rows, else the larger counts."""
         _, *most = map(max, self, other)
         return Extent(self.n_rows + other.n_rows, *most)
@@ -39,12 +39,12 @@ def extent_of(value: object, depth: int = 0) -> Extent:
     if not isinstance(value, dict):
         return Extent()
     if isinstance(functions := value.get("functions"), dict):
-        n_expanded = _expanded(functions, value.get("entry", "main"))
+        n_expanded = _expanded_count(functions, value.get("entry", "main"))
         return Extent(n_expanded, 0, len(_list(value, "pools")) or 1, 0, n_expanded)
     if "ops" in value:
         return Extent(len(_list(value, "size")) + len(_list(value, "ops")), len(_list(value, "size")))
     if isinstance(models := value.get("models"), dict):
-        return _of_models({name: extent_of(model, depth + 1) for name, model in models.items()}, value)
+        return _models_extent({name: extent_of(model, depth + 1) for name, model in models.items()}, value)
     if "buffers" in value:
         n_buffers = len(_list(value, "buffers"))
         n_pairs = sum(comb(len(_list(use, "buffers")), 2) for use in _list(value, "bank") if isinstance(use, dict))
@@ -52,11 +52,11 @@ def extent_of(value: object, depth: int = 0) -> Extent:
     extent = Extent(len(_list(value, "placements")))
     for inner in value.values() if depth < _DEEPEST else ():
         if isinstance(inner, dict):
-            extent = extent.with_other(extent_of(inner, depth + 1))
+            extent = extent.combine(extent_of(inner, depth + 1))
     return extent
 
 
-def _of_models(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
+def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
     """Return the extent of models that share pools: all buffers, and the pairs of models that run together."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list(value, "together") if isinstance(group, list)]
@@ -75,7 +75,7 @@ def check_expanded(extent: Extent, most: int) -> None:
     if extent.n_expanded > most:
         from memplan.planner.foreign.programs import TOO_MANY
 
-        raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {shown(extent.n_expanded)}")
+        raise OperationsError(f"functions: {TOO_MANY.format(most=most)}, got {excerpt(extent.n_expanded)}")
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
@@ -83,7 +83,7 @@ def _list(value: dict[str, Any], name: str) -> list[Any]:
     return rows if isinstance(rows, list) else []
 
 
-def _expanded(functions: dict[str, Any], entry: object) -> int:
+def _expanded_count(functions: dict[str, Any], entry: object) -> int:
     """Return the number of statements and buffers of a function after its calls are expanded."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}

@@ -14,7 +14,7 @@ from memplan.questions.reading.adapting import ProblemOptions
 
 T = TypeVar("T")
 InputValues = Mapping[str, Any]
-"""The inputs of a request by name, without those that were not given."""
+"""The given inputs of a request by name."""
 
 
 class Subject(NamedTuple):
@@ -82,7 +82,7 @@ def read_inputs(
             values[each.name] = value
             if each.refuse is not None:
                 each.refuse(value, values, reader.options)
-    return reader.settled(values)
+    return reader.settle_inputs(values)
 
 
 def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:

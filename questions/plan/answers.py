@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Heaps, Others, Plan
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.questions.inputs.values import InputValues, plan_refuted
 from memplan.questions.plan.objects import ObjectsAnswer, objects_lines, objects_refuted
@@ -34,7 +34,7 @@ def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
         return problem
     alignment = problem.pools[0].alignment
     pools = [{"name": pool.name, "size": pool.size, "alignment": alignment} for pool in plan.pools]
-    return with_fields(problem, buffers=rows_without_pool(problem), pools=pools)
+    return replace_fields(problem, buffers=rows_without_pool(problem), pools=pools)
 
 
 def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def write(answer: Plan | ObjectsAnswer) -> bytes:
     return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
 
 
-def refuted(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
+def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
     """Return why an answer is wrong for a question, or None."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(values["problem"], answer)
@@ -73,11 +73,11 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     for pool in plan.pools if plan.peak is not None else ():
         size = "" if pool.size is None else f" of {pool.size:,}"
         bound = "" if pool.lower_bound is None else f", lower bound {pool.lower_bound:,}"
-        name = pool.name if pool.name.isprintable() else shown(pool.name)
+        name = pool.name if pool.name.isprintable() else excerpt(pool.name)
         yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
-    yield from kept_lines(plan)
+    yield from kept_place_lines(plan)
     if plan.others is not None:
-        yield from others_lines(plan.others)
+        yield from other_plan_lines(plan.others)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -86,7 +86,7 @@ def heaps_line(plan: Plan, heaps: Heaps) -> str:
     """Return the number of heaps in a plan, and whether fewer are enough, as a sentence."""
     count = len(plan.pools)
     fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
-    return f"{counted(count, 'heap')} of at most {counted(heaps.limit, 'byte')}, {fewest}"
+    return f"{count_text(count, 'heap')} of at most {count_text(heaps.limit, 'byte')}, {fewest}"
 
 
 def headline(plan: Plan) -> str:
@@ -112,7 +112,7 @@ def cost_text(plan: Plan) -> str:
     return f"cost {plan.cost:g}{bound}"
 
 
-def kept_lines(plan: Plan) -> Iterator[str]:
+def kept_place_lines(plan: Plan) -> Iterator[str]:
     """Yield the sentence about kept places, if an old plan was given."""
     if (places := plan.kept) is not None:
         rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
@@ -120,16 +120,16 @@ def kept_lines(plan: Plan) -> Iterator[str]:
             places.moved if places.least == "buffers" else places.moved_bytes
         ):
             rule = "the fewest near the best peak found, which is not proved to be the best"
-        of_all = f"{places.moved:,} of {counted(places.moved + places.stayed, 'buffer')} moved"
-        yield f"{of_all}, {counted(places.moved_bytes, 'byte')}; {rule}"
+        of_all = f"{places.moved:,} of {count_text(places.moved + places.stayed, 'buffer')} moved"
+        yield f"{of_all}, {count_text(places.moved_bytes, 'byte')}; {rule}"
         if places.not_tried is not None:
             yield f"not tried: {places.not_tried}"
 
 
-def others_lines(others: Others) -> Iterator[str]:
+def other_plan_lines(others: Others) -> Iterator[str]:
     """Yield a line for each plan beside the first one, and whether there are more."""
     for number, plan in enumerate(others.plans, start=2):
         yield f"plan {number}: {plan.status}, {cost_text(plan)}"
-    pairs = counted(others.distance, "pair")
+    pairs = count_text(others.distance, "pair")
     more = "no other plan differs" if others.complete else "each differs"
     yield f"{more} in at least {pairs} that pay from those before it"

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from memplan.planner import formats
-from memplan.planner.errors import InputError, PlanError, shown
-from memplan.planner.errors.did_you_mean import other_words
+from memplan.planner.errors import InputError, PlanError, excerpt
+from memplan.planner.errors.did_you_mean import word_table
 from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import memplan_json
 from memplan.planner.formats.memplan_json import refuse_unless_plan
@@ -21,7 +21,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs import PROBLEM, object_in, plan_json, problem_json, read_plan_field, read_problem_field
 from memplan.questions.inputs.values import Input
 from memplan.questions.reading import Reader, ReadOptions
-from memplan.questions.reading.plan_files import without_pins
+from memplan.questions.reading.plan_files import remove_pins
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Baseline:
     plan: Plan
     problem: Problem | None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the plan, and its problem if known, as in bodies."""
         its = {} if self.problem is None else {"problem": problem_json(self.problem)}
         return its | {"plan": plan_json(self.plan)}
@@ -53,7 +53,7 @@ class Baseline:
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
 
 
-def as_baseline(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
+def baseline_of(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
     """Return a plan as a baseline, with its problem if that is given."""
     its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
     return its if problem is None else Baseline(its.plan, problem)
@@ -65,11 +65,11 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
     if formats.detect(data, name) == "json":
-        return _from_json(memplan_json.parse(data), problem)
+        return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
         with suppress(InputError):  # a table with offsets only
-            its = without_pins(formats.read_problem(data, name))
+            its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)
 
@@ -81,7 +81,7 @@ def planned_in(data: bytes) -> Baseline | None:
     value = memplan_json.parse(data)
     if not isinstance(value, dict) or "buffers" in value or not value.keys() & {"placements", "plan"}:
         return None
-    return _from_json(value, None)
+    return _baseline_from_json(value, None)
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:
@@ -91,13 +91,13 @@ def read_baseline_field(value: object, name: str) -> Baseline:
         return Baseline(read_plan_field(content, name), None)
     try:
         if "plan" not in content:
-            raise InputError("plan: is required", way=other_words("required")["plan"])
+            raise InputError("plan: is required", way=word_table("required")["plan"])
         if unknown := [key for key in content if key not in ("problem", "plan")]:
-            raise InputError(f"{shown(unknown[0])}: is not a known field")
+            raise InputError(f"{excerpt(unknown[0])}: is not a known field")
         problem = None if "problem" not in content else read_problem_field(content["problem"])
         return Baseline(read_plan_field(content["plan"]), problem)
     except InputError as error:
-        raise error.behind(f"{name}.") from error
+        raise error.prefix_place(f"{name}.") from error
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
@@ -136,12 +136,12 @@ def write_baseline(problem: Problem, plan: Plan) -> bytes:
     return b'{"problem": %s,\n"plan": %s}\n' % parts
 
 
-def _from_json(value: Any, problem: Problem | None) -> Baseline:
+def _baseline_from_json(value: Any, problem: Problem | None) -> Baseline:
     if not isinstance(value, dict):
-        raise PlanError(f"baseline: must be an object, got {shown(value)}")
+        raise PlanError(f"baseline: must be an object, got {excerpt(value)}")
     if "problem" not in value:
         refuse_unless_plan(value)
         return Baseline(Plan.model_validate(value), problem)
     if value.keys() != {"problem", "plan"}:
-        raise InputError(f"baseline: must have problem and plan, and nothing else, got {shown(sorted(value))}")
+        raise InputError(f"baseline: must have problem and plan, and nothing else, got {excerpt(sorted(value))}")
     return Baseline(Plan.model_validate(value["plan"]), problem or Problem.model_validate(value["problem"]))

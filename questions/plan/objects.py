@@ -6,7 +6,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
-from memplan.planner.errors import FormatError, OptionError, ProblemError, counted
+from memplan.planner.errors import FormatError, OptionError, ProblemError, count_text
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
@@ -54,7 +54,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
         raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
     lifetimes = [(each.start, each.end) for each in wanted.buffers]
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
-    with running.watched(_LOOKS_PER_S) as whole, running.child(_SWEEP).watched(_LOOKS_PER_S) as sweep:
+    with running.search_control(_LOOKS_PER_S) as whole, running.child(_SWEEP).search_control(_LOOKS_PER_S) as sweep:
         clocks = partial(_look, whole), partial(_look, sweep)
         answer = search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
     groups: dict[int, list[int]] = {}
@@ -95,9 +95,9 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
     for each in found.objects[:_SHOWN]:
         sides = size_text(each.amount) if each.size is not None else f"{each.width:,} x {each.height:,}"
         kind = "" if each.kind is None else f" of {each.kind}"
-        yield f"{each.amount:,} ({sides}){kind}: {counted(len(each.buffers), 'buffer')}"
+        yield f"{each.amount:,} ({sides}){kind}: {count_text(len(each.buffers), 'buffer')}"
     if len(found.objects) > _SHOWN:
-        yield f"and {counted(len(found.objects) - _SHOWN, 'other')}"
+        yield f"and {count_text(len(found.objects) - _SHOWN, 'other')}"
     for name, amount in sorted(found.ways.items(), key=lambda way: way[1]):
         more = f", {amount / found.total - 1:.1%} more" if found.total and amount > found.total else ""
         yield f"{name}: {amount:,}{more}"
@@ -107,7 +107,7 @@ def refuse_reading(options: ReadOptions) -> None:
     """Raise OptionError for options of reading, none of which is for shared objects."""
     said = options.model_dump(mode="json", exclude_defaults=True) if options.model_fields_set else {}
     for name in said:
-        raise OptionError.of(name, "must be left out for shared objects, which have no pools and offsets")
+        raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
 
 
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
@@ -140,7 +140,7 @@ def _subject(problem: ObjectsProblem | Problem) -> Subject:
 
 
 def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
-    """Return what is wrong with objects that another program made, or None if they are valid."""
+    """Return the violation in objects that another program made, or None if they are valid."""
     wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
     return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"

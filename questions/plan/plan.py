@@ -8,20 +8,20 @@ from typing import Annotated, Any, Literal, cast, overload
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import Size, gap_text, refuse
 from memplan.questions import search
 from memplan.questions.inputs import PLAN, read_plan_field
-from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refuted, write
+from memplan.questions.plan.answers import PLAN_EXITS, lines, plan_status, refutation, write
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
-from memplan.questions.plan.reason import REASON_S, refuse_own_planner, with_reason
+from memplan.questions.plan.reason import REASON_S, add_reason, refuse_own_planner
 from memplan.questions.question import Control, Question, SearchOptions
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
-from memplan.solvers.portfolio.solve import searched
-from memplan.solvers.search.control import silent
+from memplan.solvers.portfolio.solve import search_plan
+from memplan.solvers.search.control import ignore_report
 
 _HEAPS = "heaps:"
 _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
@@ -35,7 +35,7 @@ def _number_of_plans(value: object) -> object:
 
 
 class PlanOptions(SearchOptions, SolveOptions):
-    """Options of a plan: those of the solve; with an old plan, `accept` is how far above the best peak it may be."""
+    """Options of a plan and of its solve; with an old plan, `accept` is how far above the best peak it may be."""
 
     needs = MappingProxyType({"least": ("keep",), "distance": ("plans",)})
 
@@ -61,7 +61,7 @@ class PlanOptions(SearchOptions, SolveOptions):
     @classmethod
     def _refuse_heaps(cls, value: object) -> object:
         if isinstance(value, str) and value.startswith(_HEAPS):
-            raise refuse(f"must not be heaps, which are an option of their own, as heaps=128MiB, got {shown(value)}")
+            raise refuse(f"must not be heaps, which are an option of their own, as heaps=128MiB, got {excerpt(value)}")
         return value
 
     @property
@@ -103,29 +103,29 @@ def plan(
         _refuse_several(problem, keep, options)
     if not control.is_local:
         refuse_own_planner(options.solver)
-    running = control.begun(options)
+    running = control.begin(options)
     if isinstance(problem, ObjectsProblem):
         _refuse_for_objects(keep, start, options)
         return share_objects(problem, running)
     if options.heaps is not None:
         return cast(Plan, search("heaps")(problem, options.heaps, running))
     if keep is not None:
-        return _kept(problem, keep, options, running)
+        return _plan_again(problem, keep, options, running)
 
-    def first(share: float) -> Plan:
+    def first_plan(share: float) -> Plan:
         # Counted work is not shared: each search has all of it.
-        limit_s = running.left_s if running.counts_work else share * running.left_s
-        report = None if running.report is silent else lambda progress: running.report(progress.facts())
-        searching = running.searching(keeping_s=running.left_s - limit_s, report=report)
-        answer = searched(problem, options, time_limit_s=limit_s, start=start, control=searching)
-        return with_reason(problem, answer, running, options.explain_s)
+        limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
+        report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
+        searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)
+        answer = search_plan(problem, options, time_limit_s=limit_s, start=start, control=searching)
+        return add_reason(problem, answer, running, options.explain_s)
 
     if options.plans == 1:
-        return first(1.0)
-    return cast(Plan, search("differing")(problem, options.plans, options.distance, running, first))
+        return first_plan(1.0)
+    return cast(Plan, search("differing")(problem, options.plans, options.distance, running, first_plan))
 
 
-def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
+def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
     """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
     from memplan.planner.instance.audit import refuse_other_plan
     from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
@@ -140,7 +140,7 @@ def _kept(problem: Problem, old: Plan, options: PlanOptions, running: Control) -
         eps=DEFAULT_EPS if options.accept in (None, "fit") else f"{str(options.accept).removesuffix('%')}%",
         least=options.least,
         options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **best}),
-        control=running.searching(),
+        control=running.solve_control(),
     )
 
 
@@ -153,7 +153,7 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     said += options.model_dump(exclude_defaults=True, exclude=_OF_OBJECTS) if options.model_fields_set else ()
     for name in said:
-        raise OptionError.of(name, "must be left out for shared objects, which have no pools and offsets")
+        raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
@@ -199,7 +199,7 @@ QUESTION: Question[Any] = Question(
     exits=PLAN_EXITS,
     check=lambda _question, options: options.check(),
     progress=progress,
-    refutes=refuted,
+    refutes=refutation,
     write=write,
     example={"problem": {"buffers": _BUFFERS}},
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.model.plan import Plan, with_problem
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.model.plan import Plan, attach_problem
 from memplan.planner.model.problem import Problem
 from memplan.questions import question_rows
 from memplan.questions.question import Control
@@ -31,11 +31,11 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
         from memplan.planner.instance.compile import compile_problem
         from memplan.solvers.formulation.equal_use import EqualPools
 
-        problem = EqualPools(problem).as_one
+        problem = EqualPools(problem).one_pool_problem
         instance = compile_problem(problem)
     planner = table.find(solver)
     if planner is None:
-        stages.chosen(instance, solver)
+        stages.stages_of_solver(instance, solver)
     else:
         checked.check_features(problem, instance, planner)
 
@@ -43,7 +43,7 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 def refuse_own_planner(solver: str) -> None:
     """Raise OptionError for a caller's own planner, whose code no service runs."""
     if is_own_planner(solver):
-        raise OptionError(f"solver: must not be a planner of your own on a service, got {shown(solver)}")
+        raise OptionError(f"solver: must not be a planner of your own on a service, got {excerpt(solver)}")
 
 
 def is_own_planner(solver: str) -> bool:
@@ -51,14 +51,14 @@ def is_own_planner(solver: str) -> bool:
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
-def with_reason(
+def add_reason(
     problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
 ) -> Plan:
     """Return a plan with a detailed reason if nothing fits and time allows.
 
     A quick look runs no solver that needs a process of its own.
     """
-    limit_s = reason_s if running.counted_s is not None else min(reason_s, running.left_s)
+    limit_s = reason_s if running.counted_s is not None else min(reason_s, running.remaining_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
@@ -67,5 +67,5 @@ def with_reason(
 
     if plan.explanation is not None:
         running.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
-    explanation = reason_of(problem, plan, running.within(limit_s), is_quick=is_quick)
-    return with_problem(plan.model_copy(update={"explanation": explanation}), problem)
+    explanation = reason_of(problem, plan, running.limit_to(limit_s), is_quick=is_quick)
+    return attach_problem(plan.model_copy(update={"explanation": explanation}), problem)

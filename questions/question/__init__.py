@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar,
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from memplan.planner.errors import InvalidPlanError, Option, OptionError, shown
+from memplan.planner.errors import InvalidPlanError, Option, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIM
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
 from memplan.solvers.search.control import Deadline as Deadline
-from memplan.solvers.search.control import silent as silent
+from memplan.solvers.search.control import ignore_report as silent
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")
@@ -56,15 +56,15 @@ class QuestionOptions(Value):
         """True if the best answer so far is right where others wait."""
         return not self.counts_work
 
-    def due(self, started: float | None = None) -> Deadline:
+    def deadline(self, started: float | None = None) -> Deadline:
         """Return the deadline of a call that came at `started`, or now; infinite if work is counted."""
-        return Deadline.after(inf if self.counts_work else self.time_limit_s, started)
+        return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
         """Raise OptionError for an option that would change nothing; `given` are the inputs that are there."""
         for name, others in self.needs.items():
             if self._says(name) and not any(other in given or self._says(other) for other in others):
-                rule = ("must be given with ", *_listed(others), f" only, got {shown(getattr(self, name))}")
+                rule = ("must be given with ", *_listed(others), f" only, got {excerpt(getattr(self, name))}")
                 raise OptionError((Option(name), ": ", *rule), way="leave it out")
 
     def _says(self, name: str) -> bool:
@@ -185,10 +185,10 @@ class Question(Generic[A]):
         if self.check is not None:
             self.check(values, options)
         if (note := control.note) is not None:
-            control = replace(control, note=lambda found: note(self.verified(values, options, found)))
-        return self.verified(values, options, self.function(**values, options=options, control=control))
+            control = replace(control, note=lambda found: note(self.require_valid(values, options, found)))
+        return self.require_valid(values, options, self.function(**values, options=options, control=control))
 
-    def verified(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
+    def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
         """Return the answer if nothing refutes it; raises InvalidPlanError otherwise, a fault of memplan."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
@@ -197,18 +197,18 @@ class Question(Generic[A]):
         return answer
 
 
-def without_default(schema: dict[str, Any]) -> None:
+def remove_default(schema: dict[str, Any]) -> None:
     """Remove the default from the schema of a field that answers omit when it has its default."""
     schema.pop("default", None)
 
 
 class Answer(BaseModel):
-    """The base class of answers with models of their own."""
+    """The base class of answers that are pydantic models."""
 
     model_config = {"frozen": True, "defer_build": True}
 
     @classmethod
-    def of(cls, *found: object, **others: Any) -> Self:
+    def from_fields(cls, *found: object, **others: Any) -> Self:
         """Return an answer with the given fields, or else fields of the same name in `found`, the first first."""
         for name in cls.model_fields.keys() - others.keys():
             if (source := next((each for each in found if hasattr(each, name)), None)) is not None:
@@ -223,7 +223,7 @@ class AnswerOfFile(Answer):
 
 
 class ForeignOptions(ModelOptions, QuestionOptions):
-    """The options of questions that read foreign files; services read those in a separate process."""
+    """The options of questions that read foreign files; services read the files in a separate process."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="The name of the file, which helps if its bytes do not show its format."

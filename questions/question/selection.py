@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import did_you_mean, other_words
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean, word_table
 
 FIELDS = "fields"
 HELP = "Only these fields of the answer's JSON, as status,peak, or all but some, as -placements."
@@ -22,7 +22,7 @@ class Selection(NamedTuple):
     known: frozenset[str]
 
     @classmethod
-    def of(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
+    def from_names(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
         """Return the selection from comma-separated lists of names; None without any.
 
         Where an option also takes `formats`, it is called so. Raises OptionError for names that the answer has not.
@@ -34,8 +34,8 @@ class Selection(NamedTuple):
             if name not in field_names:
                 option, or_format = ("format", f" {', '.join(formats)}, or") if formats else (FIELDS, "")
                 rule = f"{option}: must name{or_format} fields of the answer ({', '.join(field_names)})"
-                meant = did_you_mean(name, (*formats, *field_names), other_words("values") if formats else None)
-                raise OptionError(f"{rule}, got {shown(name)}{meant}")
+                meant = did_you_mean(name, (*formats, *field_names), word_table("values") if formats else None)
+                raise OptionError(f"{rule}, got {excerpt(name)}{meant}")
         wanted = {name for name in names if name[:1] != "-"}
         left_out = {name[1:] for name in names if name[:1] == "-"}
         return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None
@@ -45,9 +45,9 @@ class Selection(NamedTuple):
         fields = from_json(content)
         if not isinstance(fields, dict) or self.known.isdisjoint(fields):
             raise OptionError(f"{FIELDS}: must be left out with another format, whose fields are not the answer's")
-        return to_json(self.taken(fields)) + b"\n"
+        return to_json(self.select(fields)) + b"\n"
 
-    def taken(self, content: dict[str, Any]) -> dict[str, Any]:
+    def select(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return these fields of an answer."""
         return {name: value for name, value in content.items() if name in self.names}
 
@@ -79,6 +79,6 @@ def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, An
     OptionError
         Where the answer has no such field.
     """
-    chosen = Selection.of(type(answer), [fields] if isinstance(fields, str) else fields)
+    chosen = Selection.from_names(type(answer), [fields] if isinstance(fields, str) else fields)
     content = answer.model_dump(mode="json", by_alias=True)
-    return content if chosen is None else chosen.taken(content)
+    return content if chosen is None else chosen.select(content)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
-from memplan.planner.errors import FormatError, OptionError, sentences_of_options, shown
+from memplan.planner.errors import FormatError, OptionError, excerpt, sentences_of_options
 from memplan.planner.errors.did_you_mean import object_way
 from memplan.planner.formats import memplan_json
 from memplan.questions.inputs import object_in
@@ -22,7 +22,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     try:
         content = memplan_json.parse(body)
     except FormatError as error:
-        raise error.behind("body: ") from error
+        raise error.prefix_place("body: ") from error
     return object_in(content, "body")
 
 
@@ -37,7 +37,7 @@ def read_body_options(question: Question[Any], content: Mapping[str, Any], query
         raise OptionError("options: must come in the body or in the query, got both")
     options = content.get("options", {})
     if not isinstance(options, dict):
-        raise OptionError(f"options: must be an object, got {shown(options)}", way=object_way("options"))
+        raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
     model: type[QuestionOptions] = question.options
     try:
         return model.model_validate_strings(dict(query)) if query else model.model_validate(options)
@@ -45,7 +45,7 @@ def read_body_options(question: Question[Any], content: Mapping[str, Any], query
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error
 
 
-def written_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
+def write_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
     """Write the body of a request, for a service."""
     inputs = {each.name: each.to_json(values[each.name]) for each in question.inputs if each.name in values}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
 from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
@@ -21,7 +21,7 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNITS
-from memplan.questions.reading.adapting import ProblemOptions, adapted, aligned
+from memplan.questions.reading.adapting import ProblemOptions, adapt_problem, align_problem
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
@@ -77,7 +77,7 @@ def names_of(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
+def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
     """Return the application of several files, with models named after them; raises InputError.
 
     `together` names the models that may run together, as `asr,kws`, or none of them.
@@ -89,7 +89,7 @@ def joined(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> 
     return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
 
 
-def validated(model: type[M], given: Mapping[str, Any]) -> M:
+def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
     """Return options from the given fields; raises OptionError, which names each wrong one."""
     if not given:  # defaults are valid, and a validator takes longer to build than most plans take
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
@@ -104,14 +104,14 @@ def validated(model: type[M], given: Mapping[str, Any]) -> M:
 
 
 @cache
-def _as_it_is() -> ReadOptions:
+def _default_read_options() -> ReadOptions:
     """Return the options for files read without changes."""
     return ReadOptions.model_construct()
 
 
 @dataclass(eq=False, repr=False)
 class Reader:
-    """Reads the files of one question, and keeps what they contain besides it.
+    """Reads the files of one question, and keeps their additional facts.
 
     `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Of a plan
     that a file holds beside its problem, that is the `own_plan`; the `problem_of_plan` is that of a plan which says
@@ -121,8 +121,8 @@ class Reader:
     without them is read so.
     """
 
-    options: ReadOptions = field(default_factory=_as_it_is)
-    imported: Imported | None = None
+    options: ReadOptions = field(default_factory=_default_read_options)
+    imported: ImportedProblem | None = None
     data: bytes = b""
     name: str | None = None
     warnings: list[Finding] = field(default_factory=list)
@@ -162,11 +162,11 @@ class Reader:
 
             self.warnings += closed_ends(problem, data)
         if not is_model and self.options.alignment is not None:  # a model's buffers are aligned and padded already
-            problem = aligned(problem, self.options.alignment)
+            problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             found = problem
         else:
-            found = adapted(problem, self.imported, self.options)
+            found = adapt_problem(problem, self.imported, self.options)
         if self.imported is not None:
             self.warnings += idle_findings(self.options, self.imported, problem, found)
         return found
@@ -196,7 +196,7 @@ class Reader:
             way = f"give that model: `memplan verify MODEL.{of} FILE`"
             raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
-        self.problem_of_plan = adapted(imported.problem, None, self.options)
+        self.problem_of_plan = adapt_problem(imported.problem, None, self.options)
         assert imported.own_plan is not None  # its reader accepted it, so it has a plan
         self.warnings += imported.warnings
         return imported.own_plan
@@ -204,23 +204,25 @@ class Reader:
     def plan_inside(self, problem: Problem) -> Plan:
         """Return the plan inside the file of a problem; raises FormatError if there is none."""
         from memplan.questions.reading.plan_files import (
-            as_its_own_plan_is_of,
+            closest_reading,
             pins_as_plan,
             plan_beside,
             refuse_unseen,
-            without_pins,
+            remove_pins,
         )
 
         if (imported := self.imported) is not None:
             if self.options.in_place:
-                raise OptionError.of("in_place", "must not be given for a plan inside of its model", way="leave it out")
-            own = as_its_own_plan_is_of(imported, self.data, self.name, self.options)
-            plan, self.problem_of_plan = own.own_plan, adapted(own.solved_problem, own, self.options)
+                raise OptionError.from_rule(
+                    "in_place", "must not be given for a plan inside of its model", way="leave it out"
+                )
+            own = closest_reading(imported, self.data, self.name, self.options)
+            plan, self.problem_of_plan = own.own_plan, adapt_problem(own.solved_problem, own, self.options)
             refuse_unseen(own, self.problem_of_plan)
         elif (
             plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
         ) is None:
-            plan, self.problem_of_plan = pins_as_plan(problem), without_pins(problem)
+            plan, self.problem_of_plan = pins_as_plan(problem), remove_pins(problem)
             message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
             self.warnings += [] if plan is None else [Finding("all-pinned", message, ())]
         if plan is not None:
@@ -230,12 +232,12 @@ class Reader:
         rule = "plan: must be a file of its own, or be inside the file of the problem, which has no offsets"
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
-    def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def settle_inputs(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the inputs of a question, with the plan's own problem if the plan has it."""
         return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
-def idle_findings(options: ReadOptions, read: Imported, before: Problem, after: Problem) -> list[Finding]:
+def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
     """Return the findings about options that change nothing of what was read, as it has nothing of their kind."""
     idle = {
         "in place: no operation here may write over an input": options.in_place
@@ -251,7 +253,7 @@ def idle_findings(options: ReadOptions, read: Imported, before: Problem, after: 
     ]
 
 
-def with_reading(answer: A, reader: Reader) -> A:
+def add_reading_facts(answer: A, reader: Reader) -> A:
     """Return an answer with the reader's unknowns; a plan also records its reading options."""
     changes: dict[str, Any] = {}
     # Unset options are not dumped, since that would need a complete model.

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.foreign.imported import Imported
-from memplan.planner.model.problem import Pool, Problem, with_fields, with_profile
-from memplan.planner.model.rows import WireValue, as_tuple
-from memplan.planner.model.sizes import parse_size, with_capacities
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem
+from memplan.planner.model.problem import Pool, Problem, replace_fields, set_profile
+from memplan.planner.model.rows import WireValue, tuple_from_list
+from memplan.planner.model.sizes import parse_size, set_capacities
 
 Weights = Literal["flash", "ram", "choose"]
-Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)]
 
 
 def _texts_of_sizes(value: object) -> object:
@@ -83,40 +83,42 @@ class ProblemOptions(WireValue):
 def refuse_spare(spared: Sequence[str]) -> None:
     """Raise OptionError for buffers that nothing can write over."""
     if spared:
-        raise OptionError.of("spare", f"must be given with in_place only, got {shown(spared[0])}", way="leave it out")
+        raise OptionError.from_rule(
+            "spare", f"must be given with in_place only, got {excerpt(spared[0])}", way="leave it out"
+        )
 
 
-def adapted(problem: Problem, read: Imported | None, options: ProblemOptions) -> Problem:
+def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
     """Return a problem adapted by the options; `read` is what poses it. Raises OptionError and ProblemError."""
     if options.in_place:
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
-            raise OptionError.of("in_place", rule, way="leave it out")
+            raise OptionError.from_rule("in_place", rule, way="leave it out")
         # What is double-buffered is another buffer in the next run, so that nothing can be written over it.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:
         refuse_spare(options.spare)
     if options.capacity:
-        problem = with_capacities(problem, options.capacity)
+        problem = set_capacities(problem, options.capacity)
     if options.weights is not None:
-        problem = _with_weights(problem, read, options.weights)
+        problem = _add_weights(problem, read, options.weights)
     if options.copies:
-        problem = _with_copies(problem, read, options.copies)
+        problem = _add_copies(problem, read, options.copies)
     if options.reserve:
-        problem = _with_reserved(problem, options.reserve)
+        problem = _add_reserved(problem, options.reserve)
     if options.order:
-        problem = _within_order(problem, options.order)
-    return _with_pins(problem, options.pin) if options.pin else problem
+        problem = _apply_order(problem, options.order)
+    return _add_pins(problem, options.pin) if options.pin else problem
 
 
-def aligned(problem: Problem, alignment: int) -> Problem:
+def align_problem(problem: Problem, alignment: int) -> Problem:
     """Return the problem with all buffers also aligned to `alignment`; aliases keep their offsets inside buffers."""
     is_free = [
         i not in problem.buffers.aliases and i not in problem.buffers.rules["relative"]
         for i in range(len(problem.buffers))
     ]
-    return _with_rows(
+    return _replace_rows(
         problem,
         (
             row | ({"alignment": lcm(row.get("alignment", 1), alignment)} if is_mine else {})
@@ -125,7 +127,7 @@ def aligned(problem: Problem, alignment: int) -> Problem:
     )
 
 
-def _with_weights(problem: Problem, read: Imported | None, weights: Weights) -> Problem:
+def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weights) -> Problem:
     """Add the constants of operations, alive all the time; the last of several pools is for constants only."""
     if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
@@ -139,42 +141,42 @@ def _with_weights(problem: Problem, read: Imported | None, weights: Weights) -> 
     rows = [row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _rows(problem)]
     if stuck := next((row for row in rows if not row["pools"]), None):
         raise OptionError(
-            f"weights: buffer {shown(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
+            f"weights: buffer {excerpt(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
         )
     rows += [{**one, "pools": homes, "start": start, "end": end} for one in constants]
-    changed = _with_rows(problem.model_copy(update={"pools": pools}), rows)
-    return with_profile(changed, "speed") if weights == "choose" else changed
+    changed = _replace_rows(problem.model_copy(update={"pools": pools}), rows)
+    return set_profile(changed, "speed") if weights == "choose" else changed
 
 
-def _with_copies(problem: Problem, read: Imported | None, texts: Sequence[str]) -> Problem:
+def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
-            raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {shown(text)}")
+            raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {excerpt(text)}")
         for one in [name] if name else _ends(read):
-            row = _found("copies", one, rows)
+            row = _find_row("copies", one, rows)
             _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
-                raise OptionError(f"copies: must be of a buffer that lies in no other, got {shown(one)}")
+                raise OptionError(f"copies: must be of a buffer that lies in no other, got {excerpt(one)}")
             if row.keys().isdisjoint(("start", "lifetimes")):
-                raise OptionError(f"copies: must be of a buffer that has lifetimes, got {shown(one)}")
+                raise OptionError(f"copies: must be of a buffer that has lifetimes, got {excerpt(one)}")
             row.pop("lifetimes", None)
             row |= {"start": start, "end": end}
             copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
             rows |= {copy: row | {"id": copy} for copy in copies}
-    return _with_rows(problem, rows.values())
+    return _replace_rows(problem, rows.values())
 
 
-def _ends(read: Imported | None) -> tuple[str, ...]:
+def _ends(read: ImportedProblem | None) -> tuple[str, ...]:
     """Return the input and output buffers of a program."""
     if read is None or (ends := read.ends) is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
     return ends
 
 
-def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
+def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
     ranges: dict[str, list[tuple[int, int]]] = {pool.name: list(pool.reserved) for pool in problem.pools}
     seen: set[tuple[str, tuple[int, int]]] = set()
     for text in texts:
@@ -182,20 +184,20 @@ def _with_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         size, _, offset = rest.partition("@")
         if not equals and len(ranges) > 1:
             raise OptionError(
-                f"reserve: must name its pool where there are several, as NAME=SIZE@OFFSET, got {shown(text)}"
+                f"reserve: must name its pool where there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
             )
         if equals and name not in ranges:
-            raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {shown(name)}")
+            raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")
         pool, new = name or problem.pools[0].name, (_bytes("reserve", offset or "0"), _bytes("reserve", size))
         if (pool, new) in seen:
-            raise OptionError(f"reserve: must be given once for each range, got {shown(text)} again: leave one out")
+            raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
         ranges[pool] += [new] * (new not in ranges[pool])  # the file may already have this range
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
-    return with_fields(problem, pools=pools)
+    return replace_fields(problem, pools=pools)
 
 
-def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
+def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     """Separate pairs of buffers unless the order of the given edges, taken transitively, puts one before the other."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
     after = [0] * len(position)  # sets of buffers as bits
@@ -205,7 +207,7 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
         if ends is None or ends[0] == ends[1]:
             some = f", such as {','.join([*position][:2])}" if len(position) > 1 else ""
             more = "; best is for operations, by the command"
-            raise OptionError(f"order: must be A,B with the ids of two buffers{some}, got {shown(text)}{more}")
+            raise OptionError(f"order: must be A,B with the ids of two buffers{some}, got {excerpt(text)}{more}")
         after[position[ends[0]]] |= 1 << position[ends[1]]
     for k in range(len(after)):
         after = [row | (after[k] if row >> k & 1 else 0) for row in after]
@@ -218,10 +220,10 @@ def _within_order(problem: Problem, texts: Sequence[str]) -> Problem:
         # If the two run in turns, no single edge gives the order.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
-    return with_fields(problem, conflicts=[*problem.conflicts, *apart])
+    return replace_fields(problem, conflicts=[*problem.conflicts, *apart])
 
 
-def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
+def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
     rows, pins = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")
@@ -229,30 +231,30 @@ def _with_pins(problem: Problem, texts: Sequence[str]) -> Problem:
         if not equals:
             meant = f" (did you mean {'='.join(text.rsplit(':', 1))}?)" if ":" in text else ""
             forms = "NAME=OFFSET, NAME=POOL or NAME=POOL:OFFSET"
-            raise OptionError(f"pin: must be {forms}, got {shown(text)}{meant}")
-        row = _found("pin", name, rows)
+            raise OptionError(f"pin: must be {forms}, got {excerpt(text)}{meant}")
+        row = _find_row("pin", name, rows)
         _refuse_second("pin", row, pins, text)
         if place in problem.pool_index:
             row["pools"] = [place]
             continue
         if pool and pool not in problem.pool_index:
             raise OptionError(
-                f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {shown(pool)}"
+                f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {excerpt(pool)}"
             )
         row.update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
-    return _with_rows(problem, rows.values())
+    return _replace_rows(problem, rows.values())
 
 
-def _found(option: str, name: str, rows: dict[str, Row]) -> Row:
+def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
     """Return the row of a buffer, with or without its function's name; raises OptionError for none or several."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )
     if len(matches) != 1:
-        near = ", ".join(shown(name_in_rows) for name_in_rows in [*rows][:3])
+        near = ", ".join(excerpt(name_in_rows) for name_in_rows in [*rows][:3])
         sentence = "must name one buffer, not several" if matches else f"must name a buffer, such as {near}"
         way = ": name each by itself" if "," in name else ""
-        raise OptionError.of(option, f"{sentence}, got {shown(name)}{way}")
+        raise OptionError.from_rule(option, f"{sentence}, got {excerpt(name)}{way}")
     return matches[0]
 
 
@@ -260,7 +262,7 @@ def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str
     """Record the buffer of an option; raises OptionError if the option named it before."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
-        raise OptionError.of(option, f"{rule}, which are both for {shown(row['id'])}: leave one out")
+        raise OptionError.from_rule(option, f"{rule}, which are both for {excerpt(row['id'])}: leave one out")
     given[row["id"]] = text
 
 
@@ -268,7 +270,7 @@ def _bytes(option: str, text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
-        raise OptionError.of(option, f"{error}") from None
+        raise OptionError.from_rule(option, f"{error}") from None
 
 
 def _span(problem: Problem) -> tuple[int, int]:
@@ -281,5 +283,5 @@ def _rows(problem: Problem) -> list[Row]:
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 
-def _with_rows(problem: Problem, rows: Any) -> Problem:
-    return with_fields(problem, buffers=list(rows))
+def _replace_rows(problem: Problem, rows: Any) -> Problem:
+    return replace_fields(problem, buffers=list(rows))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.buffer_table import ABSENT, column
@@ -48,7 +48,7 @@ def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOpt
 
 
 def plan_beside(value: object) -> Plan | None:
-    """Return the plan beside a problem in a JSON object; None without one."""
+    """Return the plan in a JSON object that also has a problem; None without one."""
     if not isinstance(value, dict) or value.keys() != {"problem", "plan"}:
         return None
     return Plan.model_validate(value["plan"])
@@ -63,28 +63,28 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
     for k, row in enumerate(rows):
         pair = (row.get("id"), row.get("offset")) if isinstance(row, dict) else row
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], (int, str)):
-            raise FormatError(f'offsets[{k}]: must be an id and an offset, as ["a", 64], got {shown(row)}')
+            raise FormatError(f'offsets[{k}]: must be an id and an offset, as ["a", 64], got {excerpt(row)}')
         if type(pair[1]) is not int or not 0 <= pair[1] < 2**63:
             rule = 'must be an id and an offset of at least 0 and below 2^63, as ["a", 64]'
-            raise FormatError(f"offsets[{k}]: {rule}, got {shown(list(pair))}")
+            raise FormatError(f"offsets[{k}]: {rule}, got {excerpt(list(pair))}")
         ids.append(pair[0] if pair[0] in problem.index else by_text.get(str(pair[0]), pair[0]))
         offsets.append(pair[1])
     return PlacementTable(tuple(ids), (problem.pools[0].name,), column([0] * len(ids)), column(offsets))
 
 
-def as_its_own_plan_is_of(imported: Imported, data: bytes, name: str | None, options: ModelOptions) -> Imported:
+def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
     """Return a model with views in place or apart, whichever violates its own plan less."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
-    return min((imported, apart), key=_wrong)
+    return min((imported, apart), key=_count_violations)
 
 
-def _wrong(imported: Imported) -> int:
+def _count_violations(imported: ImportedProblem) -> int:
     return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
 
 
-def refuse_unseen(imported: Imported, problem: Problem) -> None:
+def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
     """Raise FormatError for a plan without visible violations if some storages are invisible."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
@@ -100,7 +100,7 @@ def pins_as_plan(problem: Problem) -> Plan | None:
     return Plan(placements=PlacementTable(problem.buffers.ids, (problem.pools[0].name,), pool, column(offset)))
 
 
-def without_pins(problem: Problem) -> Problem:
+def remove_pins(problem: Problem) -> Problem:
     """Return a problem without pins, for a table whose offsets are a plan."""
     table = problem.buffers
     free = column(np.full(len(table), ABSENT))

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import OptionError, excerpt, sentences
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
 from memplan.planner.model.sizes import parse_size, refuse, size_text
 from memplan.questions.inputs import EXAMPLE, PLAN, PROBLEM, read_plan_field
 from memplan.questions.inputs.extent import Extent
@@ -29,19 +29,19 @@ from memplan.questions.question import (
     Question,
     SearchOptions,
     Seconds,
-    silent,
+    ignore_report,
 )
-from memplan.questions.reading.adapting import ProblemOptions, aligned
+from memplan.questions.reading.adapting import ProblemOptions, align_problem
 from memplan.questions.sweep.grid import (
     CHANGES,
     MOST_COMBINATIONS,
     MOST_SIZES,
     Change,
     SweepPoint,
-    informed,
+    apply_changes,
     plans_by_size,
+    propagate_bounds,
     refuse_unknown,
-    with_changes,
 )
 from memplan.solvers.portfolio.options import SolveOptions
 
@@ -62,7 +62,7 @@ class SizeRange(WireValue):
     step: Annotated[int, Field(gt=0, le=MAX_BYTES)]
 
 
-SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZES), BeforeValidator(as_tuple)]
+SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZES), BeforeValidator(tuple_from_list)]
 
 
 def _kind_of_sizes(value: object) -> str | None:
@@ -93,7 +93,7 @@ def _bytes(value: object) -> object:
 
 
 class SweepOptions(SearchOptions, SolveOptions):
-    """Options of a sweep: those of each plan, and the seconds for each."""
+    """Options of a sweep: the options of each plan, and the seconds for each."""
 
     each_s: Seconds = Field(1.0, description="Spend at most this part of the time limit on each combination.")
     alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
@@ -126,7 +126,7 @@ class SweepRow(Answer):
 
     def problem_of(self, problem: Problem) -> Problem:
         """Return the problem planned for a point, made from the swept one."""
-        changed = _changed(problem, self.alignment, self.changes)
+        changed = _change_problem(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
 
@@ -157,9 +157,11 @@ def sweep(
     of the problem is given, searches start from it: where it is valid for a combination with one pool, the peak is no
     higher than that of this plan.
     """
-    running, sizes, changes = control.begun(options), sizes or {}, CHANGES.from_json(changes)
+    running, sizes, changes = control.begin(options), sizes or {}, CHANGES.from_json(changes)
     if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:
-        raise OptionError(f"sizes: must have a list for each pool, as [65536, 131072], got none for {shown(wrong[0])}")
+        raise OptionError(
+            f"sizes: must have a list for each pool, as [65536, 131072], got none for {excerpt(wrong[0])}"
+        )
     combinations = _count(sizes, changes, options)
     rows: list[SweepRow] = []
     plans: list[Plan] = []
@@ -177,10 +179,10 @@ def sweep(
     report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
     def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
-        return _planned(sized, smaller or start, options, running)
+        return _best_plan(sized, smaller or start, options, running)
 
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
-        changed, points = _changed(problem, alignment, chosen), list[SweepPoint]()
+        changed, points = _change_problem(problem, alignment, chosen), list[SweepPoint]()
         for point in plans_by_size(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
             points.append(point)
             if (done := len(rows) + len(points)) % report_after == 0:
@@ -188,7 +190,7 @@ def sweep(
             note(points)
             if _is_over(running):
                 break
-        points_ = informed(points) if sizes else points
+        points_ = propagate_bounds(points) if sizes else points
         plans += [point.plan for point in points_]
         rows += [_row(point, tuple(sizes), alignment, chosen) for point in points_]
         if _is_over(running):
@@ -210,18 +212,18 @@ def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOp
     return count
 
 
-def _changed(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
-    changed = with_changes(problem, changes)
-    return changed if alignment is None else aligned(changed, alignment)
+def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
+    changed = apply_changes(problem, changes)
+    return changed if alignment is None else align_problem(changed, alignment)
 
 
-def _planned(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
+def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
     """Return the best plan of all repetitions, with consecutive seeds."""
     best: Plan | None = None
     for k in range(options.repetitions):
-        control = replace(running.within(options.each_s), report=silent)
+        control = replace(running.limit_to(options.each_s), report=ignore_report)
         fields = options.fields(*SolveOptions.model_fields)
-        chosen = {"seed": options.seed + k, "time_limit_s": control.left_s, "explain_s": 0}
+        chosen = {"seed": options.seed + k, "time_limit_s": control.remaining_s, "explain_s": 0}
         answer = plan(problem, start, options=PlanOptions.model_construct(**fields | chosen), control=control)
         best = answer if best is None else min(best, answer, key=_rank)
         if best.status in ("optimal", "infeasible"):
@@ -235,13 +237,13 @@ def _rank(plan: Plan) -> tuple[bool, float, float]:
 
 
 def _is_over(running: Control) -> bool:
-    return running.deadline.left_s <= 0 or running.cancelled.is_set()
+    return running.deadline.remaining_s <= 0 or running.cancelled.is_set()
 
 
 def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
     size = point.sizes[0] if len(pools) == 1 else None
     sizes = dict(zip(pools, point.sizes, strict=True))
-    return SweepRow.of(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
+    return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
 
 
 def lines(found: Sweep) -> Iterator[str]:
@@ -260,12 +262,12 @@ def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
     priced = ["cost", "at least"] if is_priced else []
     first = points[0]
     yield [
-        *(f"size of {_in_line(pool)}" for pool in first.sizes),
+        *(f"size of {_line_text(pool)}" for pool in first.sizes),
         *(["alignment"] if first.alignment else []),
         *(["changes"] if first.changes else []),
         "status",
         *priced,
-        *(f"{_in_line(use.name)} used" for use in first.pools),
+        *(f"{_line_text(use.name)} used" for use in first.pools),
     ]
     for point in points:
         costs = (point.cost, point.cost_lower_bound) if is_priced else ()
@@ -284,11 +286,11 @@ def _check(values: InputValues, options: SweepOptions) -> None:
     changes = values.get("changes", ())
     _count(values.get("sizes", {}), changes, options)
     refuse_unknown(values["problem"], [change for axis in changes for change in axis])
-    with_changes(values["problem"], [axis[0] for axis in changes])
+    apply_changes(values["problem"], [axis[0] for axis in changes])
 
 
-def _in_line(name: str) -> str:
-    return name if name.isprintable() else shown(name)
+def _line_text(name: str) -> str:
+    return name if name.isprintable() else excerpt(name)
 
 
 def _sizes_field(value: object) -> SizesOf:
@@ -324,7 +326,7 @@ def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
     for text in texts:
         name, its = _pool_and_sizes(text, [pool.name for pool in values["problem"].pools])
         if name in sizes:
-            raise OptionError(f"size: must be given once for each pool, got {shown(name)} again")
+            raise OptionError(f"size: must be given once for each pool, got {excerpt(name)} again")
         sizes[name] = its
     if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
         raise OptionError(f"size: must have at most {MOST_SIZES} combinations, got {count}")
@@ -335,11 +337,11 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
     name, equals, sizes = text.rpartition("=")
     parts = sizes.split(":")
     if len(parts) != 3 or (equals and not name):
-        raise OptionError(f"size: must be {_FORM}, got {shown(text)}")
+        raise OptionError(f"size: must be {_FORM}, got {excerpt(text)}")
     if not equals and len(names) > 1:
-        raise OptionError(f"size: must name its pool where there are several, as {_FORM}, got {shown(text)}")
+        raise OptionError(f"size: must name its pool where there are several, as {_FORM}, got {excerpt(text)}")
     if equals and name not in names:
-        raise OptionError(f"size: must name a pool of the problem ({', '.join(names)}), got {shown(name)}")
+        raise OptionError(f"size: must name a pool of the problem ({', '.join(names)}), got {excerpt(name)}")
     return name or names[0], _range(*parts)
 
 
@@ -349,10 +351,10 @@ def _range(first: str, last: str, step: str) -> range:
     except ValueError as error:
         raise OptionError(f"size: {error}") from None
     if width == 0:
-        raise OptionError(f"size: must go in steps of at least 1 byte, got {shown(step)}")
+        raise OptionError(f"size: must go in steps of at least 1 byte, got {excerpt(step)}")
     if high < low:
         meant = f"(did you mean {last}:{first}:{step}?)"
-        raise OptionError(f"size: must not end below {shown(first)}, where it starts, got {shown(last)} {meant}")
+        raise OptionError(f"size: must not end below {excerpt(first)}, where it starts, got {excerpt(last)} {meant}")
     if (high - low) // width >= MOST_SIZES:
         raise OptionError(f"size: must have at most {MOST_SIZES} sizes, got {(high - low) // width + 1}")
     return range(low, high + 1, width)
@@ -372,8 +374,8 @@ def _refuse_capacity(sizes: SizesOf, values: InputValues, options: ProblemOption
     """Raise OptionError for the size of the only pool, which is swept."""
     pools = values["problem"].pools
     if options.capacity and len(pools) == 1 and pools[0].name in sizes and "@" not in options.capacity[0]:
-        rule = f"must be left out where the only pool is swept, got {shown(options.capacity[0])}"
-        raise OptionError.of("capacity", rule)
+        rule = f"must be left out where the only pool is swept, got {excerpt(options.capacity[0])}"
+        raise OptionError.from_rule("capacity", rule)
 
 
 SIZES = Input[SizesOf](

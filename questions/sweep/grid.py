@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from memplan.planner.errors import OptionError, sentences, shown
+from memplan.planner.errors import OptionError, excerpt, sentences
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.entries import entries_among
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields
-from memplan.planner.model.rows import Buffer, Id, Name, WireValue, as_tuple
+from memplan.planner.model.problem import Problem, replace_fields
+from memplan.planner.model.rows import Buffer, Id, Name, WireValue, tuple_from_list
 from memplan.questions.inputs.extent import Extent
 from memplan.questions.inputs.values import Input
 
@@ -49,7 +49,7 @@ def plans_by_size(
         # A plan for a smaller size fits a larger one, so costs never rise with the size.
         starts = [plans[below] for below in _steps(place, -1) if below in plans and is_found(plans[below])]
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
-        plans[place] = plan_one(with_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
+        plans[place] = plan_one(set_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
         yield SweepPoint(chosen, plans[place])
 
 
@@ -63,16 +63,16 @@ def _steps(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
 
-def with_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
+def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
     """Return the problem with other sizes of some pools; raises OptionError for an unknown pool."""
     names = [row.name for row in problem.pools]
     for pool in sizes:
         if pool not in names:
-            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {shown(pool)}")
+            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {excerpt(pool)}")
     return problem.with_capacity(sizes)
 
 
-def informed(points: Sequence[SweepPoint]) -> list[SweepPoint]:
+def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     """Return the points with bounds from larger sizes: a plan that is optimal there is optimal here, too.
 
     So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
@@ -134,12 +134,12 @@ class Change(WireValue):
         return " ".join(f"{name}.{field}={value}" for field, value in self.fields.items())
 
 
-Axis = Annotated[tuple[Change, ...], Field(min_length=1), BeforeValidator(as_tuple)]
-Grid = Annotated[tuple[Axis, ...], BeforeValidator(as_tuple)]
+Axis = Annotated[tuple[Change, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
+Grid = Annotated[tuple[Axis, ...], BeforeValidator(tuple_from_list)]
 _GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
 
 
-def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
+def apply_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     """Return the problem after some changes, without the entries of dropped buffers.
 
     Raises OptionError for changes of what does not exist, and ProblemError where one makes the problem wrong.
@@ -158,7 +158,9 @@ def with_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
         elif change.buffer is not None:
             rows[change.buffer] |= change.fields or {}
     buffers = [Buffer.model_validate(row) for name, row in rows.items() if name not in gone]
-    return with_fields(problem, buffers=buffers, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone))
+    return replace_fields(
+        problem, buffers=buffers, pools=[*pools.values()], **entries_among(problem, rows.keys() - gone)
+    )
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
@@ -167,9 +169,9 @@ def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
         if (change.buffer is None) == (change.pool is None):
             raise OptionError("change: must name a buffer or a pool")
         if change.buffer is not None and change.buffer not in problem.index:
-            raise OptionError(f"change: must name a buffer of the problem, got {shown(change.buffer)}")
+            raise OptionError(f"change: must name a buffer of the problem, got {excerpt(change.buffer)}")
         if change.pool is not None and change.pool not in problem.pool_index:
-            raise OptionError(f"change: must name a pool of the problem, got {shown(change.pool)}")
+            raise OptionError(f"change: must name a pool of the problem, got {excerpt(change.pool)}")
 
 
 def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from memplan.planner.errors import OptionError, PlanError, behind, sentences
+from memplan.planner.errors import OptionError, PlanError, prefix_sentence, sentences
 from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.plan.reason import with_reason
+from memplan.questions.plan.reason import add_reason
 from memplan.questions.question import Answer, Control
 from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import solve
@@ -53,17 +53,17 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None
     options = _options_of(plan)
     deadline = running.deadline
     if not options.deterministic:
-        deadline = deadline.within(options.time_limit_s)
-    elif deadline.left_s > MAX_TIME_LIMIT_S:  # this machine may be slower or busier
-        deadline = Deadline.after(MAX_TIME_LIMIT_S)
+        deadline = deadline.limit_to(options.time_limit_s)
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # this machine may be slower or busier
+        deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
     if plan.explanation is not None and plan.explanation.kind is not None:
         counted_s = options.time_limit_s if options.deterministic else None
-        best_plan = with_reason(problem, best_plan, replace(running, deadline=deadline, counted_s=counted_s))
+        best_plan = add_reason(problem, best_plan, replace(running, deadline=deadline, counted_s=counted_s))
     if running.cancelled.is_set() or (options.deterministic and best_plan.disturbed_by in ("time_limit", "cancelled")):
         return None
-    before, now = _comparable(plan), _comparable(best_plan)
+    before, now = _comparable_plan(plan), _comparable_plan(best_plan)
     same: Same = "bytes" if write_plan(now, problem) == write_plan(before, problem) else "nothing"
     if same != "bytes" and _value(now) == _value(before):
         same = "peak"
@@ -86,10 +86,10 @@ def _options_of(plan: Plan) -> SolveOptions:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:
         said = error.said if isinstance(error, OptionError) else sentences(error)
-        raise PlanError(*(behind("plan.options.", sentence) for sentence in said)) from error
+        raise PlanError(*(prefix_sentence("plan.options.", sentence) for sentence in said)) from error
 
 
-def _comparable(plan: Plan) -> Plan:
+def _comparable_plan(plan: Plan) -> Plan:
     """Return a plan without its elapsed time, certificate, and findings."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import most_used
+from memplan.planner.verify.tie_rules import pool_uses
 from memplan.questions.plan.replanning.replan import replan
 from memplan.questions.question import Answer
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
@@ -66,7 +66,7 @@ class BesideBest(Answer):
     plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
 
 
-def beside_best(
+def compare_with_best(
     problem: Problem,
     plan: Plan,
     is_valid: bool = True,
@@ -78,12 +78,12 @@ def beside_best(
 
     The peak is counted from its placements; where some buffers have none, it is not known.
     """
-    placed = PlacedBuffers.by(problem, plan.placements)
+    placed = PlacedBuffers.from_placements(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
     # Empty buffers may lie anywhere and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
-    used = list(most_used(problem, placed).values())
+    used = list(pool_uses(problem, placed).values())
     # At the very best peak: the moves that reach it are counted, not those that come near.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
@@ -148,15 +148,15 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
         yield f"{found.too_much_bytes:+,} bytes against the best plan found"
     for pool in found.pools:
         if pool.above_line:
-            above = f"{counted(len(pool.above_line), 'buffer')} above {pool.best:,}"
-            yield f"{pool.name}: {above}: {_named(pool.above_line)}"
+            above = f"{count_text(len(pool.above_line), 'buffer')} above {pool.best:,}"
+            yield f"{pool.name}: {above}: {_list_names(pool.above_line)}"
     if (moves := found.fewest_moves) is not None and moves.moved:
         rule = "no fewer are enough" if moves.proved else f"at least {moves.at_least:,} must"
-        yield f"the best peak takes {counted(moves.count, 'move')} ({rule}): {_named(moves.moved)}"
+        yield f"the best peak takes {count_text(moves.count, 'move')} ({rule}): {_list_names(moves.moved)}"
         if moves.not_tried is not None:
             yield f"not tried: {moves.not_tried}"
 
 
-def _named(ids: tuple[int | str, ...]) -> str:
+def _list_names(ids: tuple[int | str, ...]) -> str:
     more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
-    return ", ".join(shown(name) for name in ids[:MOST_NAMED]) + more
+    return ", ".join(excerpt(name) for name in ids[:MOST_NAMED]) + more

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
@@ -83,12 +83,12 @@ def pool_peaks(
 
 def _conditions(problem: Problem, plan: Plan) -> list[str]:
     """Return, for each pool, which plans its bound covers: those no worse in all goals before it."""
-    kind, names = kind_of(problem, plan), [shown(pool.name) for pool in problem.pools]
+    kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
         is_first = kind == "used" or (kind == "balanced" and q == len(names) - 1)
         limits = [] if is_first else ["cost no more"]
-        limits += [f"use no more of {_listed(names[q + 1 :])}"] if q < len(names) - 1 else []
+        limits += [f"use no more of {_join_words(names[q + 1 :])}"] if q < len(names) - 1 else []
         conditions.append(f" of all plans that {' and '.join(limits)}" if limits else "")
     return conditions
 
@@ -107,16 +107,16 @@ def _peak(
     used = int(ends.max(initial=0))
     highest = here[ends == used].tolist()
     rows = np.flatnonzero((placed.pool[placed.lifetime_root] == q) & (size[placed.lifetime_root] > 0))
-    load = _Load.of(problem, placed, rows)
-    time, live, alive = load.fullest()
+    load = _Load.from_problem(problem, placed, rows)
+    time, live, alive = load.peak_load()
     live_bounds = not problem.may_share and not problem.buffers.rules["relative"]
     is_live = live == used and (live_bounds or not used)
     is_tower = not is_live and found is not None and bool(highest)
     pinned = {problem.roots.get(i, (i, 0))[0] for i in np.flatnonzero(problem.buffers.offset != ABSENT).tolist()}
-    tower = _down_to(found.tower(highest[0]), pinned) if is_tower and found is not None else []
+    tower = _pinned_prefix(found.tower(highest[0]), pinned) if is_tower and found is not None else []
     gaps = [] if found is None else [i for i in tower if i not in pinned and found.idle[i]]
     decides = tower or (alive if is_live else highest)
-    without = sorted(((i, load.without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
+    without = sorted(((i, load.load_without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
     choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
     is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # the buffer may use no other pool
@@ -146,14 +146,14 @@ def _peak(
         alive=_ids(ids, alive),
         live_bounds=live_bounds,
         without=tuple((ids[i], bytes_left) for i, bytes_left in without if bytes_left < live),
-        reserved=_reserved(problem.pools[q].reserved, used),
+        reserved=_reserved_below(problem.pools[q].reserved, used),
     )
     ground = tower[-1] if tower and tower[-1] in pinned else None
     at = None if ground is None else int(placed.offset[ground])
     return peak.model_copy(update={"sentence": _sentence(peak, at)})
 
 
-def _down_to(tower: list[int], pinned: set[int]) -> list[int]:
+def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
     """Return a tower down to its first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
@@ -169,7 +169,7 @@ def _ids(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
     return tuple(ids[i] for i in positions[:MOST_NAMED])
 
 
-def _reserved(ranges: Sequence[tuple[int, int]], used: int) -> int:
+def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
     """Return the bytes of reserved ranges below the peak."""
     reserved, at = 0, 0
     for low, width in sorted(ranges):
@@ -201,31 +201,31 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     elif peak.decided_by == "highest":
         why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
     elif peak.decided_by == "pinned":
-        why = f"{shown(first)} ends highest{ground}"
+        why = f"{excerpt(first)} ends highest{ground}"
     else:
         padding = (
             " for alignment" if peak.padding == peak.idle else f", {size_text(peak.padding)} of them for alignment"
         )
         stands = f", and stands on {_names(others)}{ground}" if others else ""
         idle = f", with {size_text(peak.idle)} idle" + (padding if peak.padding else "") if peak.idle else ""
-        why = f"{shown(first)} ends highest{stands}{idle}"
+        why = f"{excerpt(first)} ends highest{stands}{idle}"
     less = ""
     name, bytes_left = peak.without[0] if peak.without else ("", 0)
     if bytes_left and peak.decided_by == "live-set":
-        less = f"; without {shown(name)}, at most {size_text(bytes_left)} would be alive at once"
+        less = f"; without {excerpt(name)}, at most {size_text(bytes_left)} would be alive at once"
     elif peak.decided_by != "live-set" and peak.live_bounds and peak.time is not None:
         less = f"; at most {size_text(peak.live)} are alive at once"
     return f"{size_text(peak.used)}, {text}: {why}{less}"
 
 
 def _names(names: Sequence[Id]) -> str:
-    first_names = [shown(name) for name in names[:_NAMED]]
+    first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
-    return _listed(first_names)
+    return _join_words(first_names)
 
 
-def _listed(told: Sequence[str]) -> str:
+def _join_words(told: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
@@ -239,7 +239,7 @@ class _Load:
     end: I64
 
     @classmethod
-    def of(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
+    def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
         """Return the lifetimes of each buffer, merged with the lifetimes of its aliases."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
@@ -265,7 +265,7 @@ class _Load:
         np.add.at(change, at, np.concatenate((size, -size)))
         return when, np.cumsum(change)
 
-    def fullest(self) -> tuple[int | None, int, list[int]]:
+    def peak_load(self) -> tuple[int | None, int, list[int]]:
         """Return the first fullest time, its bytes, and its buffers, the largest first."""
         when, load = self._steps()
         if len(when) == 0:
@@ -275,7 +275,7 @@ class _Load:
         alive = alive[np.argsort(-self.size[alive], kind="stable")]
         return int(when[k]), int(load[k]), alive.tolist()
 
-    def without(self, i: int) -> int:
+    def load_without(self, i: int) -> int:
         """Return the most bytes alive without one buffer."""
         load = self._steps(self.buffer != i)[1]
         return int(load.max()) if len(load) else 0

@@ -1,4 +1,4 @@
-"""The question `verify`: the violations of a plan, what decides its peaks, and what was not checked."""
+"""The question `verify`: the violations of a plan, the causes of its peaks, and the unchecked claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import Field
 
 from memplan.planner.bounds.lower_bound import lower_bound
-from memplan.planner.errors import FormatError, PlanError, counted, shown
+from memplan.planner.errors import FormatError, PlanError, count_text, excerpt
 from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.instance.audit import verify as violations_of
 from memplan.planner.instance.compile import compile_problem
@@ -22,10 +22,10 @@ from memplan.planner.verify.violation import Violation
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.plan.answers import problem_in_heaps
-from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions, silent
+from memplan.questions.question import Answer, AnswerOfFile, Control, Question, QuestionOptions, ignore_report
 from memplan.questions.reading import Reader
 from memplan.questions.verify.again import Again, lines_of_again, solved_again
-from memplan.questions.verify.better import BesideBest, beside_best, lines_beside_best
+from memplan.questions.verify.better import BesideBest, compare_with_best, lines_beside_best
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.verdicts import By, ProofText
@@ -122,25 +122,25 @@ def verify(
         verdict = verdict.model_copy(update={"places": None})
     if not options.better and not options.again:
         return verdict
-    running = control.begun(options)
-    note = running.note or silent
+    running = control.begin(options)
+    note = running.note or ignore_report
     wanted = tuple(name for name, is_wanted in (("better", options.better), ("again", options.again)) if is_wanted)
     note(verdict.model_copy(update={"not_done": wanted}))
     if options.better:
-        left_s = running.left_s / 2 if options.again else running.left_s
-        searching = Control(running.deadline.within(left_s), running.cancelled)
-        better = beside_best(problem, plan, verdict.valid, time_limit_s=left_s, control=searching)
-        verdict = verdict.model_copy(update={"better": _without_plan(better, options)})
+        left_s = running.remaining_s / 2 if options.again else running.remaining_s
+        searching = Control(running.deadline.limit_to(left_s), running.cancelled)
+        better = compare_with_best(problem, plan, verdict.valid, time_limit_s=left_s, control=searching)
+        verdict = verdict.model_copy(update={"better": _drop_plan(better, options)})
         if options.again:
             note(verdict.model_copy(update={"not_done": ("again",)}))
     if options.again:
         again = solved_again(problem, plan, running)
-        done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _without_plan(again, options)}
+        done: dict[str, Any] = {"not_done": ("again",)} if again is None else {"again": _drop_plan(again, options)}
         verdict = verdict.model_copy(update=done)
     return verdict
 
 
-def _without_plan(part: A, options: VerifyOptions) -> A:
+def _drop_plan(part: A, options: VerifyOptions) -> A:
     return part if options.with_plans else part.model_copy(update={"plan": None})
 
 
@@ -163,7 +163,7 @@ def verdict_on(
         violations=violations,
         placements=len(plan.placements),
         unrepeated=None if is_repeated or plan.proof is None else plan.proof.kind,
-        unmendable=_unmendable(problem, plan) if violations else None,
+        unmendable=_mending_obstacle(problem, plan) if violations else None,
         claims=tuple(ClaimCheck(claim=claim, by=by) for claim, by in claims.items()),
         proved=None if proved is None else proved.sentence,
         pools=pools,
@@ -171,7 +171,7 @@ def verdict_on(
     )
 
 
-def _unmendable(problem: Problem, plan: Plan) -> str | None:
+def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits."""
     try:
         refuse_other_plan(problem, plan)
@@ -193,7 +193,7 @@ def _peaks(
     """Return the peak of each pool in a valid plan, and the lowest possible place of its buffers."""
     if len(plan.placements) == 0:
         return (), None
-    placed = PlacedBuffers.by(problem, plan.placements)
+    placed = PlacedBuffers.from_placements(problem, plan.placements)
     lowest = places(problem, placed, most_pairs)
     bounds: dict[str, tuple[int | None, str | None]] = {
         use.name: (use.lower_bound, claims.get(f"pools[{k}].lower_bound")) for k, use in enumerate(plan.pools)
@@ -212,7 +212,7 @@ _LISTED = 5
 
 
 def lines(found: Verdict) -> Iterator[str]:
-    """Yield the lines for people: violations and findings, then what was checked and what was not."""
+    """Yield the lines for people: violations and findings, then the checked and the unchecked claims."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
         yield "the plan is of another problem: its problem_hash is not that of this one"
@@ -220,7 +220,7 @@ def lines(found: Verdict) -> Iterator[str]:
     for violation in listed:
         yield f"{violation.rule}: {violation.message}"
     if len(listed) < len(found.violations):
-        yield f"and {counted(len(found.violations) - len(listed), 'other violation')}"
+        yield f"and {count_text(len(found.violations) - len(listed), 'other violation')}"
     if found.unmendable is not None:
         yield found.unmendable
     elif not found.valid:
@@ -237,9 +237,9 @@ def lines(found: Verdict) -> Iterator[str]:
 
 def _lines_of_valid(found: Verdict) -> Iterator[str]:
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
-    yield f"valid, {counted(found.placements, 'placement')}{note}"
+    yield f"valid, {count_text(found.placements, 'placement')}{note}"
     for pool in found.pools:
-        yield f"{pool.name if pool.name.isprintable() else shown(pool.name)}: {pool.sentence}"
+        yield f"{pool.name if pool.name.isprintable() else excerpt(pool.name)}: {pool.sentence}"
     for by in get_args(By):
         if names := [each.claim for each in found.claims if each.by == by]:
             yield f"checked by the {by}: {', '.join(names)}"
@@ -251,7 +251,7 @@ def _lines_of_valid(found: Verdict) -> Iterator[str]:
 
 def _certificate_in(value: object) -> ProofText:
     if not isinstance(value, str):
-        raise FormatError(f"certificate: must be a text, got {shown(value)}")
+        raise FormatError(f"certificate: must be a text, got {excerpt(value)}")
     return ProofText(value)
 
 
@@ -265,7 +265,7 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputV
         return ProofText(data.decode(), problem, reader.options.interval)
     except ValueError:
         raise FormatError(
-            f"must be a certificate, a text, got {shown(data[:16])}; left out, the plan alone is checked"
+            f"must be a certificate, a text, got {excerpt(data[:16])}; left out, the plan alone is checked"
         ) from None
 
 

@@ -2,7 +2,7 @@
 
 A plan of one pool with a peak of U claims that nothing ends below U. With several pools it claims that for each of
 them, the last one first, with the later ones at their ends and the earlier ones at their sizes. A plan that nothing
-fits claims that of the sizes. What is written is checked by `checkers/check.py`, which knows nothing of memplan.
+fits claims that of the sizes. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from math import isclose
 from typing import Any, Literal
 
 from memplan.extensions.checkers import check as checker
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.extensions import extensions
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
 from memplan.planner.model.plan import CertificateFacts, Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.goals import Goal, Prices, goals_of, kind_of, priced, used_of
+from memplan.solvers.certificates.goals import Goal, Prices, goals_of, kind_of, problem_for_claim, used_of
 from memplan.solvers.certificates.least_cost import CostProof
 from memplan.solvers.certificates.lemma_search import LemmaSearch
 from memplan.solvers.certificates.simple import simple_claim
-from memplan.solvers.certificates.text import FORMAT, ClaimText, with_pinned
+from memplan.solvers.certificates.text import FORMAT, ClaimText, rows_and_obstacles
 from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
@@ -49,13 +49,13 @@ def prove(
     simple = simple_claim(problem, instance, plan, goal.ends)
     # A buffer without a place is one because pinned ones are in its way: without these the claim may not hold.
     if simple is not None and simple.lines[0].startswith("end !"):
-        simple = replace(simple, buffers=with_pinned(instance, simple.buffers))
+        simple = replace(simple, buffers=rows_and_obstacles(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
-        return simple or _by_lemmas(problem, instance, goal.ends, control, has_cost=goal.is_tied)
-    return _by_multipliers(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, control)
+        return simple or _lemma_claim(problem, instance, goal.ends, control, has_cost=goal.is_tied)
+    return _multiplier_claim(problem, instance, replace(prices, least=prices.least + goal.excess), goal.ends, control)
 
 
-def _by_lemmas(
+def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
     """Return the claim proved by lemmas, also for plans of some cost, or the reason why there is no proof."""
@@ -68,10 +68,10 @@ def _by_lemmas(
                 return "no lemmas were found in time"
     if search.outcome == TOO_LARGE:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
-    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refused(problem, instance, has_cost)
+    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refusal(problem, instance, has_cost)
 
 
-def _by_multipliers(
+def _multiplier_claim(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
     """Return the claim that no plan within the capacities is cheaper, by multipliers, or why there is no proof."""
@@ -79,37 +79,37 @@ def _by_multipliers(
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
     except ValueError:  # a field that the checker's grammar does not support
-        return _refused(problem, instance)
+        return _refusal(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
         search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
         claim = None if search.is_no_question_of_cost else search.claim()
     if search.is_no_question_of_cost:
-        return _by_lemmas(problem, instance, ends, control, has_cost=True)
+        return _lemma_claim(problem, instance, ends, control, has_cost=True)
     if claim is not None:
         return claim
     if control.is_over:
         return "no lemmas were found in time"
-    return _refused(problem, instance, has_cost=True) if search.has_cheaper else COARSE
+    return _refusal(problem, instance, has_cost=True) if search.has_cheaper else COARSE
 
 
 def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
     instance, proof = search.instance, search.lines()
-    named = with_pinned(instance, instance.source[sorted(proof.need)].tolist())
+    named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
-def _refused(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
+def _refusal(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
     """Return why a complete search gave no proof: the buffers that it placed refute the claim.
 
     In claims of plans of some cost, what pairs of buffers pay is left out.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
-    rules = ", ".join(sorted(left_out(problem, instance) | of_pairs))
+    rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
     return f"{NEEDED}: {rules}" if rules else "what the plan claims is not so: there are better ones"
 
 
-def left_out(problem: Problem, instance: Instance) -> set[str]:
+def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     """Return the rules of a problem that certificates ignore."""
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
@@ -162,10 +162,10 @@ def certify(
     if plan.weighted is not None or plan.cost_limit is not None:
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
         return Certificate("none", reason=f"certificates do not say {what}")
-    kind, control = kind_of(problem, plan), Control.of(time_limit_s, cancelled=cancelled)
+    kind, control = kind_of(problem, plan), Control.from_limit(time_limit_s, cancelled=cancelled)
     if kind == "cost" and problem.reuse and not any(pool.cost for pool in problem.pools):
-        return _of_price(problem, plan, control)
-    wanted = priced(problem, kind)
+        return _price_certificate(problem, plan, control)
+    wanted = problem_for_claim(problem, kind)
     instance = compile_problem(wanted)
     prices = None if kind in ("infeasible", "used") else _prices(wanted, instance, plan)
     if isinstance(prices, str):
@@ -178,18 +178,18 @@ def certify(
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
             # Certificates omit what decides between plans of equal cost, and everything compared after it.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
-            pools = ", ".join(f"pool {shown(pool.name)}" for pool in problem.pools[: goal.pool + 1])
+            pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
             break
         if isinstance(claim, str):
             return Certificate("none", reason=claim)
         claims.append(claim)
     head = [kind] if prices is None else [kind, str(prices.least), str(prices.parts)]
-    certificate = _checked(problem, instance, " ".join([*head, *ends]), claims)
+    certificate = _checked_certificate(problem, instance, " ".join([*head, *ends]), claims)
     return replace(certificate, left_open=open_goals) if certificate.kind != "none" else certificate
 
 
-def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
+def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
     """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
     rows = extensions("searches")
     if "price-lines" not in rows:
@@ -201,7 +201,7 @@ def _of_price(problem: Problem, plan: Plan, control: Control) -> Certificate:
     lines = price_lines(instance, int(plan.cost or 0), control)
     if lines is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
-    found = _checked(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
+    found = _checked_certificate(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
     if found.kind == "none" and is_narrow(instance):
         return Certificate("none", reason="the price follows from pins or limits of offsets, not from cliques alone")
     return found
@@ -213,14 +213,14 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
         return "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
-    prices = Prices.of(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
+    prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
     # Costs of pairs are not part of any price.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
 
 
-def _checked(
+def _checked_certificate(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
     """Return the certificate of some claims, if the checker accepts it."""
@@ -232,7 +232,7 @@ def _checked(
         # No certificate is returned that the checker, which is independent of memplan, refuses.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
     except (_CHECKER.Refused, ValueError) as refused:  # a ValueError: a field that the checker's grammar does not have
-        if rules := left_out(problem, instance):
+        if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
     return Certificate(
@@ -252,7 +252,7 @@ def infeasible_core(
 ) -> tuple[int | str, ...] | None:
     """Return the ids of few buffers that do not fit the pools even alone, or None if no proof was found.
 
-    They are those that the last lemma names, or a set that is too long; the others may be taken out of the problem.
+    The last lemma names them, or a set is too large for its pools; the problem does not need the others.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def infeasible_core(
     return certificate.buffers if certificate.kind != "none" else None
 
 
-def with_certificate(plan: Plan, certificate: Certificate, file: str | None = None) -> Plan:
+def add_certificate(plan: Plan, certificate: Certificate, file: str | None = None) -> Plan:
     """Return the plan with the facts about its certificate in its proof or explanation."""
     facts = {"certificate": certificate.facts(file)}
     if plan.proof is not None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_profile
+from memplan.planner.model.problem import Problem, set_profile
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
     return goals + [Goal((*sizes[:q], used[q] - 1, *used[q + 1 :]), excess, q) for q in lower]
 
 
-def priced(problem: Problem, kind: str) -> Problem:
+def problem_for_claim(problem: Problem, kind: str) -> Problem:
     """Return the problem with the costs of a kind of claim."""
-    return with_profile(problem, "speed") if kind in ("speed", "balanced") else problem
+    return set_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
 NEVER = 2**120
@@ -85,7 +85,7 @@ class Prices:
     least: int
 
     @classmethod
-    def of(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
+    def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
         """Return the prices, and the cost of a plan with a given pool for each buffer."""
         # As the price is written, not as it is rounded: the checker reads the same text.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
@@ -96,13 +96,13 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Worth:
+class PriceMultipliers:
     """Multipliers as integers: `charge[q, i]` is the cost of a buffer in a pool, `paid` the worth of all capacity."""
 
     scale: int
     charge: npt.NDArray[np.object_]
     paid: int
 
-    def least(self, allowed: Bool) -> npt.NDArray[np.object_]:
+    def min_costs(self, allowed: Bool) -> npt.NDArray[np.object_]:
         """Return the exact cost of each buffer in its cheapest allowed pool; NEVER if there is none."""
         return np.asarray(np.where(allowed, self.charge, NEVER).min(axis=0, initial=NEVER))

@@ -15,7 +15,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool, Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.certificates.goals import Prices, Worth
+from memplan.solvers.certificates.goals import PriceMultipliers, Prices
 from memplan.solvers.certificates.lemma_search import LemmaSearch
 from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers
 from memplan.solvers.core.lemmas import EXHAUSTED, FAR, FOUND, STOPPED
@@ -49,7 +49,7 @@ class CostProof:
     flag: I64
     conflict_sets: list[ConflictSet] = field(init=False)
     sets: SetNumbers = field(init=False)
-    worths: list[Worth] = field(default_factory=list)
+    worths: list[PriceMultipliers] = field(default_factory=list)
     worth_lines: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     learned: list[tuple[str, Need, I64]] = field(default_factory=list)
@@ -61,7 +61,7 @@ class CostProof:
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # What is taken of the pools as they end, however far above all that counts.
+        # The bytes used in each pool up to its end, even an end above the last relevant one.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
@@ -87,28 +87,28 @@ class CostProof:
 
     def claim(self) -> ClaimText | None:
         """Return the claim with its lines, or None if the time was too short or the search too deep."""
-        claim = self._refuted(self._known, {}, 0)
+        claim = self._refutation(self._known, {}, 0)
         if claim is None:
             return None
         lines = (*self.sets.lines, *self.worth_lines, *self.lines, f"end {claim[0]}")
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
-    def _refuted(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
+    def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
         """Return a reference that refutes a choice of pools, and the parts of the choice it needs; or None."""
         flat = allowed.ravel()
-        # A lemma that bars no pool which is still open holds here as it stands.
+        # A lemma that excludes no open pool applies here unchanged.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
         for k in range(len(self.worths) - 1, max(-1, len(self.worths) - 1 - _KEPT), -1):
-            if (need_of := self._paid(k, allowed, fixed)) is not None:
+            if (need_of := self._needed_buffers(k, allowed, fixed)) is not None:
                 return f"${k}", need_of
         if depth > _DEEPEST or self.is_over():
             return None
-        home, value = self._improved(allowed, _STEPS if depth == 0 else _STEPS_BELOW)
-        if value > self._goal() and self._rounded(allowed):
+        home, value = self._improve_multipliers(allowed, _STEPS if depth == 0 else _STEPS_BELOW)
+        if value > self._goal() and self._write_rounded(allowed):
             k = len(self.worths) - 1
-            return f"${k}", self._paid(k, allowed, fixed) or {}
+            return f"${k}", self._needed_buffers(k, allowed, fixed) or {}
         branch = self._branch(allowed, home)
         if branch is None:
             if (core := self._packed_not(home, allowed)) is None:
@@ -128,7 +128,7 @@ class CostProof:
             inner[:, b] = False
             inner[q, b] = True
             only = tuple(0 if k == q else FAR for k in range(p))
-            claim = self._refuted(inner, fixed | {b: only}, depth + 1)
+            claim = self._refutation(inner, fixed | {b: only}, depth + 1)
             if claim is None:
                 return None
             refs[q], need = claim
@@ -139,9 +139,9 @@ class CostProof:
             for i, mine in need.items():
                 merged[i] = tuple(map(max, mine, merged.get(i, (0,) * p)))
         merged[b] = tuple(lows)
-        return self._written(("s", b, *refs), merged)
+        return self._write_lemma(("s", b, *refs), merged)
 
-    def _written(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
+    def _write_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
         """Write a lemma about pools, and store it."""
         rows = self.instance.source
         state = (
@@ -151,14 +151,14 @@ class CostProof:
         self._learn(str(len(self.lines) - 1), need)
         return str(len(self.lines) - 1), need
 
-    def _paid(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
+    def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
         """Return the fixed buffers that some multipliers need to refute a choice of pools, or None if they do not."""
         multipliers = self.worths[k]
-        least = multipliers.least(allowed)
+        least = multipliers.min_costs(allowed)
         slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._goal() - 1
         if slack < 0:
             return None
-        need, gains = dict(fixed), least - multipliers.least(self._known)
+        need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
             # Ascending by what each gives: as many as possible are dropped from the lemma.
             if gain > slack:
@@ -175,7 +175,7 @@ class CostProof:
         # Costs differ by multiples of the step, so the next lower one is all that must be exceeded.
         return least + (self.base - least) % self.step - self.step
 
-    def _improved(self, allowed: Bool, steps: int) -> tuple[I64, float]:
+    def _improve_multipliers(self, allowed: Bool, steps: int) -> tuple[I64, float]:
         """Improve the multipliers by subgradient steps for a choice of pools.
 
         Returns where each buffer is cheapest, and the least cost that they imply.
@@ -210,20 +210,20 @@ class CostProof:
     def _loads(self, home: I64) -> F64:
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
-    def _rounded(self, allowed: Bool) -> bool:
+    def _write_rounded(self, allowed: Bool) -> bool:
         """Round the multipliers as coarsely as they still refute a choice of pools, and write them; return success."""
         unit = self.instance.unit
         # Coarse multipliers make short lines, so the coarsest that still refute are written.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
-            multipliers = self._worth(scale, whole)
-            if int(multipliers.least(allowed).sum()) - multipliers.paid > scale * self._goal():
+            multipliers = self._integer_charges(scale, whole)
+            if int(multipliers.min_costs(allowed).sum()) - multipliers.paid > scale * self._goal():
                 self.worths.append(multipliers)
                 self.worth_lines.append(" ".join(["worth", str(scale), *self._words(whole)]))
                 return True
         return False
 
-    def _worth(self, scale: int, whole: I64) -> Worth:
+    def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
         """Return the worth of a byte, (sets, pools), as integer charges."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
@@ -232,7 +232,7 @@ class CostProof:
             # A pool may end within a unit, and reserved ranges too: what the checker counts is no less than that.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
-        return Worth(scale, charge, paid)
+        return PriceMultipliers(scale, charge, paid)
 
     def _words(self, whole: I64) -> Iterator[str]:
         for k, q in np.argwhere(whole > 0).tolist():

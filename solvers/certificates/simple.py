@@ -10,10 +10,10 @@ from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.bounds.demand import Reserve
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers, in_the_way
+from memplan.solvers.certificates.text import ClaimText, ConflictSet, SetNumbers, obstructed_ranges
 from memplan.solvers.formulation.sharing import Sharing, conflict_matrix
 
 _TIMES = 8
@@ -26,11 +26,11 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
     """Return a one-line proof that nothing ends at or below `ends` (bytes, for each pool), if there is one."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
-    allowed = _allowed(instance, caps)
+    allowed = _allowed_pools(instance, caps)
     if (is_out := np.logical_not(allowed.any(axis=0))).any():
         row = int(instance.source[is_out.argmax()])
         return ClaimText(tuple(ends), (f"end !{row}",), 0, (row,))
-    if (collided := _collided(instance)) is not None:
+    if (collided := _pinned_collision(instance)) is not None:
         return ClaimText(tuple(ends), (f"end !{collided[0]}",), 0, collided)
     # Sets of pools double with each pool; with many, single ones and all of them must do.
     for group in range(1, 1 << p) if p <= 6 else [1 << q for q in range(p)] + [(1 << p) - 1]:
@@ -40,7 +40,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
         confined = np.logical_not(np.logical_or.reduce(allowed[outside], axis=0))
         for which in _candidates(problem, instance, plan, confined):
             members = np.array([i for i in which.buffers if confined[i]], dtype=np.int64)
-            claim = _too_long(instance, which, members, pools, [int(cap) for cap in caps[pools]])
+            claim = _excess_grid(instance, which, members, pools, [int(cap) for cap in caps[pools]])
             if claim is not None:
                 sets = SetNumbers(instance.source.tolist())
                 granule = claim[0] * unit if claim[0] > 1 or len(pools) > 1 else 1
@@ -50,7 +50,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
     return None
 
 
-def _collided(instance: Instance) -> tuple[int, int] | None:
+def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
     """Return the rows of two pinned buffers that share bytes, or None."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
@@ -64,7 +64,7 @@ def _collided(instance: Instance) -> tuple[int, int] | None:
     )
 
 
-def _allowed(instance: Instance, caps: I64) -> Bool:
+def _allowed_pools(instance: Instance, caps: I64) -> Bool:
     """Return which pools each buffer may use within the given ends, bool (p, n)."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
@@ -84,18 +84,18 @@ def _candidates(problem: Problem, instance: Instance, plan: Plan, confined: Bool
         if is_plain:
             yield ConflictSet(tuple(members.tolist()), int(instance.live_set_time[t]))
         else:
-            yield ConflictSet(tuple(sharing.apart(members.tolist())), None)
+            yield ConflictSet(tuple(sharing.disjoint_buffers(members.tolist())), None)
     if len(instance.conflict):
         yield ConflictSet(tuple(heavy_clique(instance).tolist()), None)
 
 
-def _too_long(
+def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
     """Return the granule and the remainder for which the members exceed the pools; None if they may fit."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
-    blocks = [in_the_way(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
+    blocks = [obstructed_ranges(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]
     if len(pools) > 1:
         free = sum(Reserve(rows).free_below(cap) for rows, cap in zip(blocks, caps, strict=True))
         # Several pools have no common grid, so bytes are counted.
@@ -113,7 +113,7 @@ def _too_long(
         rounded = [(low + (remainder - low) % granule, high + (remainder - high) % granule) for low, high in blocks[0]]
         lows = [int(instance.lowest[pools[0], i]) for i in narrowed.tolist()]
         start = min(lows)
-        rows = merged((low - start, high - start) for low, high in rounded if high > max(low, start))
+        rows = merge_spans((low - start, high - start) for low, high in rounded if high > max(low, start))
         end = start + Reserve([(max(0, low), high) for low, high in rows]).reach(sum(size) + sum(waste)) - max(waste)
         if end > caps[0]:
             return granule, remainder

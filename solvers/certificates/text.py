@@ -14,7 +14,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import merge_spans
 from memplan.solvers.formulation.sharing import conflict_matrix
 
 
@@ -26,14 +26,14 @@ class ConflictSet:
     time: int | None
 
 
-def in_the_way(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
+def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
     """Return the reserved ranges of a pool merged with the ranges of some pinned buffers, ascending."""
     here = pinned[instance.allowed[q, pinned]]
     extents = zip(instance.pin[here].tolist(), (instance.pin[here] + instance.size[here]).tolist(), strict=True)
-    return merged([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
+    return merge_spans([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
 
 
-def with_pinned(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
+def rows_and_obstacles(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
     """Return some rows, and those of the pinned buffers that obstruct them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))

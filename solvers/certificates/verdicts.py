@@ -40,10 +40,10 @@ class ProofText:
 
 
 @dataclass(frozen=True)
-class Proved:
+class CheckerVerdict:
     """A checker's verdict on a certificate: what it proved about which file, or why it refused.
 
-    `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for what is not claimed.
+    `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for a pool without a claim.
     """
 
     sentence: str
@@ -53,7 +53,7 @@ class Proved:
     lemmas: int = 0
 
 
-def prove(problem: Problem, proof: ProofText) -> Proved:
+def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
     """Check a certificate against a problem's file, or else against the problem as memplan writes it."""
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
@@ -71,11 +71,11 @@ def prove(problem: Problem, proof: ProofText) -> Proved:
             n_of_cost = _WORDS_OF_COST.get(kind, 2)
             cost = Fraction(*map(int, words[:n_of_cost])) if n_of_cost else None
             used = tuple(None if word == "-" else int(word) for word in words[n_of_cost:])
-            return Proved(ending, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
-    return Proved(ending)
+            return CheckerVerdict(ending, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
+    return CheckerVerdict(ending)
 
 
-def contradictions(plan: Plan, proof: ProofText, proved: Proved) -> Iterator[Violation]:
+def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iterator[Violation]:
     """Yield the facts recorded in a plan that are wrong for its certificate."""
     facts = _facts(plan)
     if facts is None:
@@ -92,18 +92,20 @@ def _facts(plan: Plan) -> CertificateFacts | None:
     return None if part is None else part.certificate
 
 
-def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved | None) -> dict[str, By | None]:
+def checks(
+    problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None
+) -> dict[str, By | None]:
     """Return what checked each claim of a valid plan, by the field's name; None if nothing did."""
     makers: dict[str, By | None] = {}
-    witness, by_certificate = _by_witness(problem, plan), _by_certificate(problem, plan, proved)
-    counted = _counted(problem, plan)
+    witness, by_certificate = _witness_maker(problem, plan), _certified_claims(problem, plan, proved)
+    counted = _witnessed_bounds(problem, plan)
     # That it is feasible is what being valid means, and to be unknown claims nothing.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
-    # Where nothing fits, what was counted again says nothing of a bound.
+    # If nothing fits, the recomputed sum says nothing about a bound.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
@@ -122,7 +124,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
         makers["profile"] = by_certificate.get("status")
     if plan.proof is not None:
         makers |= {"proof": witness} | ({"proof.by": None} if plan.proof.by is not None else {})
-    makers |= _of_explanation(plan, witness)
+    makers |= _explanation_checks(plan, witness)
     if _facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
@@ -133,7 +135,7 @@ def checks(problem: Problem, plan: Plan, proof: ProofText | None, proved: Proved
     return makers | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
 
 
-def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
+def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
     """Return which pool bounds follow from the bytes alive at once, by pool name, "" for the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
         return {}  # otherwise the bounds hold for some plans only
@@ -148,7 +150,7 @@ def _counted(problem: Problem, plan: Plan) -> dict[str, By]:
     return makers
 
 
-def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
+def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
     """Return what was checked of an explanation: pool, time and buffers, if these alone do not fit."""
     why = plan.explanation
     if why is None:
@@ -158,7 +160,7 @@ def _of_explanation(plan: Plan, witness: By | None) -> dict[str, By | None]:
     return {f"explanation.{name}": witness if name in plain else None for name in sorted(fields)}
 
 
-def _by_witness(problem: Problem, plan: Plan) -> By | None:
+def _witness_maker(problem: Problem, plan: Plan) -> By | None:
     """Return True if the verifier has recomputed the witness for the plan's status."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
@@ -172,7 +174,7 @@ def _by_witness(problem: Problem, plan: Plan) -> By | None:
     return "witness" if is_small else None
 
 
-def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict[str, By]:
+def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | None) -> dict[str, By]:
     """Return the claims that a certificate proves: status, lower_bound, cost, and pool bounds by name."""
     if proved is None or proved.kind is None:
         return {}
@@ -192,7 +194,7 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
-    # What is used of a pool is the least only among plans that are as good in all that is compared before it.
+    # The use of a pool is minimal only among plans that are equal in all goals before it.
     for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
         if least != mine:
             return makers
@@ -200,7 +202,7 @@ def _by_certificate(problem: Problem, plan: Plan, proved: Proved | None) -> dict
             makers[name] = "certificate"
     if is_same and len(proved.used) == len(truth):
         makers["status"] = "certificate"
-        # The least of all plans is what is used of the last pool, where no cost comes before it.
+        # The use of the last pool is minimal among all plans, unless a cost is the first goal.
         if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= truth[-1]:
             makers["lower_bound"] = "certificate"
     return makers

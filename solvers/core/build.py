@@ -1,7 +1,7 @@
 """Compile the core and what extensions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
 Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
-`built/objects`; what has not changed stays. Without PACKAGE these are the folders of memplan.
+`built/objects`; unchanged objects are kept. Without PACKAGE these are the folders of memplan.
 They need no more than the C library, so any compiler of C++20 makes them for every Python: where there is none, the one
 of the package `ziglang` does. It needs the standard library alone, since it runs before anything is installed.
 """
@@ -71,13 +71,13 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
     compiler = compiler_command()
     sources = sorted(source for folder in stale for source in folder.glob("*.cpp"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda source: _compiled(compiler, flags, source), sources))
+        objects = list(pool.map(lambda source: _compile(compiler, flags, source), sources))
     for folder, digest in stale.items():
         _link(compiler, flags, sorted(made for made in objects if folder in made.parents), library_of(folder))
         (folder / "built" / "sources.txt").write_text(digest)
 
 
-def _compiled(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
+def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
     """Compile a source, unless the object that is kept is of this command, source and headers; return the object."""
     import subprocess
 

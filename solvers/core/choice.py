@@ -60,7 +60,7 @@ class Bounding(NamedTuple):
     answer: I64  # (2,)
 
 
-class Choosing(NamedTuple):
+class ChoiceTask(NamedTuple):
     """The task of finding a choice: limits of rows, no-goods, the most cost, and the most partial choices.
 
     Items nogood_item[nogood_first[g]:nogood_first[g + 1]] are not all in pool nogood_pool[g]. From `home` on, the

@@ -64,7 +64,7 @@ class LemmaTurn(NamedTuple):
 
     most: int
     flag: I64  # (1,)
-    offset: I64  # (n,): where the buffers lie, where they were found to fit
+    offset: I64  # (n,): the offsets of the buffers, if a placement was found
     answer: I64  # (3,)
 
 

@@ -19,7 +19,7 @@ class PackRules(NamedTuple):
     tree.
     """
 
-    distance: I64  # (n,): how far above its body's offset a buffer lies
+    distance: I64  # (n,): the bytes from its body's offset up to the buffer
     size: I64  # (n,)
     first: I64  # (n + 1,): the lifetimes of each buffer, in live sets
     start: I64

@@ -14,7 +14,7 @@ import numpy as np
 from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.instance.columns import Axis, blank
 from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool, Instance
-from memplan.planner.model.buffer_table import I64, column, frozen
+from memplan.planner.model.buffer_table import I64, column, freeze
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Pool, Problem
 from memplan.solvers.core.exact import close_parts, close_search
@@ -126,14 +126,16 @@ def start_of(problem: Problem, limits: Limits, instance: Instance | None = None)
     """Compile a suitable problem (unless an instance is given), bound it, pack it in orders, and search it."""
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
-    task = _called((table.size, table.start, table.end, table.alignment), capacity, limits, np.zeros(1, dtype=np.int64))
-    return _started(_instance_of(problem, task) if instance is None else instance, task, 1)
+    task = _run_core(
+        (table.size, table.start, table.end, table.alignment), capacity, limits, np.zeros(1, dtype=np.int64)
+    )
+    return _start_from_task(_instance_of(problem, task) if instance is None else instance, task, 1)
 
 
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
-    size, step, start, end, time, _ = frozen(task.columns)
+    size, step, start, end, time, _ = freeze(task.columns)
     fields: dict[str, Any] = {
         "unit": unit,
         "objective": problem.objective,
@@ -141,7 +143,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
         "size": size,
         "traffic": table.size
         if not table.has_any(table.traffic)
-        else frozen(np.where(table.traffic >= 0, table.traffic, table.size)),
+        else freeze(np.where(table.traffic >= 0, table.traffic, table.size)),
         "alignment": step.reshape(1, -1),
         "start": start,
         "end": end,
@@ -170,7 +172,7 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
     if not 0 < n <= _MOST or int(size.min()) <= 0 or n * (int(size.max()) + alignment) >= _LARGEST:
         return None
     columns = size, start, end, np.full(n, alignment, dtype=np.int64)
-    task = _called(columns, I64_MAX, Limits(nodes=nodes), np.zeros(1, dtype=np.int64))
+    task = _run_core(columns, I64_MAX, Limits(nodes=nodes), np.zeros(1, dtype=np.int64))
     unit, _, bound, _, _, *words = task.answer.tolist()
     *_, parts, address = words
     if address:
@@ -184,11 +186,11 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
     """Bound a suitable instance and pack it in orders, without the exact search, which uses other units."""
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
-    task = _called(columns, instance.pools[0].capacity, limits, flag)
-    return _started(instance, task, int(task.answer[0]))
+    task = _run_core(columns, instance.pools[0].capacity, limits, flag)
+    return _start_from_task(instance, task, int(task.answer[0]))
 
 
-def _called(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
+def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -197,7 +199,7 @@ def _called(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, f
     return task
 
 
-def _started(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
+def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
     _, _, end, load, missing, *words = task.answer.tolist()
     why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
     witness = _witness(instance, unit, *why)
@@ -232,9 +234,9 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 def _blanks(n: int) -> dict[str, Any]:
     """Return the columns of `n` plain buffers that are constant or depend only on their number."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
-    blanks = {name: frozen(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
-    blanks |= {"first": frozen(np.arange(n + 1)), "source": frozen(np.arange(n))}
-    return blanks | {"allowed": frozen(np.ones((1, n), dtype=np.bool_))}
+    blanks = {name: freeze(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
+    blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}
+    return blanks | {"allowed": freeze(np.ones((1, n), dtype=np.bool_))}
 
 
 def _close(parts: Handle, search: Handle) -> None:

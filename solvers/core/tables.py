@@ -91,7 +91,7 @@ class Handle:
     address: int
 
 
-def _of_the_installed(folder: Path) -> Path | None:
+def _installed_library(folder: Path) -> Path | None:
     """Return a folder's library in the installed memplan; raises UnbuiltError if its sources differ.
 
     A checkout is imported in its place where Python is started in one.
@@ -119,14 +119,14 @@ class Library:
         self.folder = folder
 
     @cached_property
-    def loaded(self) -> CDLL:
+    def handle(self) -> CDLL:
         """The library itself.
 
         Of a checkout where it was not built, that of the installed memplan, if it has the same sources. Raises
         UnbuiltError where there is none, or where this machine cannot load it.
         """
         file = library_of(self.folder)
-        file = file if file.exists() else _of_the_installed(self.folder) or file
+        file = file if file.exists() else _installed_library(self.folder) or file
         try:
             return CDLL(str(file))
         except OSError as error:
@@ -136,14 +136,14 @@ class Library:
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
         """Return a function of `tables` tables, which fills some of their arrays and returns a number.
 
-        It runs without the GIL, and must be given the tables that it is declared with, as what it reads is not checked.
-        It raises MemoryError where there is none for what it makes itself.
+        It runs without the GIL, and must be given the tables that it is declared with, as it checks nothing.
+        It raises MemoryError if it cannot allocate its own arrays.
         """
         called: list[Callable[..., int]] = []
 
         def call(*given: Reference[Any] | Handle) -> int:
             if not called:
-                function = self.loaded[f"memplan_{name}"]
+                function = self.handle[f"memplan_{name}"]
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64
                 called.append(function)
             result: int = called[0](*[table.address for table in given])

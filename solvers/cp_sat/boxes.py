@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class AddressBox:
     """A buffer in a possible pool: its addresses there, if it `is_here` (1: it must be).
 
-    Its start lies between `lowest` and `highest`, even where it is not here.
+    Its start is between `lowest` and `highest`, even if the buffer is in another pool.
     """
 
     start: IntVar
@@ -60,7 +60,7 @@ def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxe
                 model.add(box.start == box.lowest + step * steps)
 
 
-def each_buffer_lives_in_one_pool(model: CpModel, boxes: AddressBoxes) -> None:
+def choose_pools(model: CpModel, boxes: AddressBoxes) -> None:
     """Choose one pool for each buffer; without any, the question is infeasible."""
     for homes in boxes:
         if len(homes) != 1:
@@ -87,7 +87,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
         for q, box in homes.items():
             page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
             size = int(instance.size[i])
-            # Wherever it lies in its range, it stays in one page.
+            # At each offset of its range, the buffer is inside one page.
             if page == 0 or (box.lowest + shift) % page + box.highest - box.lowest + size <= page:
                 continue
             first, last = (box.lowest + shift) // page, (box.highest + shift) // page
@@ -120,7 +120,7 @@ class Banks:
             if self.instance.pools[q].bank or not by_bank:
                 yield q
 
-    def touched(self, i: int, q: int) -> tuple[IntVar, IntVar]:
+    def bank_range(self, i: int, q: int) -> tuple[IntVar, IntVar]:
         """Return (first, past) for a buffer in a pool with banks."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
@@ -136,11 +136,11 @@ class Banks:
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
         """Return (first, past) of the banks or bytes by which a buffer of a priced pair meets the other."""
         start = self.boxes[i][q].start
-        return self.touched(i, q) if by_bank else (start, start + int(self.instance.size[i]))
+        return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
         """Return the banks that a buffer touches as an optional interval."""
-        first, past = self.touched(i, q)
+        first, past = self.bank_range(i, q)
         # A buffer that begins and ends inside of banks touches two more than it fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
@@ -161,7 +161,9 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
     """Return, for each priced pair, a literal that must be true if the two meet."""
     clashes = []
-    for (i, j), by_bank in zip(instance.priced.rows.tolist(), instance.priced.by_bank.tolist(), strict=True):
+    for (i, j), by_bank in zip(
+        instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True
+    ):
         clash = model.new_bool_var("")
         for q in banks.common_pools(i, j, by_bank):
             below, above = model.new_bool_var(""), model.new_bool_var("")

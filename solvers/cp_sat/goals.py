@@ -141,7 +141,7 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: {refusal}")
         return
     pursuit = _GoalPursuit(instance, search)
-    pursuit.goals.pursue(pursuit.least)
+    pursuit.goals.pursue(pursuit.min_value)
 
 
 def _refusal(instance: Instance) -> str | None:
@@ -186,15 +186,15 @@ class _GoalPursuit:
         self.limits = {q: min(pool.capacity, end) for q, (pool, end) in enumerate(ends)}
         costs = whole_costs(instance) if instance.objective == "cost" else None
         if costs is not None:
-            self.limits[COST] = costs.most
+            self.limits[COST] = costs.max_steps
         self.goals = Goals(instance, search, costs)
         self.engine = CpSatEngine(instance, search, costs, _orders(instance, self.random))
 
-    def least(self, goal: int) -> int | None:
+    def min_value(self, goal: int) -> int | None:
         """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
-        floor = promising = self.goals.known_floor()
+        floor = promising = self.goals.first_bound()
         for run in _runs(goal):
-            reached = self.goals.reached(goal)
+            reached = self.goals.best_value(goal)
             most = self.limits[goal] if reached is None else reached - 1
             if floor > most and reached is None:
                 self.search.claim_infeasible(NAME)
@@ -226,10 +226,10 @@ class _GoalPursuit:
 
 def whole_costs(instance: Instance) -> Costs:
     """Return the costs; if sums grow too large, in a coarser unit, rounded down so that bounds hold."""
-    costs = Costs.of(instance)
+    costs = Costs.from_instance(instance)
     # Rounded down, so that a bound on coarse costs is one on costs.
-    coarser = 1 << max(0, costs.most.bit_length() - _LARGEST.bit_length() + 1)
-    return costs.coarser(coarser)
+    coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)
+    return costs.coarsen(coarser)
 
 
 def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:

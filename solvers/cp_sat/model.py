@@ -14,8 +14,8 @@ from memplan.solvers.cp_sat.boxes import (
     address_boxes,
     addresses_are_aligned,
     barred_offsets_are_left_out,
+    choose_pools,
     colocated_buffers_live_in_one_pool,
-    each_buffer_lives_in_one_pool,
     no_page_is_crossed,
     partners_touch_no_common_bank,
     priced_pairs_meet,
@@ -68,7 +68,7 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
     """
     boxes = address_boxes(model, instance, question.ends)
     clashes: list[IntVar] = []
-    each_buffer_lives_in_one_pool(model, boxes)
+    choose_pools(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
     if not question.is_of_choice:
         clashes = priced_pairs_meet(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
@@ -117,7 +117,7 @@ def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBox
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
-            here = sharing.apart([i for i in instance.members(t).tolist() if q in boxes[i]])
+            here = sharing.disjoint_buffers([i for i in instance.members(t).tolist() if q in boxes[i]])
             # A pool that could hold all of the live set needs no row.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)

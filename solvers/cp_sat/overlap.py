@@ -3,7 +3,7 @@
 Times are fixed, so a NoOverlap2D of lifetimes and addresses falls into one NoOverlap of addresses per maximal live set;
 that is what is posted.
 
-Each takes an interval of its own, but for two kinds:
+Each buffer has its own interval, except for two kinds:
 
 - Views, members of one rigid group that overlap: they are one interval, as their distances are fixed.
 - Partners: where two share an offset, the smaller lies inside the larger, which keeps everything else away from both;
@@ -26,7 +26,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.cp_sat.boxes import AddressBoxes
-from memplan.solvers.formulation.pair_rules import kept_clear
+from memplan.solvers.formulation.pair_rules import pair_clearances
 from memplan.solvers.formulation.sharing import Sharing
 
 if TYPE_CHECKING:
@@ -54,22 +54,22 @@ class AddressIntervals:
         """The pairs that may share bytes while both are alive."""
         return Sharing(self.instance)
 
-    def of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
+    def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
         """Return intervals that represent members of a live set, and the members not represented."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
         for views in self._views([i for i in members if is_tied[i]]):
-            # Views overlap each other by intent: one interval stands for all of them.
+            # Views overlap each other intentionally: one interval represents them all.
             if len(views) == 1:
-                intervals.append(self.of_one(views[0], among))
+                intervals.append(self.buffer_interval(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
                 alone += views
             else:
-                intervals.append(self._of_views(views))
+                intervals.append(self._views_interval(views))
         return intervals, alone
 
-    def of_one(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
+    def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
         """Return the interval of a buffer, absent if it lies inside a partner among the given ones."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._share(i, j) for j in around) if share is not None]
@@ -85,7 +85,7 @@ class AddressIntervals:
             return
         self._apart.add(frozenset((i, j)))
         share = self._share(i, j)
-        self.model.add_no_overlap([self.of_one(i), self._absent_if(j, [] if share is None else [share])])
+        self.model.add_no_overlap([self.buffer_interval(i), self._absent_if(j, [] if share is None else [share])])
 
     def _share(self, i: int, j: int) -> IntVar | None:
         return self.shares.get((min(i, j), max(i, j), self.q))
@@ -103,7 +103,7 @@ class AddressIntervals:
             end = max(end, int(distance[i] + size[i]))
         return views
 
-    def _of_views(self, views: list[int]) -> IntervalVar:
+    def _views_interval(self, views: list[int]) -> IntervalVar:
         """Return the interval from the lowest start to the highest end of some overlapping views."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
@@ -119,14 +119,14 @@ class AddressIntervals:
         if not shares:
             return box.interval
         if key not in self._made:
-            # One home and one partner: a literal of its own would say the same.
+            # One home and one partner: an additional literal would be equivalent.
             is_sure = len(self.boxes[i]) == 1 == len(shares)
-            is_there = ~shares[0] if is_sure else self._and_not(box.is_here, shares)
+            is_there = ~shares[0] if is_sure else self._conjunction(box.is_here, shares)
             size = int(self.instance.size[i])
             self._made[key] = self.model.new_optional_fixed_size_interval_var(box.start, size, is_there, "")
         return self._made[key]
 
-    def _and_not(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
+    def _conjunction(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
         """Return a literal that is true exactly if the first one is and none of the others."""
         is_there = self.model.new_bool_var("")
         self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
@@ -167,10 +167,10 @@ def _live_set_does_not_overlap(
     model: CpModel, intervals_of: AddressIntervals, members: list[int], reserved: list[IntervalVar]
 ) -> None:
     """Keep a live set's buffers apart from each other and from reserved ranges, all at once where valid."""
-    intervals, alone = intervals_of.of(members)
+    intervals, alone = intervals_of.intervals_of(members)
     model.add_no_overlap([*intervals, *reserved])
     for i in alone:
-        model.add_no_overlap([intervals_of.of_one(i), *reserved])
+        model.add_no_overlap([intervals_of.buffer_interval(i), *reserved])
         for j in members:
             intervals_of.keep_apart(i, j)
     for cluster in intervals_of.clusters(members):
@@ -191,7 +191,7 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
             longer[i, q, clearance] = model.new_optional_fixed_size_interval_var(box.start, size, box.is_here, "")
         return longer[i, q, clearance]
 
-    for (i, j), clearance in kept_clear(instance).items():
+    for (i, j), clearance in pair_clearances(instance).items():
         if instance.anchor[i] != instance.anchor[j]:
             for q in boxes[i].keys() & boxes[j].keys():
                 model.add_no_overlap([interval(i, q, clearance), interval(j, q, clearance)])

@@ -39,7 +39,7 @@ _WAIT_S = 0.001
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours everything but several pools, costs, rigid groups, pages, banks, and what lies on others. After a short time
+    Honours all rules except several pools, costs, rigid groups, pages, banks, and sharing of bytes. After a short time
     alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic search
     there is one search thread, and nodes are counted. Kernels count in int64 and list pairs of lifetimes, so an
     instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
@@ -81,12 +81,12 @@ class Parts:
         if begun is not None:
             self.address = begun.parts.address
             return
-        self._table = Reference(one_pool(instance))
+        self._table = Reference(core_instance(instance))
         self.address = exact.open_parts(self._table)
         weakref.finalize(self, exact.close_parts, Handle(self.address))
 
 
-def one_pool(instance: Instance) -> exact.OnePool:
+def core_instance(instance: Instance) -> exact.OnePool:
     """Return a one-pool instance in the core's format."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
@@ -165,7 +165,7 @@ class SearchThread:
         with parts.lock:
             parts.is_proving |= bool(answer[exact.IS_PROVING])
             parts.bound = max(parts.bound, int(answer[exact.BOUND]))
-        # What it has found has its peak, which is no more than the bound where that is proved.
+        # The search reports its best peak; at the end of a proof it equals the bound.
         best = self.search.best
         peak = int(answer[exact.PEAK])
         if peak != ABSENT and (best is None or peak < best.score[-1]):

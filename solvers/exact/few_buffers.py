@@ -1,6 +1,6 @@
 """The best plan of few buffers, by trying which of any two overlapping ones lies below the other.
 
-For a choice of pools, and for what is decided of pairs so far, the least starts are those that all rules push up to:
+For a choice of pools and the decided pairs, all rules together determine the least start of each buffer:
 no plan that decides so has a lower start anywhere. Where two still meet, both orders are tried and, where meeting only
 costs something, paying for it. So prices of pairs come first, then the ends of the pools, whatever the objective.
 """
@@ -33,7 +33,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
-    best = few.best()
+    best = few.best_plan()
     if best is not None:
         search.offer(*best, NAME)
     if not few.is_open and best is None:
@@ -46,7 +46,7 @@ class _FewBuffers:
     """The choices of pools of an instance; each pool's content is packed once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
-        self.instance, self.search, self.costs = instance, search, Costs.of(instance)
+        self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)
         self.is_open, self.nodes, self.most_nodes = False, 0, most_nodes
         self.size: list[int] = instance.size.tolist()
         names = ("lowest", "alignment", "highest", "page", "page_shift")
@@ -59,13 +59,18 @@ class _FewBuffers:
     def _rules_of(self, q: int) -> dict[tuple[int, int], list[Rule]]:
         """Return the rules of each pair in a pool, priced ones first."""
         instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
-        near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.of(instance, q)
+        near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.from_pool(instance, q)
         for i, j in combinations(range(len(instance)), 2):
             rows = [k for k in range(named.first[i], named.first[i + 1]) if named.other[k] == j]
             must: list[Rule] = [(int(named.grid[k]), int(named.clearance[k]), None) for k in rows]
             must += [(1, 0, None)] if near[i, j] else []
             may: list[Rule] = []
-            priced = zip(instance.priced.rows.tolist(), self.costs.clash, instance.priced.by_bank.tolist(), strict=True)
+            priced = zip(
+                instance.priced_pairs.rows.tolist(),
+                self.costs.clash,
+                instance.priced_pairs.by_bank.tolist(),
+                strict=True,
+            )
             for pair, price, is_by_bank in priced if self.instance.objective == "cost" else ():
                 if pair == [i, j] and (bank if is_by_bank else not must):
                     may.append((bank if is_by_bank else 1, 0, price))
@@ -73,7 +78,7 @@ class _FewBuffers:
                 rules[i, j] = sorted(may, key=lambda rule: -rule[0]) + must
         return rules
 
-    def best(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def best_plan(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the pools and offsets of the best plan, or None."""
         instance, n = self.instance, len(self.instance)
         homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(n)]
@@ -81,11 +86,11 @@ class _FewBuffers:
         for choice in product(*homes):
             if any(choice[i] != choice[k] for i, k in enumerate(instance.colocation.tolist())):
                 continue
-            cost, packed = self.costs.of_plan(choice, ()) * (instance.objective == "cost"), []
+            cost, packed = self.costs.plan_steps(choice, ()) * (instance.objective == "cost"), []
             if least is not None and cost > least[0]:
                 continue
             for q in range(len(instance.pools)):
-                one = self._packed(q, tuple(i for i in range(n) if choice[i] == q))
+                one = self._cheapest_packing(q, tuple(i for i in range(n) if choice[i] == q))
                 if one is None:
                     break
                 packed.append(one)
@@ -99,7 +104,7 @@ class _FewBuffers:
                 best = column(choice), column([starts[i] for i in range(n)])
         return best
 
-    def _packed(self, q: int, members: tuple[int, ...]) -> Packing | None:
+    def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
         """Return the cheapest packing of some buffers in a pool, and of these the lowest."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
@@ -118,7 +123,7 @@ class _FewBuffers:
         """Keep the best packing that satisfies `above`, (i, j, rule) with j above i; each of the pairs may meet."""
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
-        at, best = self._least_starts(q, members, above), self.packings[q, members]
+        at, best = self._min_starts(q, members, above), self.packings[q, members]
         if self.is_open or at is None:
             return
         end = max((at[i] + self.size[i] for i in members), default=0)
@@ -136,32 +141,35 @@ class _FewBuffers:
             self._decide(q, members, above, [*others, (i, j, rules[1:])], paid + price)
 
     def _meet(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
-        return any(at[j] < self._past(q, i, at[i], rule) and at[i] < self._past(q, j, at[j], rule) for rule in rules)
+        return any(
+            at[j] < self._min_start_above(q, i, at[i], rule) and at[i] < self._min_start_above(q, j, at[j], rule)
+            for rule in rules
+        )
 
-    def _past(self, q: int, i: int, at: int, rule: Rule) -> int:
+    def _min_start_above(self, q: int, i: int, at: int, rule: Rule) -> int:
         """Return the least start above a buffer at an offset."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))
 
-    def _least_starts(
+    def _min_starts(
         self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
     ) -> dict[int, int] | None:
         """Return the least starts; None if the pool ends before or the decisions form a cycle."""
-        at = {i: self._legal(q, i, 0) for i in members}
+        at = {i: self._first_legal_start(q, i, 0) for i in members}
         for _ in range(len(members) + 1):
             has_moved = False
             for i, j, rule in above:
                 low, high = at[i], at[j]
-                if low is not None and high is not None and (least := self._past(q, i, low, rule)) > high:
-                    at[j], has_moved = self._legal(q, j, least), True
+                if low is not None and high is not None and (least := self._min_start_above(q, i, low, rule)) > high:
+                    at[j], has_moved = self._first_legal_start(q, j, least), True
             if None in at.values():
                 return None
             if not has_moved:
                 return {i: start for i, start in at.items() if start is not None}
         return None
 
-    def _legal(self, q: int, i: int, least: int) -> int | None:
+    def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
         """Return the first start at or above `least` that the rules on this buffer alone allow."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)

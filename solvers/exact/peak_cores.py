@@ -1,8 +1,8 @@
 """The exact search on cores of problems that are too large: few buffers often make a problem hard.
 
-A core begins with what is alive in the heaviest live sets. It is searched exactly, by itself; where it meets the bound
+A core begins with the buffers of the heaviest live sets. It is searched exactly, alone; if it meets the bound
 it is packed first, in the order of its offsets, which by first fit leaves every buffer of it there or lower, and then
-the others around it. Those that then pass the bound, which are few, join the core, and it is searched again.
+the others around it. The few buffers that then end above the bound join the core, and it is searched again.
 
 A core is a part of the problem: its peak cannot be less than it can be by itself, with whatever is packed around it. So
 a core that is searched to exhaustion proves a bound for the whole. Pinned buffers are in every core.
@@ -68,7 +68,7 @@ def solve(instance: Instance, search: Search) -> None:
         before = spent
         for share in SHARES:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
-            for cost in grown(packer, traits, search, is_core, nodes, most - spent):
+            for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
                 # Gains of other solvers count, too, since this search continues from them.
                 if bound != (bound := (search.best, search.bound)):
@@ -80,7 +80,7 @@ def solve(instance: Instance, search: Search) -> None:
         nodes *= 2
 
 
-def grown(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
+def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
     """Search a core, pack the others around it, add those above the bound to it, and repeat.
 
     Yields the nodes spent; ends if a core is too large, or below the bound after its nodes, or after `most` in all.

@@ -27,10 +27,10 @@ class Costs:
     clash: list[int]
 
     @classmethod
-    def of(cls, instance: Instance) -> Costs:
+    def from_instance(cls, instance: Instance) -> Costs:
         """Return the costs of an instance's buffers in each pool, and of its priced pairs."""
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
-        weights = [Fraction(repr(weight)) for weight in instance.priced.price.tolist()]
+        weights = [Fraction(repr(weight)) for weight in instance.priced_pairs.price.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
         # Python's integers: traffic times price may pass int64.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
@@ -53,19 +53,19 @@ class Costs:
         )
 
     @property
-    def most(self) -> int:
+    def max_steps(self) -> int:
         """The steps of the most expensive choice for all buffers and priced pairs."""
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
-    def coarser(self, factor: int) -> Costs:
+    def coarsen(self, factor: int) -> Costs:
         """Return the costs in larger steps, rounded down so that no sum is too high."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
-    def of_plan(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
+    def plan_steps(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
         """Return the steps of a plan with given pools, in which some of the priced pairs meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
-    def of_steps(self, steps: int) -> float:
+    def cost_of_steps(self, steps: int) -> float:
         """Return the cost, in the problem's terms and rounded like scores, for a number of steps."""
         return rounded_down(self.cheapest + steps * self.step)

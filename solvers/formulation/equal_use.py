@@ -16,13 +16,13 @@ from typing import TypeVar
 import numpy as np
 
 from memplan.planner.bounds.reason_sentence import sentence
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, KeptPlaces, Plan, PoolUse, Proof
-from memplan.planner.model.problem import BankUse, Problem, ReuseCost, with_fields
+from memplan.planner.model.problem import BankUse, Problem, ReuseCost, replace_fields
 
 _SAID_OF_ONE = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
@@ -62,7 +62,7 @@ class EqualPools:
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
-    def as_one(self) -> Problem:
+    def one_pool_problem(self) -> Problem:
         """The one-pool problem, with the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
@@ -79,14 +79,14 @@ class EqualPools:
         )
         # They differ in sizes alone, and all are used as far: so the smallest one ends them.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
-        return with_fields(
+        return replace_fields(
             problem,
             buffers=buffers,
             pools=(least,),
             conflicts=tuple(filter(self._is_in_one_pool, problem.conflicts)),
             may_share=tuple(filter(self._may_share, problem.may_share)),
             bank=tuple(part for use in problem.bank for part in self._parts(use)),
-            reuse=tuple(row for use in problem.reuse for row in self._priced(use)),
+            reuse=tuple(row for use in problem.reuse for row in self._prices_within_pools(use)),
             equal_use=False,
             same_offset=(),
         )
@@ -139,7 +139,7 @@ class EqualPools:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
         return [use.model_copy(update={"buffers": tuple(ids)}) for ids in pools.values() if len(ids) > 1]
 
-    def _priced(self, use: ReuseCost) -> list[ReuseCost]:
+    def _prices_within_pools(self, use: ReuseCost) -> list[ReuseCost]:
         pairs = tuple(filter(self._is_in_one_pool, use.pairs))
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
@@ -149,13 +149,13 @@ class EqualPools:
             return None
         kept = {name: offset for name, offset in self._old_offsets(plan).items() if offset is not None}
         ids, zeros = tuple(kept), column(np.zeros(len(kept), dtype=np.int64))
-        placements = PlacementTable(ids, (self.as_one.pools[0].name,), zeros, column(list(kept.values())))
+        placements = PlacementTable(ids, (self.one_pool_problem.pools[0].name,), zeros, column(list(kept.values())))
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
         """Return the offset in a known plan of each buffer that it places; a set has one, by its first buffer.
 
-        None where no offset could be kept: a buffer was in another pool, or those of a set were at several offsets.
+        None if no offset could be kept: a buffer was in another pool, or the buffers of a set had different offsets.
         """
         rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
         pools = [number.get(name) for name in rows.pool_names]
@@ -167,11 +167,11 @@ class EqualPools:
                 offsets[of] = place if offsets.get(of, place) == place else None
         return offsets
 
-    def kept(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
+    def kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
         """Return the kept places of a re-plan; what had no offset that could be kept counts as moved."""
         if kept is None or old is None:
             return kept
-        one = self.as_one.buffers
+        one = self.one_pool_problem.buffers
         away = [self.problem.index[name] for name, offset in self._old_offsets(old).items() if offset is None]
         sizes = [int(one.size[i]) for i in away if i not in one.aliases and one.size[i] > 0]
         least = kept.least_moves + (sum(sizes) if kept.least == "bytes" else len(sizes))
@@ -191,8 +191,8 @@ class EqualPools:
             ),
             "peak": None if one.peak is None else k * one.peak,
             "lower_bound": bound,
-            "proof": self._named(one.proof),
-            "explanation": self._named(one.explanation),
+            "proof": self._witness_for_pools(one.proof),
+            "explanation": self._witness_for_pools(one.explanation),
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
@@ -214,26 +214,26 @@ class EqualPools:
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
-    def named(self, witness: Explanation) -> Explanation:
+    def explanation_for_pools(self, witness: Explanation) -> Explanation:
         """Return an explanation of the single pool for the pools; a sufficient size applies to all."""
-        reason = self._named(witness)
+        reason = self._witness_for_pools(witness)
         assert reason is not None
         if witness.time is None:
             ids = (name for each in witness.buffers for name in self.members.get(each, {0: each}).values())
             reason = reason.model_copy(update={"buffers": tuple(ids)})
-        sizes = [pool.size for pool in self.problem.pools if pool.name != self.as_one.pools[0].name]
+        sizes = [pool.size for pool in self.problem.pools if pool.name != self.one_pool_problem.pools[0].name]
         size = 0 if reason.would_do is None else reason.would_do.size
         is_enough = all(other is None or other >= size for other in sizes)
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
-    def _named(self, witness: Named | None) -> Named | None:
+    def _witness_for_pools(self, witness: Named | None) -> Named | None:
         """Return a witness with the buffers and the time of its pool's turn.
 
         Of two that may share bytes, but for their partners, a witness does not show why they do not.
         """
         if witness is None:
             return None
-        named = self._timeless(witness) if witness.time is None else self._timed(witness, witness.time)
+        named = self._remove_time(witness) if witness.time is None else self._add_turn(witness, witness.time)
         inside = set(map(self.problem.root_of, named.buffers))
         if not any(pair <= inside for pair in self._sharing):
             return named
@@ -241,20 +241,20 @@ class EqualPools:
             return named.model_copy(update={"missing_bytes": None})
         return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
 
-    def _timed(self, witness: Named, time: int) -> Named:
+    def _add_turn(self, witness: Named, time: int) -> Named:
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})
         if not isinstance(named, Explanation):
             return named
-        turn = f"in {shown(self.problem.pools[q].name)}"
+        turn = f"in {excerpt(self.problem.pools[q].name)}"
         if named.missing_bytes is None:
             message = named.message.replace(f"at time {time}", f"at time {self.times[at]} {turn}")
         else:
             message = f"{sentence(self.problem, named)}, {turn}"
         return named.model_copy(update={"message": message})
 
-    def _timeless(self, witness: Named) -> Named:
+    def _remove_time(self, witness: Named) -> Named:
         """Return a witness without a time; conflicts through several equal-offset buffers form no clique."""
         if not self.members.keys() & set(witness.buffers):
             return witness

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
     """Return each buffer's span in each pool `q` below ends[q], taking rigid groups into account.
 
-    The offsets are those that alignments and ranges allow; pages, reserved ranges and other buffers are not looked at.
+    Alignments and ranges limit the offsets; pages, reserved ranges and other buffers are ignored.
     """
     ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _reach(instance), instance.anchor.tolist(), instance.distance.tolist()
@@ -45,9 +45,9 @@ def horizon(instance: Instance, q: int) -> int:
     """
     mine = np.flatnonzero(instance.allowed[q])
     reach = _reach(instance)
-    free = PairRules.of(instance, q).most_free()
+    free = PairRules.from_pool(instance, q).max_clearances()
     if instance.pools[q].bank:  # a priced pair may be parted by banks as well
-        by_bank = instance.priced.rows[instance.priced.by_bank].ravel()
+        by_bank = instance.priced_pairs.rows[instance.priced_pairs.by_bank].ravel()
         free[by_bank] = np.maximum(free[by_bank], instance.pools[q].bank)
     anchors: list[int] = instance.anchor[mine].tolist()
     waste, period = dict.fromkeys(anchors, 0), dict.fromkeys(anchors, 1)

@@ -37,7 +37,7 @@ class PairRules:
     shift: int
 
     @classmethod
-    def of(cls, instance: Instance, q: int) -> PairRules:
+    def from_pool(cls, instance: Instance, q: int) -> PairRules:
         """Return the rules of pool `q`."""
         pool, named = instance.pools[q], instance.clear_pairs
         lists = [(instance.conflict_first, instance.conflict, 1)]
@@ -56,7 +56,7 @@ class PairRules:
         first = np.searchsorted(listing[order], np.arange(len(instance) + 1))
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
-    def most_free(self) -> I64:
+    def max_clearances(self) -> I64:
         """Return the most units that rules leave free below a buffer above all others, (n,)."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
@@ -68,7 +68,7 @@ class PairRules:
         return max((int(self.clearance[k]) for k in rows if self.other[k] == j), default=None)
 
 
-def kept_clear(instance: Instance) -> dict[Pair, int]:
+def pair_clearances(instance: Instance) -> dict[Pair, int]:
     """Return the clearance of each pair (i, j), i < j: 0 for explicit conflicts."""
     clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
@@ -81,7 +81,7 @@ def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
     """
     if len(instance.clear_pairs) == 0:
         return instance.conflict_first, instance.conflict, instance.clearance
-    pairs = kept_clear(instance)
+    pairs = pair_clearances(instance)
     rows = np.array([(i, j, min(free, _FAR)) for (i, j), free in pairs.items()], dtype=np.int64)
     both = np.concatenate((rows, rows[:, [1, 0, 2]]))
     both = both[np.lexsort((both[:, 1], both[:, 0]))]

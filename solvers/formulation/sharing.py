@@ -83,10 +83,10 @@ class Sharing:
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
 
-    def apart(self, members: Sequence[int]) -> list[int]:
+    def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
         """Return buffers among `members`, alive together or in conflict, that never share a byte; ascending.
 
-        Of those that may share, the larger one is taken: the sum of the sizes counts nothing twice.
+        Of buffers that may share bytes, the largest is taken, so that the sum of the sizes counts no byte twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):

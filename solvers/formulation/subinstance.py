@@ -42,7 +42,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         columns[name] = columns[name][is_kept_set]
     for name in ON[Axis.LIST]:
         first = COLUMNS[name].along
-        columns[first], columns[name] = _among(columns[first], columns[name], position)
+        columns[first], columns[name] = _sublists(columns[first], columns[name], position)
     for name in ON[Axis.PAIR]:
         columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
     for name in HOLDING_BUFFERS:
@@ -55,7 +55,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     return Instance(**columns)
 
 
-def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
+def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
     """Return symmetric adjacency lists restricted to buffers with a position, as positions."""
     lifetime_buffer, other = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[neighbour]
     inside = (lifetime_buffer >= 0) & (other >= 0)
@@ -66,7 +66,7 @@ def _among(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 def identical(instance: Instance) -> Sequence[list[int]]:
     """Return groups of interchangeable buffers that share a live set, each ascending."""
     is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without a lifetime they may share their bytes
-    # What is tied to others is distinguished by these, so it is no copy of its like.
+    # Ties distinguish a buffer from others of equal size and lifetime, so it is not interchangeable with them.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)

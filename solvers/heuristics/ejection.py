@@ -9,7 +9,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, Bool
-from memplan.planner.model.columns import each_once
+from memplan.planner.model.columns import unique_values
 from memplan.solvers.core.ejection import PLACED, Ejection, Homes, eject
 from memplan.solvers.core.tables import Reference
 
@@ -31,7 +31,7 @@ class Places:
     offset: I64
 
 
-def conflicting(instance: Instance) -> tuple[I64, I64] | None:
+def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
     """Return (first, lists) of each buffer's conflicts; None if they are too many."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
@@ -51,7 +51,7 @@ def conflicting(instance: Instance) -> tuple[I64, I64] | None:
     a.append(np.repeat(np.arange(len(instance)), np.diff(instance.conflict_first)))
     b.append(np.asarray(instance.conflict))
     i, j = np.concatenate(a), np.concatenate(b)
-    keys = each_once((i * len(instance) + j)[i != j])
+    keys = unique_values((i * len(instance) + j)[i != j])
     lists = np.ascontiguousarray(keys % max(1, len(instance)))
     counts = np.bincount(keys // max(1, len(instance)), minlength=len(instance))
     return np.concatenate(([0], np.cumsum(counts))), lists
@@ -75,22 +75,22 @@ class Ejector:
         is_fixed, capacity = instance.pin >= 0, np.array([pool.capacity for pool in instance.pools])
         self._homes = Reference(
             Homes(
-                size=_whole(instance.size),
-                may_use=_whole(instance.allowed.astype(np.int64)),
-                alignment=_whole(instance.alignment),
-                lowest=_whole(instance.lowest),
-                highest=_whole(np.minimum(instance.highest, capacity[:, None] - instance.size)),
-                home=_whole(np.where(is_fixed, instance.pin, self.offset)),
-                home_pool=_whole(np.where(is_fixed, np.argmax(instance.allowed, axis=0), self.pool)),
+                size=_int64_array(instance.size),
+                may_use=_int64_array(instance.allowed.astype(np.int64)),
+                alignment=_int64_array(instance.alignment),
+                lowest=_int64_array(instance.lowest),
+                highest=_int64_array(np.minimum(instance.highest, capacity[:, None] - instance.size)),
+                home=_int64_array(np.where(is_fixed, instance.pin, self.offset)),
+                home_pool=_int64_array(np.where(is_fixed, np.argmax(instance.allowed, axis=0), self.pool)),
                 is_fixed=np.ascontiguousarray(is_fixed),
-                near_first=_whole(self.near[0]),
-                near=_whole(self.near[1]),
+                near_first=_int64_array(self.near[0]),
+                near=_int64_array(self.near[1]),
                 reserved=np.array(reserved, dtype=np.int64).reshape(-1, 3),
             )
         )
         self._random = np.random.default_rng(self.seed)
 
-    def moved(self, places: Places) -> Bool:
+    def moved_mask(self, places: Places) -> Bool:
         """Return True for the buffers away from their home."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
@@ -98,9 +98,9 @@ class Ejector:
 
     def weigh(self, places: Places) -> int:
         """Return the weight of the buffers away from their home."""
-        return int(self.weight[self.moved(places)].sum())
+        return int(self.weight[self.moved_mask(places)].sum())
 
-    def first(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
+    def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
         """Return a placement found from some buffers at home, or None if there is none in time."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
@@ -110,13 +110,13 @@ class Ejector:
                 return places
         return None
 
-    def soon(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
+    def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
         """Return a placement found from some buffers at home within few rounds, or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
-    def better(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
+    def improve(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
         """Yield placements of falling weight: in each turn some buffers return home and others make way.
 
         Ends where one weighs `enough` or less.
@@ -124,7 +124,7 @@ class Ejector:
         fails = 0
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
-            away = np.flatnonzero(self.moved(best))
+            away = np.flatnonzero(self.moved_mask(best))
             # As many failures as there are buffers away, a few times over: nothing nearby is better.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
@@ -173,10 +173,10 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
-            # What was just sent home is pushed out last.
+            # The buffer that has just returned home is the last to be ejected.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 
 
-def _whole(values: I64) -> I64:
+def _int64_array(values: I64) -> I64:
     return np.ascontiguousarray(values, dtype=np.int64)

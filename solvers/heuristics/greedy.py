@@ -30,7 +30,7 @@ FIRST, NEAR = 4, 0.1
 def solve(instance: Instance, search: Search) -> None:
     """Offer a plan for each order in which everything fits; claim infeasible if the pins alone do not fit.
 
-    Where pairs may share an offset, or should lie in different banks, each order is tried with and without.
+    If pairs may share an offset, or should be in different banks, each order is tried with and without that.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))

@@ -47,9 +47,9 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     placed, gained = 0, 0
     best = search.best
     # With prices of pairs the peak is not all that counts, so offsets are not improved by peak alone.
-    is_peak_alone = len(instance.pools) == 1 and len(instance.priced) == 0
-    one_pool = partial(_one_pool, is_first=thread == 0)
-    for count in (one_pool if is_peak_alone else _several_pools)(instance, search, rng):
+    is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
+    one_pool = partial(_search_one_pool, is_first=thread == 0)
+    for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
         placed += count
         if search.best is not best:
             best, gained = search.best, placed
@@ -57,7 +57,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
             return
 
 
-def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
+def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     # In large problems, raised and restarted orders gain more than a flip.
@@ -73,7 +73,7 @@ def _one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_f
             moves.packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
 
 
-def _several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
+def _search_several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
     """Distribute the buffers by random rules; pack each pool of a new best plan separately."""
     packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())

@@ -63,9 +63,9 @@ class MoveSearch:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
-                # The highest end falls first: turned over, it lies at the bottom.
+                # The buffer with the highest end is dropped first: in the flipped packing it is at the bottom.
                 rank = -self._ends(current)
-                packed = self._pack(self._by_rank(self._shaken(rank) if stalled >= 3 else rank), "flip")
+                packed = self._pack(self._rank_order(self._shaken(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1
             current = packed
             yield len(self.instance)
@@ -113,7 +113,7 @@ class MoveSearch:
             if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
                 return
             lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
-            packed = self._pack(self._by_rank(-self._ends(packed)), by)
+            packed = self._pack(self._rank_order(-self._ends(packed)), by)
             yield len(self.instance)
 
     def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
@@ -134,7 +134,7 @@ class MoveSearch:
     def _peak(self, offset: I64) -> int:
         return int(self._ends(offset).max(initial=0))
 
-    def _by_rank(self, rank: npt.NDArray[np.generic]) -> I64:
+    def _rank_order(self, rank: npt.NDArray[np.generic]) -> I64:
         """Return the buffers by rank, larger ones first among equals."""
         order = self.traits.sorted_by("size")
         return column(order[np.argsort(rank[order], kind="stable")])

@@ -75,7 +75,9 @@ class ChoiceSearch:
         home = np.full(knapsack.n_items, ABSENT)
         spans = _spans(knapsack)
         for q in self.pools[:-1]:
-            capacity = (part * knapsack.row_capacities[q].below(self.instance.pools[q].capacity)).astype(np.int64)
+            capacity = (part * knapsack.row_capacities[q].capacity_below(self.instance.pools[q].capacity)).astype(
+                np.int64
+            )
             load = np.zeros(knapsack.rows, dtype=np.int64)
             order = np.argsort(-self.ratio[q], kind="stable")
             for j in order[(home[order] == ABSENT) & (self.ratio[q, order] >= 1)].tolist():

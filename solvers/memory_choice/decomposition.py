@@ -25,10 +25,10 @@ from memplan.solvers.memory_choice.multipliers import (
     Multipliers,
     NoGood,
     PoolChoice,
-    cheapest,
-    for_cost,
-    for_load,
-    least_cost,
+    cheapest_choice,
+    cost_bound,
+    cost_multipliers,
+    load_multipliers,
 )
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits
 from memplan.solvers.search.goals import COST, Goals
@@ -105,10 +105,12 @@ class SubsetPackings:
         packing.work = max(packing.work, work)
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
-        is_open = inner.best is None and inner.infeasible is None
+        is_open = inner.best is None and inner.infeasibility_witness is None
         # An open set took all that was allowed, a packed or proved one a small part.
         self.spent += work if is_open else work // _PROVED_PART
-        packing.need = max(packing.need, at_most + 1 if inner.infeasible is not None else int(inner.bound[-1]))
+        packing.need = max(
+            packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
+        )
 
 
 def _cut(pool: CompiledPool, end: int) -> CompiledPool:
@@ -141,7 +143,7 @@ def solve(instance: Instance, search: Search) -> None:
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
         return
-    knapsack = Knapsack.of(instance)
+    knapsack = Knapsack.from_instance(instance)
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
@@ -186,12 +188,14 @@ class Decomposition:
         """Return multipliers for a goal, and its proved bound, which is offered."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
-            multipliers = for_cost(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
-            return multipliers, self._raised(multipliers.cost_bound(knapsack, limit))
-        floor = self._raised(self.goals.known_floor())
-        multipliers = for_load(knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._flag())
+            multipliers = cost_multipliers(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
+            return multipliers, self._offer_floor(multipliers.cost_bound(knapsack, limit))
+        floor = self._offer_floor(self.goals.first_bound())
+        multipliers = load_multipliers(
+            knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._flag()
+        )
         load = multipliers.load_bound(knapsack, limit, goal)
-        return multipliers, self._raised(knapsack.row_capacities[goal].least_reach(load), floor)
+        return multipliers, self._offer_floor(knapsack.row_capacities[goal].min_end(load), floor)
 
     def sharpen(self) -> None:
         """Improve an open cost bound by functions of sizes, which make partial choices more expensive."""
@@ -203,7 +207,7 @@ class Decomposition:
 
     def go_through(self, windows: Windows) -> bool:
         """Offer plans near a cheap choice, and bounds on the cost of all; return whether there is a plan."""
-        choice = self._cheapest(self.ends, self.multipliers, self.nogoods, self.dearest)
+        choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
         windows.offer()
@@ -235,46 +239,46 @@ class Decomposition:
 
     def _relax(self, widest: int, most: int) -> None:
         limit = self.knapsack.limits(self.ends)
-        found = least_cost(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
+        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
         self.spent += found.work
         if not self._is_over():
-            self.floor = self._raised(min(found.bound, most + 1), self.floor)
+            self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
         """Pursue the unproved goals; return True if nothing is left to do."""
         self.effort = effort
-        return self.goals.pursue(lambda goal: self._least(goal, work)) or self.search.is_over
+        return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 
-    def _least(self, goal: int, work: int) -> int | None:
+    def _min_value(self, goal: int, work: int) -> int | None:
         """Return the least value of a goal once it is proved; later goals keep it."""
         self.doubts = []
         if goal != COST:
-            value = self._least_end(goal, work)
+            value = self._min_end(goal, work)
             self.ends[goal] = self.ends[goal] if value is None else value
             return value
-        return self._least_cost(work)
+        return self._min_cost(work)
 
-    def _least_cost(self, work: int) -> int | None:
+    def _min_cost(self, work: int) -> int | None:
         """Return the least cost in steps once it is reached and proved, or None."""
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
-            reached = self.goals.reached(COST)
+            reached = self.goals.best_value(COST)
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
             # Nothing was learned since the last proof, so it would be the same.
             if requested != (len(self.nogoods), most):
-                proved = self._cheapest(self.ends, multipliers, self.nogoods, most)
+                proved = self._find_cheapest_choice(self.ends, multipliers, self.nogoods, most)
                 requested = len(self.nogoods), most
             if proved.bound > most and reached is None:
                 self.search.claim_infeasible(NAME)
                 return None
-            floor = self._raised(min(proved.bound, most + 1), floor)
+            floor = self._offer_floor(min(proved.bound, most + 1), floor)
             choice = proved
-            # What is not known to fit is left out for a plan, but not for the bound.
+            # A plan omits buffers that are not known to fit; the bound does not.
             if self.doubts and floor <= most:
-                choice = self._cheapest(self.ends, multipliers, self.nogoods + self.doubts, most)
+                choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
                 return None
         return None
@@ -286,45 +290,45 @@ class Decomposition:
         """
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
-            reached = self.goals.reached(COST)
+            reached = self.goals.best_value(COST)
             room = max(2, 2 * low) if high > _MOST_ROOM else (low + high) // 2
             if room > _MOST_ROOM:
                 return
             ends = [end + -end * room // _WHOLE for end in self.ends]
             most = self.dearest if reached is None else reached - 1
-            home = self._cheapest(ends, self.multipliers, self.nogoods, most).home
+            home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
             # Where nothing cheaper leaves so much free, nothing cheaper leaves more.
-            is_enough = home is None or self.goals.reached(COST) != reached
+            is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
-    def _least_end(self, q: int, work: int) -> int | None:
+    def _min_end(self, q: int, work: int) -> int | None:
         """Return the least end of pool `q` given the proved goals; None without a proof."""
         multipliers = None
         if self.goals.has_cost:
-            floor = self._raised(self.goals.known_floor())
+            floor = self._offer_floor(self.goals.first_bound())
         elif self.goals.proved:
             multipliers, floor = self._first_bound(q)
         else:
             multipliers, floor = self.multipliers, self.floor
         while not self._is_over():
-            reached = self.goals.reached(q)
+            reached = self.goals.best_value(q)
             if reached is not None and floor >= reached:
                 return reached
             top = self.ends[q] if reached is None else reached - 1
-            proved, end, choice = self._lowest(q, floor, top, self.nogoods, multipliers)
+            proved, end, choice = self._find_min_end(q, floor, top, self.nogoods, multipliers)
             if proved > top and reached is None:
                 self.search.claim_infeasible(NAME)
                 return None
-            floor = self._raised(proved, floor)
+            floor = self._offer_floor(proved, floor)
             if self.doubts and floor <= top:
-                _, end, choice = self._lowest(q, floor, top, self.nogoods + self.doubts, multipliers)
+                _, end, choice = self._find_min_end(q, floor, top, self.nogoods + self.doubts, multipliers)
             if floor <= top and (choice is None or not self._pack(choice, q, end, work)):
                 return None
         return None
 
-    def _lowest(
+    def _find_min_end(
         self, q: int, floor: int, top: int, nogoods: list[NoGood], multipliers: Multipliers | None
     ) -> tuple[int, int, I64 | None]:
         """Find the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
@@ -342,9 +346,9 @@ class Decomposition:
             most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
                 fewer = self.iterations // 4
-                values = for_cost(self.knapsack, self.measured, limit, self.dearest, fewer, self._flag())
+                values = cost_multipliers(self.knapsack, self.measured, limit, self.dearest, fewer, self._flag())
             assert values is not None
-            choice = self._cheapest(ends, values, nogoods, most)
+            choice = self._find_cheapest_choice(ends, values, nogoods, most)
             if choice.home is not None:
                 home = choice.home
                 lowest = max(low, min(requested, self._reach(q, home, nogoods)))
@@ -361,7 +365,9 @@ class Decomposition:
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
-    def _cheapest(self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int) -> PoolChoice:
+    def _find_cheapest_choice(
+        self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int
+    ) -> PoolChoice:
         """Find the cheapest choice, within `most`, with all pools below their ends.
 
         Live sets that fit into no stack are no-goods from then on.
@@ -369,7 +375,7 @@ class Decomposition:
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
         while True:
-            choice = cheapest(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
+            choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
             self.spent += choice.work
             refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
             if not refuted:
@@ -384,10 +390,10 @@ class Decomposition:
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
-        # The pool most likely to fail comes first, before work goes into the others.
+        # The pool most likely to fail comes first, which saves the work on the others.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
-        reached = self.goals.reached(goal)
+        reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             is_here = pool == q
             # Only the pool of the goal has to end lower than in the best plan.
@@ -420,7 +426,7 @@ class Decomposition:
         """Return a flag that kernels poll; it is set once the effort is spent."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
-    def _raised(self, floor: int, before: int = 0) -> int:
+    def _offer_floor(self, floor: int, before: int = 0) -> int:
         """Offer a higher floor of the current goal as a bound; return the higher floor."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)

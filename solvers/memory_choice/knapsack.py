@@ -39,13 +39,13 @@ class RowCapacity:
         self.granule = step if not (instance.lowest[q, here] % step).any() else 1
         self.size: I64 = -(-instance.size // self.granule) * self.granule
         self.most = int(self.size[here].sum())
-        self.reserved = _widened(instance.pools[q], self.granule)
+        self.reserved = _rounded_reserves(instance.pools[q], self.granule)
         self.waste = _waste(np.where(here, self.size - instance.size, 0), lives, rows)
         self.widest_waste = int(self.waste.max(initial=0))
         last = self.reserved[-1][1] if self.reserved else 0
         self.horizon = last + self.most + self.granule
 
-    def below(self, end: int) -> I64:
+    def capacity_below(self, end: int) -> I64:
         """Return each row's capacity below an end, limited by the total demand."""
         # The last granule may reach beyond the end by what its buffer wastes.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
@@ -58,7 +58,7 @@ class RowCapacity:
         """Return the least end at which the pool holds a load in each row."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
-    def least_reach(self, load: int) -> int:
+    def min_end(self, load: int) -> int:
         """Return a lower bound on the pool's end for holding a load in any row."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
@@ -69,7 +69,7 @@ class RowCapacity:
         return ends
 
 
-def _widened(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
+def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
     """Return the reserved ranges with both ends rounded up to granules, where all buffers start."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
@@ -100,7 +100,7 @@ _LARGEST = 2**58
 class Knapsack:
     """The pool choice of an instance: `k` items over `rows` rows, for `p` pools.
 
-    An item is all the buffers that must lie together. Rows are the live sets in time order, and after them cliques of
+    An item is buffers that must be in one pool. Rows are the live sets in time order, and after them cliques of
     buffers that have no lifetimes. Lifetime `m` of buffer lifetime_buffer[m] spans the rows `start[m]:end[m]`. In pool
     `q` buffer `i` takes size[q, i] units, whole granules of that pool. Item `j` may lie where homes[q, j], and adds
     price[q, j] there to the cost, in whole steps above the cheapest conceivable.
@@ -119,18 +119,18 @@ class Knapsack:
     row_capacities: list[RowCapacity] = field(init=False)
 
     @classmethod
-    def of(cls, instance: Instance) -> Knapsack | None:
+    def from_instance(cls, instance: Instance) -> Knapsack | None:
         """Return the pool choice of an instance, or None if its numbers exceed int64."""
-        costs = Costs.of(instance) if instance.objective == "cost" else None
+        costs = Costs.from_instance(instance) if instance.objective == "cost" else None
         total = float(instance.size.sum(dtype=np.float64) + instance.alignment.max(axis=0, initial=1).sum())
-        if not instance.is_small_numbered or total >= _LARGEST or (costs is not None and costs.most >= _LARGEST):
+        if not instance.is_small_numbered or total >= _LARGEST or (costs is not None and costs.max_steps >= _LARGEST):
             return None
         return cls(instance, costs)
 
     def __post_init__(self) -> None:
         instance = self.instance
         self.item, self.homes, self.price = self._items()
-        # Buffers that conflict by name alone have rows as well, behind the live sets.
+        # Buffers that conflict only by name have rows too, after the rows of the live sets.
         timeless = _cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
@@ -178,7 +178,7 @@ class Knapsack:
 
     def limits(self, ends: list[int]) -> I64:
         """Return each row's capacity in each pool for the given ends; (p, rows)."""
-        return np.stack([capacity.below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
+        return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
         """Return the sums over each row of amounts of each lifetime, (r, m); (r, rows)."""

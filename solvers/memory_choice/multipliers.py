@@ -80,21 +80,23 @@ class Multipliers:
         return -(-self.value(knapsack, free) // weight) if weight else 0
 
 
-def for_cost(knapsack: Knapsack, measured: I64, limit: I64, upper: float, iterations: int, flag: I64) -> Multipliers:
+def cost_multipliers(
+    knapsack: Knapsack, measured: I64, limit: I64, upper: float, iterations: int, flag: I64
+) -> Multipliers:
     """Return multipliers for a large cost bound; `upper` is an upper guess of the cost.
 
     With limits `measured`, they charge for dual feasible functions of sizes, too, by which a buffer of more than half
     of a row counts as what it leaves no room for; without rows there, for units alone.
     """
-    return _found(knapsack, measured, limit, ABSENT, upper, iterations, flag)
+    return _find_multipliers(knapsack, measured, limit, ABSENT, upper, iterations, flag)
 
 
-def for_load(knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, flag: I64) -> Multipliers:
+def load_multipliers(knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, flag: I64) -> Multipliers:
     """Return multipliers for a large bound on the load of pool `q`, when nothing has a cost."""
-    return _found(knapsack, limit[:0], limit, q, upper, iterations, flag)
+    return _find_multipliers(knapsack, limit[:0], limit, q, upper, iterations, flag)
 
 
-def _found(
+def _find_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, goal: int, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
     most, (n, rows) = len(limit) + core.FUNCTIONS, (knapsack.size.shape[1], knapsack.rows)
@@ -109,7 +111,7 @@ def _found(
     return Multipliers(Reference(core.MultiplierTable(pool, size, until, capacity, worth, scale)))
 
 
-def cheapest(
+def cheapest_choice(
     knapsack: Knapsack,
     limit: I64,
     multipliers: Multipliers,
@@ -125,7 +127,7 @@ def cheapest(
     return PoolChoice(task.home if is_found else None, cost, bound, work)
 
 
-def least_cost(
+def cost_bound(
     knapsack: Knapsack,
     limit: I64,
     multipliers: Multipliers,
@@ -145,9 +147,9 @@ def least_cost(
 
 def _task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
-) -> core.Choosing:
+) -> core.ChoiceTask:
     members = [sorted(nogood.items) for nogood in nogoods]
-    return core.Choosing(
+    return core.ChoiceTask(
         np.ascontiguousarray(limit),
         column([nogood.pool for nogood in nogoods]),
         column(np.cumsum([0, *map(len, members)])),

@@ -15,12 +15,12 @@ from math import gcd
 from memplan.planner.bounds.cliques import heavy_clique
 from memplan.planner.instance.instance import ON_OFFSETS, Instance
 from memplan.solvers.formulation.offset_ranges import Span, spans
-from memplan.solvers.formulation.pair_rules import kept_clear, pairs_of
+from memplan.solvers.formulation.pair_rules import pair_clearances, pairs_of
 from memplan.solvers.formulation.sharing import Sharing
 from memplan.solvers.formulation.subinstance import identical
 
 
-def up(value: int, step: int) -> int:
+def round_up(value: int, step: int) -> int:
     """Return the least multiple of `step` not below `value`."""
     return -(-value // step) * step
 
@@ -33,7 +33,7 @@ class Grid:
     shift: tuple[int, ...]
 
     @classmethod
-    def of(cls, instance: Instance) -> Grid:
+    def from_instance(cls, instance: Instance) -> Grid:
         """Return the coarsest grid that all buffers, pages and banks of the instance respect."""
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):
@@ -52,14 +52,14 @@ class Grid:
 
     def ceil(self, q: int, offset: int) -> int:
         """Return the first grid offset of pool `q` not below `offset` (nor below the shift)."""
-        return self.shift[q] + max(0, up(offset - self.shift[q], self.granule))
+        return self.shift[q] + max(0, round_up(offset - self.shift[q], self.granule))
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
     """A buffer, or a reserved range as a box with a fixed offset.
 
-    `extent` is what it takes of the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
+    `extent` is its size on the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
     `q`, for the pools only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
     reserved range starts `early`: that much below the grid.
     """
@@ -76,12 +76,12 @@ class Box:
         return self.extent - self.size
 
     @property
-    def lowest(self) -> int:
+    def min_offset(self) -> int:
         """The lowest offset in any pool."""
         return min((low for low, _ in self.span.values()), default=0)
 
     @property
-    def highest(self) -> int:
+    def max_offset(self) -> int:
         """The highest offset in any pool."""
         return max((high for _, high in self.span.values()), default=0)
 
@@ -101,14 +101,14 @@ class Boxes:
     @cached_property
     def grid(self) -> Grid:
         """The grid of all offsets."""
-        return Grid.of(self.instance)
+        return Grid.from_instance(self.instance)
 
     @cached_property
     def all(self) -> list[Box]:
         """The buffers in the instance's order, and then the reserved ranges."""
         ranges = enumerate(pool.reserved.tolist() for pool in self.instance.pools)
         reserved = [
-            self._reserved(q, low, high)
+            self._reserved_box(q, low, high)
             for q, rows in ranges
             for low, high in rows
             if low < self.limit[q] and high > self.grid.shift[q]
@@ -119,15 +119,15 @@ class Boxes:
     def _buffer(self, i: int, span: dict[int, Span]) -> Box:
         size = int(self.instance.size[i])
         steps = {q: int(self.instance.alignment[q, i]) for q in span}
-        return Box(size, up(size, self.grid.granule), span, steps)
+        return Box(size, round_up(size, self.grid.granule), span, steps)
 
-    def _reserved(self, q: int, low: int, high: int) -> Box:
+    def _reserved_box(self, q: int, low: int, high: int) -> Box:
         """Extend a range up to the grid, where the box above it starts, to get its extent."""
-        # What lies above a reserved range begins on the grid, so its end counts as if it were there.
+        # A box above a reserved range begins on the grid, so the range ends on the grid, too.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
-    def barred(self, q: int, b: int) -> list[tuple[int, int]]:
+    def barred_ranges(self, q: int, b: int) -> list[tuple[int, int]]:
         """Return the ranges of offsets within its span that are barred to a buffer in a pool."""
         low, high = self.all[b].span[q]
         return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
@@ -151,13 +151,13 @@ class Boxes:
     def crowds(self) -> list[list[int]]:
         """Sets of buffers that never share a byte: maximal live sets and, with explicit conflicts, a clique."""
         named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
-        return [self.sharing.apart(members) for members in (*self.live_sets, *named)]
+        return [self.sharing.disjoint_buffers(members) for members in (*self.live_sets, *named)]
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
         """The pairs (a, b), a < b, of buffers alive together or in conflict, except views."""
         pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
-        pairs |= self.kept_clear.keys()
+        pairs |= self.pair_clearances.keys()
         return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
 
     @cached_property
@@ -166,9 +166,9 @@ class Boxes:
         return set(pairs_of(self.instance.bank_first, self.instance.bank_with))
 
     @cached_property
-    def kept_clear(self) -> dict[tuple[int, int], int]:
+    def pair_clearances(self) -> dict[tuple[int, int], int]:
         """The clearances of pairs (a, b), a < b, which hold regardless of lifetimes."""
-        return kept_clear(self.instance)
+        return pair_clearances(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
@@ -177,38 +177,38 @@ class Boxes:
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
 
-    def common(self, a: int, b: int) -> list[int]:
+    def common_pools(self, a: int, b: int) -> list[int]:
         """Return the pools that both boxes may use."""
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
         """Return the pools that both boxes of a pair may use, but without common bytes."""
         if (a, b) in self.conflicts or b >= self.n:
-            return self.common(a, b)
-        return self.banked(a, b)
+            return self.common_pools(a, b)
+        return self.banked_pools(a, b)
 
-    def banked(self, a: int, b: int) -> list[int]:
+    def banked_pools(self, a: int, b: int) -> list[int]:
         """Return the pools with banks that both boxes may use."""
-        return [q for q in self.common(a, b) if self.instance.pools[q].bank]
+        return [q for q in self.common_pools(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
         """Return the pools in which two buffers may share an offset."""
-        if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.kept_clear:
+        if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.pair_clearances:
             return []
-        must_part = self.banked(a, b) if (a, b) in self.bank_partners else []
-        return [q for q in self.common(a, b) if q not in must_part]
+        must_part = self.banked_pools(a, b) if (a, b) in self.bank_partners else []
+        return [q for q in self.common_pools(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
         """Return True if box `a` may lie below box `b` in one pool."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
-        return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common(a, b))
+        return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common_pools(a, b))
 
     def distance(self, a: int, b: int) -> int:
         """Return the least offset difference if box `a` lies below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
-        free = self.kept_clear.get((min(a, b), max(a, b)), 0)
-        return up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
+        free = self.pair_clearances.get((min(a, b), max(a, b)), 0)
+        return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of interchangeable buffers, adjacent among their equals."""

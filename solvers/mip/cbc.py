@@ -2,7 +2,7 @@
 
 `import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
 when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and a limit
-before its time is over: it looks at its clock between long steps only, and writes what it has when it ends.
+before its time is over: it checks its clock only between long steps, and writes its best solution when it ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def solve_program(run: EngineRun) -> Outcome:
         folder = Path(name)
         (folder / "model.mps").write_text("\n".join(_mps(run.program)) + "\n")
         if run.start is not None:
-            (folder / "start.txt").write_text("\n".join(_started(run.program, run.start)) + "\n")
+            (folder / "start.txt").write_text("\n".join(_start_lines(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
         command = [pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)]
         log, is_late = _run(command, folder, run, limit_s)
@@ -61,7 +61,7 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     seed = str(1 + effort.seed % 10**6)
     # By itself CBC counts processor time, which on a busy machine is later than the deadline.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
-    limits += [] if limit_s is None else ["-sec", str(_to_end(limit_s))]
+    limits += [] if limit_s is None else ["-sec", str(_engine_limit_s(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
     # The relative gap would stop it above the least unit.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
@@ -69,7 +69,7 @@ def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
-def _to_end(limit_s: float) -> float:
+def _engine_limit_s(limit_s: float) -> float:
     return limit_s - min(_EARLY_S, limit_s / 4)
 
 
@@ -87,7 +87,7 @@ def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
     # Where its time is over, it may crash instead of saying so, or call its best solution optimal.
-    is_late |= limit_s is not None and now() - began >= _to_end(limit_s)
+    is_late |= limit_s is not None and now() - began >= _engine_limit_s(limit_s)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
     if process.returncode and not is_late:
@@ -118,7 +118,7 @@ def _mps(program: IntegerProgram) -> Iterator[str]:
     yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
-def _started(program: IntegerProgram, start: F64) -> Iterator[str]:
+def _start_lines(program: IntegerProgram, start: F64) -> Iterator[str]:
     """Yield a start as lines of a solution, within the columns' limits, as CBC accepts no rounding errors."""
     yield "Stopped on time - objective value 0"
     for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
@@ -137,7 +137,7 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:
-            # It stops within the gap, so only what lies below that is a bound.
+            # CBC stops within its gap, so the bound is its objective less the gap.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
         # A relaxation that was cut off is called infeasible, too.

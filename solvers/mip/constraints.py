@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.solvers.mip.boxes import Boxes, up
+from memplan.solvers.mip.boxes import Boxes, round_up
 from memplan.solvers.mip.draft import ONE, Draft, Term
 
 
@@ -33,7 +33,7 @@ def partners_that_share_start_together(program: Draft, boxes: Boxes) -> None:
         for low, high in ((a, b), (b, a)):
             sides = [(Term(program.at["offset", high]), 1), (Term(program.at["offset", low]), -1)]
             # The least that lets the row say nothing: a larger one weakens the relaxation.
-            big_m = boxes.all[low].highest - boxes.all[high].lowest
+            big_m = boxes.all[low].max_offset - boxes.all[high].min_offset
             program.row_if(share, big_m, ("start", low, high), sides, 0)
         for q in boxes.all[a].span if len(boxes.all[a].span) + len(boxes.all[b].span) > 2 else ():
             others = [(program.lies_in(q, b), 1)] if q in boxes.shared_in(a, b) else []
@@ -69,10 +69,10 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
         offset = Term(program.at["offset", b])
         for q in box.span:
             here = program.lies_in(q, b)
-            for k, (low, high) in enumerate(boxes.barred(q, b)):
+            for k, (low, high) in enumerate(boxes.barred_ranges(q, b)):
                 above = Term(program.column(("above", k, q, b), 0, 1, is_whole=True))
-                program.row_if(above, high - box.lowest, ("above", k, q, b), [(offset, 1)], high)
-                slack = box.highest - low + 1
+                program.row_if(above, high - box.min_offset, ("above", k, q, b), [(offset, 1)], high)
+                slack = box.max_offset - low + 1
                 sides = [(offset, 1), (above, -slack), (here, slack)]
                 program.row_of(("beneath", k, q, b), sides, at_most=low - 1 + slack)
 
@@ -80,18 +80,18 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
     """Separate two bank partners in a pool with banks by a border between banks."""
     for a, b in sorted(boxes.bank_partners):
-        for q in boxes.banked(a, b):
+        for q in boxes.banked_pools(a, b):
             for low, high in ((a, b), (b, a)):
-                _part(program, boxes, q, low, high, program.below(low, high))
+                _part(program, boxes, q, low, high, program.order_term(low, high))
 
 
 def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
     """Separate each priced pair, or its banks, in a common pool, or charge its price."""
-    priced = boxes.instance.priced
+    priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
-        apart = [] if by_bank else [_apart(program, boxes, *pair) for pair in ((a, b), (b, a))]
-        for q in boxes.banked(a, b) if by_bank else boxes.common(a, b):
+        apart = [] if by_bank else [_disjoint_lives_term(program, boxes, *pair) for pair in ((a, b), (b, a))]
+        for q in boxes.banked_pools(a, b) if by_bank else boxes.common_pools(a, b):
             ways = [(paid, 1), *((way, 1) for way in apart)]
             for low, high in ((a, b), (b, a)) if by_bank else ():
                 parted = Term(program.column(("parted", q, low, high), 0, 1, is_whole=True))
@@ -101,18 +101,18 @@ def two_that_meet_pay_their_price(program: Draft, boxes: Boxes) -> None:
             program.row_of(("banks" if by_bank else "priced", q, a, b), [*ways, *both], at_least=-1)
 
 
-def _apart(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
+def _disjoint_lives_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
     """Return a term that is 1 only if one buffer ends before another begins."""
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
-    big_m = boxes.all[low].highest + boxes.all[low].size - boxes.all[high].lowest
+    big_m = boxes.all[low].max_offset + boxes.all[low].size - boxes.all[high].min_offset
     program.row_if(apart, big_m, ("apart", low, high), sides, 0)
     return apart
 
 
 def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
     """Put a bank border between two buffers if a term is 1 and the lower lies in pool `q`."""
-    first, past = _first_bank(program, boxes, q, high), _past_bank(program, boxes, q, low)
+    first, past = _first_bank(program, boxes, q, high), _bank_end_term(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
     if here is not ONE:
@@ -130,11 +130,11 @@ def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
     return Term(program.at["bank", q, b])
 
 
-def _past_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
+def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
     """Return a bank number at or above a buffer's end, if the buffer lies in the pool."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
-        most = up(box.highest + box.size + pool.bank_shift, pool.bank) // pool.bank
+        most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank
         past = program.column(("past", q, b), 0, most, is_whole=True)
         sides = [(past, pool.bank), (program.at["end", b], -1)]
         program.row(("past", q, b), sides, at_least=pool.bank_shift)

@@ -134,7 +134,7 @@ class Draft:
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
-    def below(self, a: int, b: int) -> Term:
+    def order_term(self, a: int, b: int) -> Term:
         """Return the term for "box a lies below box b", for two boxes whose order the program decides."""
         here = self.at.get(("below", a, b))
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
@@ -205,7 +205,7 @@ class IntegerProgram:
     row_lower: F64  # (r,)
     row_upper: F64  # (r,)
 
-    def reduced(self, idle: Bits) -> tuple[IntegerProgram, I64]:
+    def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
         """Return the program without `idle` or implied rows (r,) and without fixed columns.
 
         The second value has the columns that are left, by number; a constant of the objective is left out.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from textwrap import wrap
 
-from memplan.planner.errors import OptionError, TimeOverError, shown
+from memplan.planner.errors import OptionError, TimeOverError, excerpt
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
@@ -30,8 +30,8 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     problem whose program would have more than MAX_ROWS rows; TimeOverError once it `is_over`.
     """
     if suffix not in (".lp", ".mps"):
-        raise OptionError(f"suffix: must be .lp or .mps, got {shown(suffix)}")
-    problem = EqualPools(problem).as_one if problem.equal_use else problem
+        raise OptionError(f"suffix: must be .lp or .mps, got {excerpt(suffix)}")
+    problem = EqualPools(problem).one_pool_problem if problem.equal_use else problem
     instance = compile_problem(problem)
     rows = refuse_large(instance)
     boxes, question = minimisation_of(instance)
@@ -48,7 +48,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     )
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
-    return ("\n".join(_watched(lines, look)) + "\n").encode("ascii")
+    return ("\n".join(_with_look_calls(lines, look)) + "\n").encode("ascii")
 
 
 def refuse_large(instance: Instance) -> int:
@@ -59,7 +59,7 @@ def refuse_large(instance: Instance) -> int:
     return rows
 
 
-def _watched(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
+def _with_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
     for count, line in enumerate(lines):
         if count % LOOKED_EVERY == 0:
             look()
@@ -80,7 +80,7 @@ def _head(problem: Problem, instance: Instance) -> list[str]:
         "program easier to solve.",
     ]
     if instance.objective == "cost":
-        step = float(Costs.of(instance).step)
+        step = float(Costs.from_instance(instance).step)
         lines.append(f"The cost is counted above the cheapest conceivable, in steps of {step:g}.")
     if len(pools) > 1 or instance.objective == "cost":
         order = [*(["the cost"] if instance.objective == "cost" else []), *reversed(pools)]
@@ -112,7 +112,7 @@ class _Text:
         for word, rows in groupby(ordered, key=lambda row: str(row.key[0])):
             yield f"\\ {WORDS[word][1]}"
             for row in rows:
-                yield from _wrapped(self._lp_row(row))
+                yield from _row_lines(self._lp_row(row))
         yield "Bounds"
         for at, name in self.name.items():
             lower, upper = self.program.lower[at], self.program.upper[at]
@@ -121,7 +121,7 @@ class _Text:
             names = [name for at, name in self.name.items() if self._is_whole(at, is_binary)]
             if names:
                 yield section
-                yield from _wrapped(" ".join(names))
+                yield from _row_lines(" ".join(names))
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
@@ -155,7 +155,7 @@ class _Text:
         )
 
 
-def _wrapped(text: str) -> list[str]:
+def _row_lines(text: str) -> list[str]:
     """Break a row into lines between words, as readers limit the length of lines."""
     if len(text) < _WIDTH:
         return [f" {text}"]
@@ -228,8 +228,8 @@ class ModelNames:
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
-        self._boxes = _distinct([*buffers, *reserved])
-        self._pools = _distinct([pool.name for pool in boxes.instance.pools])
+        self._boxes = _distinct_names([*buffers, *reserved])
+        self._pools = _distinct_names([pool.name for pool in boxes.instance.pools])
         self._words = words
         self._used: dict[str, int] = {}
 
@@ -241,9 +241,9 @@ class ModelNames:
             parts += self._part(kind, int(number))
         name = "_".join(parts)
         times = self._used[name] = self._used.get(name, 0) + 1
-        return name if times == 1 else self._again(name, times)
+        return name if times == 1 else self._unique_name(name, times)
 
-    def _again(self, name: str, times: int) -> str:
+    def _unique_name(self, name: str, times: int) -> str:
         """Return the name with the first number from `times` on that makes it unique."""
         while f"{name}_{times}" in self._used:
             times += 1
@@ -260,7 +260,7 @@ class ModelNames:
         return [self._pools[number]] if len(self._pools) > 1 else []
 
 
-def _distinct(texts: list[str]) -> list[str]:
+def _distinct_names(texts: list[str]) -> list[str]:
     """Return the texts as short unique name parts: letters, digits, dots and underscores."""
     short = [_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_" for text in texts]
     names: list[str] = []

@@ -23,7 +23,7 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":
-        question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.of(instance).most))
+        question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.from_instance(instance).max_steps))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
     # The lower the limit, the smaller the big-M of each pair, and the easier the program.

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.plan import Plan
@@ -41,7 +41,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
         at = program.at["offset", b]
         raw = values.get(at, 0.0) if at in name_of else float(program.lower[at])
         if not (0 <= raw < 2**62 and abs(raw - round(raw)) <= _OFF):
-            raise FormatError(f"{name_of.get(at, '')}: must be a whole number of at least 0, got {shown(raw)}")
+            raise FormatError(f"{name_of.get(at, '')}: must be a whole number of at least 0, got {excerpt(raw)}")
         offset[b] = round(raw)
         span = [*boxes.all[b].span]
         pool[b] = max(span, key=lambda q: values.get(program.at["in", q, b], 0.0)) if len(span) > 1 else span[0]
@@ -61,7 +61,7 @@ def _values(text: str, columns: dict[str, int]) -> dict[int, float]:
         try:
             values[columns[words[k]]] = float(words[k + 1])
         except ValueError:
-            raise FormatError(f"{words[k]}: must have a number behind it, got {shown(words[k + 1])}") from None
+            raise FormatError(f"{words[k]}: must have a number behind it, got {excerpt(words[k + 1])}") from None
     if not values:
         some = ", ".join([name for name in columns if name.startswith("o_")][:3])
         raise FormatError(

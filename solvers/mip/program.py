@@ -39,12 +39,12 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
     """Write the program of the question in whole units, into `program` if that is given."""
     program = program or Draft()
     _offsets_are_not_negative(program, boxes)
-    _every_pool_has_a_peak(program, boxes, question)
+    _add_peaks(program, boxes, question)
     _a_buffer_lies_in_one_pool(program, boxes)
     _an_end_is_an_offset_plus_a_size(program, boxes)
     _the_peak_is_at_or_above_every_end(program, boxes, question)
     _two_in_conflict_have_an_order(program, boxes)
-    _of_two_in_conflict_one_lies_below_the_other(program, boxes)
+    _separate_conflicts(program, boxes)
     _a_buffer_lies_inside_its_pool(program, boxes)
     _an_offset_is_a_multiple_of_the_alignment(program, boxes)
     for constraint in CONSTRAINTS:
@@ -53,7 +53,7 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
     _a_crowd_shares_out_its_pools(program, boxes, question)
     _twins_keep_their_order(program, boxes)
     if question.minimise is not None and question.minimise[0] == "over":
-        _what_stands_above_the_floor_counts(program, boxes, question, int(question.minimise[1]))
+        _sum_excess(program, boxes, question, int(question.minimise[1]))
     else:
         _a_mirror_image_is_left_out(program, boxes)
     if question.cost is not None:
@@ -65,11 +65,11 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
 
 def _offsets_are_not_negative(program: Draft, boxes: Boxes) -> None:
     for b, box in enumerate(boxes.all):
-        program.column(("offset", b), box.lowest, box.highest, unit="units")
-        program.column(("end", b), box.lowest + box.size, box.highest + box.size, unit="units")
+        program.column(("offset", b), box.min_offset, box.max_offset, unit="units")
+        program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
-def _every_pool_has_a_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+def _add_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
@@ -123,17 +123,19 @@ def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
             program.row_of(("together", q, a, b), [*ways, *both], at_least=-1)
 
 
-def _of_two_in_conflict_one_lies_below_the_other(program: Draft, boxes: Boxes) -> None:
+def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
     """Keep the offset of the upper box at or above the end of the lower one.
 
-    The smallest sound big-M is what the highest end of the one can be above the lowest offset of the other.
+    The smallest valid big-M is the highest end of one box minus the lowest offset of the other.
     """
     for pair in boxes.pairs:
         for low, high in (pair, pair[::-1]):
             distance = boxes.distance(low, high)
             sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
-            big_m = boxes.all[low].highest + distance - boxes.all[high].lowest
-            program.row_if(program.below(low, high), big_m, ("below", low, high), sides, distance - boxes.all[low].size)
+            big_m = boxes.all[low].max_offset + distance - boxes.all[high].min_offset
+            program.row_if(
+                program.order_term(low, high), big_m, ("below", low, high), sides, distance - boxes.all[low].size
+            )
 
 
 def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
@@ -156,7 +158,7 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b
-        if is_tied or box.lowest == box.highest or max(box.step.values(), default=1) <= boxes.grid.granule:
+        if is_tied or box.min_offset == box.max_offset or max(box.step.values(), default=1) <= boxes.grid.granule:
             continue
         sides: list[tuple[Term, int]] = [(Term(program.at["offset", b]), 1)]
         for q, (low, high) in box.span.items():
@@ -187,23 +189,21 @@ def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes,
             others = [a for a in members if a != b and program.has_order(a, b)]
             if others and (b, *others) not in seen:
                 seen.add((b, *others))
-                _others_hold_it_up(program, boxes, t, b, others)
+                _require_support(program, boxes, t, b, others)
                 if b < boxes.n:
-                    _others_push_the_peak(program, boxes, question, t, b, [a for a in others if a < boxes.n])
+                    _raise_peak(program, boxes, question, t, b, [a for a in others if a < boxes.n])
 
 
-def _others_hold_it_up(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
+def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
-    below = [(program.below(a, b), -boxes.all[a].extent) for a in others]
+    below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
-def _others_push_the_peak(
-    program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]
-) -> None:
+def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
-    above = [(program.below(b, a), -boxes.all[a].extent) for a in others]
+    above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
     for q in box.span:
         sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1), *above]
         big_m = _highest_elsewhere(boxes, q, b) - question.floor[q]
@@ -222,11 +222,13 @@ def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQue
             program.row_of(("share", t, q), [(Term(program.at["peak", q]), 1), *taken], at_least=-waste)
             reserved = [box for box in boxes.all[boxes.n :] if q in box.span]
             if reserved:
-                free = limit + waste - sum(min(box.extent, max(0, limit - box.lowest - box.early)) for box in reserved)
+                free = (
+                    limit + waste - sum(min(box.extent, max(0, limit - box.min_offset - box.early)) for box in reserved)
+                )
                 program.row_of(("free", t, q), taken, at_least=-free)
 
 
-def _what_stands_above_the_floor_counts(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
+def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
     """Sum, over crowds, the excess of their highest end in pool `q` over the floor."""
     most = question.limit[q] - question.floor[q]
     heights = []
@@ -262,7 +264,7 @@ def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
 
 def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
     """Count the cost steps of buffers above their cheapest pools, plus prices of pairs."""
-    costs, rows = Costs.of(boxes.instance), boxes.instance.priced.rows.tolist()
+    costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")
     added = [(program.lies_in(q, b), -extra[b][q]) for b, box in enumerate(boxes.all[: boxes.n]) for q in box.span]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, Bits, IntegerProgram
-from memplan.solvers.mip.start import is_kept, start_of
+from memplan.solvers.mip.start import is_feasible_start, start_of
 from memplan.solvers.packing.orders import Traits, random_order
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import drop, place
@@ -42,7 +42,7 @@ class RatedPlan:
     heights: I64
 
     @property
-    def over(self) -> int:
+    def total_excess(self) -> int:
         """The sum of the excesses."""
         return int(self.heights.sum())
 
@@ -53,10 +53,10 @@ class ImpliedRows:
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
         # Two buffers that keep bytes free between them may need more room than the buffers between them take.
-        clear = {pair for a, b in boxes.kept_clear for pair in ((a, b), (b, a))}
-        self.pairs = _by_column(3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear])
-        self.heights = _by_column(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])
-        self.peaks = _by_column(2, [(k, key[2]) for k, key in keyed if key[0] == "peak"])
+        clear = {pair for a, b in boxes.pair_clearances for pair in ((a, b), (b, a))}
+        self.pairs = _columns(3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear])
+        self.heights = _columns(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])
+        self.peaks = _columns(2, [(k, key[2]) for k, key in keyed if key[0] == "peak"])
         self.is_cut = np.array([key[0] in ("held", "pushed") for _, key in keyed])
         self.members = np.zeros((self.n, len(boxes.crowds)), dtype=np.float32)
         for t, members in enumerate(boxes.crowds):
@@ -81,7 +81,7 @@ class ImpliedRows:
         return implied
 
 
-def _by_column(width: int, rows: list[tuple[str | int, ...]]) -> I64:
+def _columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
@@ -103,12 +103,14 @@ class PlanParts:
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
         self.implied = ImpliedRows(boxes, program, q)
-        # Where one binary stands for both orders, it is 0 for the other one.
+        # If one binary represents both orders, it is 0 for the second order.
         self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
-        self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys((self._few, self._span), _FIRST_PART)
+        self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys(
+            (self._free_few_orders, self._span), _FIRST_PART
+        )
         self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
-    def rated(self, pool: I64, offset: I64) -> RatedPlan:
+    def rate(self, pool: I64, offset: I64) -> RatedPlan:
         """Return a plan with the excess of each crowd over the floor."""
         ends = np.where(pool == self.q, offset + self.boxes.instance.size, 0)
         heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
@@ -116,21 +118,21 @@ class PlanParts:
 
     def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
         """Solve one neighbourhood of a plan with an engine, starting from its values."""
-        t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.over))
+        t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.total_excess))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
         is_free = draw(t, max(2, int(self.sizes[draw])))
         values = self._values_of(plan)
-        part, columns = self._with_orders(self.order[~is_free], values)
+        part, columns = self._fix_orders(self.order[~is_free], values)
 
-        def widened(its: F64) -> F64:
+        def widen(its: F64) -> F64:
             whole = values.copy()
             whole[columns] = its
             return whole
 
-        share = solve(part, values[columns], widened)
+        share = solve(part, values[columns], widen)
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
-    def _with_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
+    def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
         """Return the program with some orders fixed as in a plan, without implied rows; and its columns."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
@@ -138,9 +140,9 @@ class PlanParts:
         is_below = np.zeros((len(self.first), len(self.first)), dtype=np.float32)
         is_first, is_second = lower[self.order] == 1, (upper[self.order] == 0) & self.is_only
         is_below[self.a[is_first], self.b[is_first]] = is_below[self.b[is_second], self.a[is_second]] = 1
-        return changed.reduced(self.implied.are_implied(changed, is_below))
+        return changed.reduce(self.implied.are_implied(changed, is_below))
 
-    def drawn(self) -> RatedPlan | None:
+    def best_start(self) -> RatedPlan | None:
         """Return the plan with the least excess, from several random orders."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
@@ -148,9 +150,11 @@ class PlanParts:
             order, is_best_fit = random_order(self.random, traits)
             placed = place(packer, instance, order, tuple(range(len(instance.pools))), is_best_fit)
             if placed is not None:
-                plans.append(self.rated(*placed))
-        plans.sort(key=lambda plan: plan.over)
-        return next((plan for plan in plans if is_kept(self.program, self.boxes, plan.pool, plan.offset)), None)
+                plans.append(self.rate(*placed))
+        plans.sort(key=lambda plan: plan.total_excess)
+        return next(
+            (plan for plan in plans if is_feasible_start(self.program, self.boxes, plan.pool, plan.offset)), None
+        )
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
         """Return the plan with a few buffers moved anywhere and dropped; unchanged if that ends too high."""
@@ -160,12 +164,15 @@ class PlanParts:
             offset[moved] = self.random.uniform(0, self.boxes.limit[self.q], len(moved))
             fallen = drop(self.boxes.instance, plan.pool, offset)
             if fallen is not None:
-                other = self.rated(plan.pool, fallen)
-                if other.over != plan.over and other.heights.max() + self.floor <= self.boxes.limit[self.q]:
+                other = self.rate(plan.pool, fallen)
+                if (
+                    other.total_excess != plan.total_excess
+                    and other.heights.max() + self.floor <= self.boxes.limit[self.q]
+                ):
                     return other
         return plan
 
-    def _few(self, t: int, count: int) -> Bits:
+    def _free_few_orders(self, t: int, count: int) -> Bits:
         """Free all orders of a few buffers, most of them near crowd `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))

@@ -24,7 +24,7 @@ from memplan.solvers.mip.boxes import Boxes
 from memplan.solvers.mip.draft import F64, IntegerProgram, Key
 from memplan.solvers.mip.program import MipQuestion, draft
 from memplan.solvers.mip.rearrange import PlanParts
-from memplan.solvers.mip.start import is_kept, start_of
+from memplan.solvers.mip.start import is_feasible_start, start_of
 from memplan.solvers.packing.place import drop
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
@@ -55,7 +55,7 @@ def count_rows(instance: Instance) -> int:
 def _rows_of_ties(instance: Instance) -> int:
     """Return an upper bound on the rows for ties, pages, banks and prices."""
     p = len(instance.pools)
-    n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced)
+    n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
     moving = int((instance.colocation != np.arange(len(instance))).sum()) * (p if p > 1 else 0)
     paged = int((instance.page > 0).any(axis=0).sum())
@@ -81,7 +81,7 @@ SCALED_PEAK = 2**16
 """The approximate size to which larger peaks are scaled down by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
-HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit stands for.
+HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit represents.
 """
 _DECIDED, _REARRANGED = 0.3, 0.6
 """The shares of the remaining time for decision, and then for rearrangement."""
@@ -101,7 +101,7 @@ _GAP = 0.9
 class EngineEffort:
     """The limits of an engine's run: seconds or nodes, and a `gap` that is good enough.
 
-    `seconds` are those of the processor where `counts_processor` is set.
+    `seconds` are processor time if `counts_processor` is set.
     """
 
     seconds: float | None
@@ -123,7 +123,7 @@ class Outcome:
 class EngineRun:
     """A program to solve from a start (column values or None), with callbacks.
 
-    The engine gives what it finds to `take`, at any time, as values of the columns; and the lines of its log to `log`.
+    The engine passes each solution to `take`, as values of the columns, and the lines of its log to `log`.
     It ends soon after `is_late()`.
     """
 
@@ -144,8 +144,8 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
         return
-    goals = Goals(instance, search, Costs.of(instance) if instance.objective == "cost" else None)
-    goals.pursue(_Pursuit(instance, search, name, engine, goals).least)
+    goals = Goals(instance, search, Costs.from_instance(instance) if instance.objective == "cost" else None)
+    goals.pursue(_Pursuit(instance, search, name, engine, goals).min_value)
 
 
 @dataclass(frozen=True)
@@ -166,16 +166,16 @@ class _Pursuit:
     engine: MipEngine
     goals: Goals
 
-    def least(self, goal: int) -> int | None:
+    def min_value(self, goal: int) -> int | None:
         """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
-        first = self.goals.known_floor()
+        first = self.goals.first_bound()
         floor = self._decide(goal, first)
         if floor == first:
             self._rearrange(goal, floor)
-        most = self.goals.reached(goal)
+        most = self.goals.best_value(goal)
         if (most is None or most > floor) and not self.search.is_over:
             floor = self._minimise(goal, floor, most)
-        reached = self.goals.reached(goal)
+        reached = self.goals.best_value(goal)
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
@@ -185,9 +185,9 @@ class _Pursuit:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
             return floor
-        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._left_s)
+        limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._remaining_s)
         while not self.search.is_over and self.search.clock() < run.ends:
-            most = self.goals.reached(goal)
+            most = self.goals.best_value(goal)
             highest = self._limits(goal, None)[goal] if most is None else most - 1
             limit = min(limit, highest)
             if limit < floor or self._solve_for(goal, floor, limit, run).status != "infeasible":
@@ -199,7 +199,7 @@ class _Pursuit:
 
     def _rearrange(self, goal: int, floor: int) -> None:
         """Rearrange parts of the best plan until nothing exceeds the floor, or little time is left."""
-        most, best = self.goals.reached(goal), self.search.best
+        most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
         highest = self._limits(goal, min(2 * most - floor, self.instance.pools[goal].capacity))
@@ -207,10 +207,10 @@ class _Pursuit:
         if len(boxes.pairs) < _FEWEST_DECIDED:
             return
         share = _REARRANGED if len(boxes.pairs) <= _MOST_DECIDED else 1.0
-        until = self.search.clock() + share * self._left_s
+        until = self.search.clock() + share * self._remaining_s
         program = self._program(boxes, goal, floor, highest[goal], ("over", goal))
         parts = PlanParts(boxes, program, goal, floor, np.random.default_rng(self.search.seed))
-        plan = least = parts.rated(best.pool, best.offset)
+        plan = least = parts.rate(best.pool, best.offset)
         idle, restarts = _IDLE - 1, 0
 
         def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
@@ -218,8 +218,8 @@ class _Pursuit:
                 nonlocal plan, idle
                 for pool, offset in self._plans(boxes, program, widened(values)):
                     self.search.offer(pool, offset, self.name)
-                    other = parts.rated(pool, offset)
-                    if other.over < plan.over:
+                    other = parts.rate(pool, offset)
+                    if other.total_excess < plan.total_excess:
                         plan, idle = other, 0
 
             begun = self.search.clock()
@@ -229,24 +229,24 @@ class _Pursuit:
             return (self.search.clock() - begun) / _PART_S
 
         while (
-            plan.over
+            plan.total_excess
             and restarts <= len(self.instance) // _BUFFERS_A_SHAKE
             and not self.search.is_over
             and self.search.clock() < until
         ):
             idle += 1
             if idle == _IDLE:
-                other = parts.shaken(least) if restarts % 2 else parts.drawn()
+                other = parts.shaken(least) if restarts % 2 else parts.best_start()
                 plan, idle, restarts = other or least, 0, restarts + 1
                 self.search.offer(plan.pool, plan.offset, "greedy")
-            if plan.over:
+            if plan.total_excess:
                 parts.improve(plan, solve)
-            if plan.over < least.over:
+            if plan.total_excess < least.total_excess:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
         """Search for better plans between `floor` and the incumbent; return the new floor."""
-        run = _Run(is_decision=False, ends=self.search.clock() + self._left_s)
+        run = _Run(is_decision=False, ends=self.search.clock() + self._remaining_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
             self.search.run_out_of_time()
@@ -260,7 +260,7 @@ class _Pursuit:
         return floor
 
     @property
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
@@ -279,7 +279,7 @@ class _Pursuit:
         start = start_of(program, boxes, best.pool, best.offset) if best is not None and has_start else None
         take = partial(self._take, boxes, program)
         outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, self._is_late(run)))
-        return Outcome(outcome.status, _whole(outcome.bound, program.value_of_one))
+        return Outcome(outcome.status, _integer_bound(outcome.bound, program.value_of_one))
 
     def _is_late(self, run: _Run) -> Callable[[], bool]:
         search = self.search
@@ -302,10 +302,10 @@ class _Pursuit:
         buffers = range(boxes.n)
         pool = column([_home(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
-        # Halves go up, not to even numbers: what lies above another one stays there.
+        # Halves are rounded up, not to even numbers, so that boxes keep their vertical order.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
-        if self.instance.features & ON_OFFSETS and is_kept(program, boxes, pool, rounded):
+        if self.instance.features & ON_OFFSETS and is_feasible_start(program, boxes, pool, rounded):
             yield pool, rounded
         offset = drop(self.instance, pool, raw)
         if offset is not None:
@@ -326,7 +326,7 @@ class _Pursuit:
         if self.goals.costs is None:
             return None
         if goal == COST:
-            return floor, self.goals.costs.most if most is None else most
+            return floor, self.goals.costs.max_steps if most is None else most
         return 0, self.goals.proved[0]
 
     def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
@@ -352,7 +352,7 @@ def _scale(largest: int) -> int:
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
-def _whole(bound: float, value_of_one: int) -> float:
+def _integer_bound(bound: float, value_of_one: int) -> float:
     """Return the least integer allowed by an engine's bound, given its tolerances."""
     if bound == -inf:
         return bound

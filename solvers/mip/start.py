@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.objective import meeting
+from memplan.planner.instance.objective import paid_mask
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
@@ -18,10 +18,10 @@ def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F
 
     The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
     """
-    return _values(program, boxes, *_turned(program, boxes, pool.tolist(), offset.tolist()))
+    return _values(program, boxes, *_apply_symmetry(program, boxes, pool.tolist(), offset.tolist()))
 
 
-def is_kept(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
+def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
     """Return True if a plan satisfies all rows and limits of the program, except fixed symmetry."""
     values = _values(program, boxes, pool.tolist(), offset.tolist())
     sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
@@ -35,7 +35,9 @@ def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list
     return np.array([_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
-def _turned(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> tuple[list[int], list[int]]:
+def _apply_symmetry(
+    program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]
+) -> tuple[list[int], list[int]]:
     """Mirror the plan and exchange interchangeable buffers to satisfy the program's fixed symmetry."""
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
@@ -84,7 +86,7 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
             shift, page = int(boxes.instance.page_shift[q, b]), int(boxes.instance.page[q, b])
             return float((offset[b] + shift) // page) if pool[b] == q else 0.0
         case ("above", int(k), int(q), int(b)):
-            return float(pool[b] == q and offset[b] >= boxes.barred(q, b)[k][1])
+            return float(pool[b] == q and offset[b] >= boxes.barred_ranges(q, b)[k][1])
         case ("bank", int(q), int(b)):
             return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
         case ("past", int(q), int(b)):
@@ -95,9 +97,12 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("apart", int(a), int(b)):
             return float(_offset(boxes, offset, a) + boxes.all[a].size <= _offset(boxes, offset, b))
         case ("paid", int(k), int(_), int(_)):
-            return float(k in _paid(boxes, pool, offset))
+            return float(k in _paid_pairs(boxes, pool, offset))
         case ("cost",):
-            return Costs.of(boxes.instance).of_plan(pool, _paid(boxes, pool, offset)) / program.cost_scale
+            return (
+                Costs.from_instance(boxes.instance).plan_steps(pool, _paid_pairs(boxes, pool, offset))
+                / program.cost_scale
+            )
     raise AssertionError(program.keys[at])
 
 
@@ -120,9 +125,9 @@ def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
-def _paid(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
+def _paid_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
     """Return the numbers of priced pairs that share bytes, or a bank where that has the price."""
-    return list(np.flatnonzero(meeting(boxes.instance, column(pool), column(offset))).tolist())
+    return list(np.flatnonzero(paid_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _pool(boxes: Boxes, pool: list[int], b: int) -> int:
@@ -130,4 +135,4 @@ def _pool(boxes: Boxes, pool: list[int], b: int) -> int:
 
 
 def _offset(boxes: Boxes, offset: list[int], b: int) -> int:
-    return offset[b] if b < boxes.n else boxes.all[b].lowest
+    return offset[b] if b < boxes.n else boxes.all[b].min_offset

@@ -50,7 +50,7 @@ class Traits:
     @cached_property
     def life(self) -> F64:
         """The number of live sets of each buffer."""
-        return self._summed(self.instance.end - self.instance.start)
+        return self._lifetime_sums(self.instance.end - self.instance.start)
 
     @cached_property
     def area(self) -> F64:
@@ -65,7 +65,7 @@ class Traits:
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
         over = np.cumsum(np.bincount(instance.end, minlength=n_sets + 1))
         alive = begun[instance.end] - over[instance.start] - 1
-        return self._summed(alive) + np.diff(instance.conflict_first)
+        return self._lifetime_sums(alive) + np.diff(instance.conflict_first)
 
     @cached_property
     def load(self) -> F64:
@@ -130,7 +130,7 @@ class Traits:
     def sorted_by(self, name: str) -> I64:
         """Return the buffers by start, earliest first, or by another trait, largest first.
 
-        Of those that start or end together the shortest lives come first, so that the order of the rows says nothing.
+        Among equal starts or ends the shortest lifetimes come first, so that the order of the rows has no effect.
         """
         if name not in self._sorted:
             key = self.start if name == "start" else -getattr(self, name)
@@ -141,7 +141,7 @@ class Traits:
                 self._sorted[name] = column(np.argsort(key, kind="stable"))
         return self._sorted[name]
 
-    def _summed(self, values: I64) -> F64:
+    def _lifetime_sums(self, values: I64) -> F64:
         """Return, for each buffer, the sum of the values of its lifetimes."""
         if self.instance.has_one_lifetime_each:
             return values.astype(np.float64)

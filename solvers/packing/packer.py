@@ -41,7 +41,7 @@ class Packer:
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
             self._rules[q] = Reference(self._rules_of(q))
-        by_body, body_first = self._bodies[q].grouped(order)
+        by_body, body_first = self._bodies[q].group(order)
         task = PackOrder(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
         pack(self._rules[q], Reference(task))
         offsets = np.empty_like(task.offsets)
@@ -51,7 +51,7 @@ class Packer:
     def _rules_of(self, q: int) -> PackRules:
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
-        pairs = PairRules.of(instance, q)
+        pairs = PairRules.from_pool(instance, q)
         width, is_flat = blocks(instance)
         barred_first, barred = instance.barred_in(q)
         return PackRules(

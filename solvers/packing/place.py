@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import meeting, score
+from memplan.planner.instance.objective import paid_mask, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
@@ -25,15 +25,17 @@ def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None 
     if not is_colocated or not instance.allowed[pool, np.arange(len(instance))].all():
         return None
     flag = column([0]) if flag is None else flag
-    candidates = [_fallen(Packer(instance, flag), pool, raw)]
+    candidates = [_drop_buffers(Packer(instance, flag), pool, raw)]
     if is_needed(instance):
-        candidates.append(_fallen(_decided(instance, pool, raw.astype(np.float64)).packer(instance, flag), pool, raw))
+        candidates.append(
+            _drop_buffers(_sharing_decisions(instance, pool, raw.astype(np.float64)).packer(instance, flag), pool, raw)
+        )
     return min(
         (each for each in candidates if each is not None), key=lambda each: score(instance, pool, each), default=None
     )
 
 
-def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
+def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | None:
     """Drop the buffers of each pool one after another."""
     instance = packer.instance
     order = np.lexsort((raw[instance.anchor], instance.pin < 0))
@@ -44,15 +46,15 @@ def _fallen(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I64 | No
     return None if (dropped == ABSENT).any() else column(dropped)
 
 
-def _decided(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
+def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
     """Return the pairs that share an offset in raw offsets, if these are exact, and separate priced pairs."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
-    # What has no raw offset is behind all others.
-    is_paid = meeting(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
+    # Buffers without a raw offset come last.
+    is_paid = paid_mask(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
     return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 
 
@@ -73,7 +75,7 @@ def place(
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         ends = packer.pack(q, mine, best_fit)
-        while (out := ends == ABSENT).any() and (torn := _torn(instance.colocation[mine], out)).any():
+        while (out := ends == ABSENT).any() and (torn := _torn_mask(instance.colocation[mine], out)).any():
             mine = mine[~torn]
             ends = packer.pack(q, mine, best_fit)
         pool[mine], offset[mine] = q, ends
@@ -86,7 +88,7 @@ def place(
 def bounded_first(instance: Instance, order: I64) -> I64:
     """Return an order with pinned buffers first, then those with a highest offset, the lowest first.
 
-    Nothing that lies there already can make room for them.
+    Buffers that are placed already cannot make room for them.
     """
     if instance.features.isdisjoint({"pins", "ranges"}):
         return order
@@ -94,7 +96,7 @@ def bounded_first(instance: Instance, order: I64) -> I64:
     return order[np.argsort(highest[order], kind="stable")]
 
 
-def _torn(colocation: I64, is_left_out: Bool) -> Bool:
+def _torn_mask(colocation: I64, is_left_out: Bool) -> Bool:
     """Return a mask of the buffers in colocation groups of which only a part was placed.
 
     Of several such groups, the half that comes last.

@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from memplan.planner.instance.instance import I64_MAX, Instance
-from memplan.planner.model.buffer_table import ABSENT, I64, column, frozen
+from memplan.planner.model.buffer_table import ABSENT, I64, column, freeze
 from memplan.solvers.formulation.pair_rules import PairRules
 
 
@@ -64,14 +64,14 @@ class Bodies:
     @cached_property
     def _pairs(self) -> PairRules:
         """The pair rules in the pool."""
-        return PairRules.of(self.instance, self.q)
+        return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
         """Join two bodies so that buffers `i` and `j` have one offset, unless that breaks another rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
-        joint = _joined(grids[0], (grids[1][0] - shift, grids[1][1]))
+        joint = _common_grid(grids[0], (grids[1][0] - shift, grids[1][1]))
         highest = min(int(self.highest[i]), int(self.highest[j]) - shift)
         if joint is not None and joint[0] <= highest and self._suit(mine, others, shift):
             self._members[int(self.lead[i])] = both = mine + others
@@ -86,10 +86,10 @@ class Bodies:
         """Return the buffers of a body."""
         return self._members.get(lead, [lead])
 
-    def grouped(self, order: I64) -> tuple[I64, I64]:
+    def group(self, order: I64) -> tuple[I64, I64]:
         """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b, in that order."""
         if not self._members:
-            return frozen(np.arange(len(order))), frozen(np.arange(len(order) + 1))
+            return freeze(np.arange(len(order))), freeze(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
         lead = self.lead[order]
         np.minimum.at(first_met, lead, np.arange(len(order)))
@@ -104,7 +104,7 @@ class Bodies:
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():
-            for j in set(listed(instance.bank_first, instance.bank_with, i).tolist()).intersection(members):
+            for j in set(neighbours_of(instance.bank_first, instance.bank_with, i).tolist()).intersection(members):
                 gap = int(self.distance[j] - self.distance[i] - instance.size[i])
                 if 0 <= gap < pool.bank - 1:
                     yield j, pool.bank - gap
@@ -112,7 +112,7 @@ class Bodies:
     def borders(self) -> tuple[I64, I64]:
         """Return (first, bytes): the remaining bytes of a bank, one of first[j]:first[j + 1], where buffer j may begin.
 
-        That keeps apart, by banks, those of one body that must touch no common one.
+        That separates, by banks, buffers of one body that must not touch a common bank.
         """
         borders = sorted(row for members in self._members.values() for row in self._borders(members))
         uppers = np.array([j for j, _ in borders], dtype=np.int64)
@@ -131,11 +131,11 @@ class Bodies:
             return True
         if clearance is not None:
             return False
-        may_share = above == 0 and j in listed(instance.share_first, instance.share, i)
+        may_share = above == 0 and j in neighbours_of(instance.share_first, instance.share, i)
         return may_share or not alive_together(instance, i, j)
 
 
-def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
+def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
     """Return (lowest, step) of the common offsets of two grids; None if int64 has none."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
@@ -146,7 +146,7 @@ def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | N
     return at + more * step, min(lcm(step, stride), I64_MAX)
 
 
-def listed(first: I64, neighbour: I64, i: int) -> I64:
+def neighbours_of(first: I64, neighbour: I64, i: int) -> I64:
     """Return the neighbours of buffer `i` in adjacency lists."""
     return neighbour[first[i] : first[i + 1]]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import meeting
+from memplan.planner.instance.objective import paid_mask
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kept import adjacency
 from memplan.solvers.formulation.pair_rules import Pair, pairs_of
@@ -31,12 +31,12 @@ class SharingDecisions:
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
         """Return a packer for an instance under this choice."""
-        return Packer(parted(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
+        return Packer(forbid_sharing(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
 def extremes(instance: Instance) -> list[SharingDecisions]:
     """Return the extreme choices: all or no pairs share an offset, and all or no priced pairs are kept apart."""
-    pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced)))
+    pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
@@ -51,14 +51,14 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
-        apart = rng.random(len(instance.priced)) < _DENSITIES[rng.integers(len(_DENSITIES))]
+        apart = rng.random(len(instance.priced_pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
     else:
-        glued = _flipped(is_shared(pairs, *known), rng)
-        apart = _flipped(~meeting(instance, *known), rng)
+        glued = _flip(is_shared(pairs, *known), rng)
+        apart = _flip(~paid_mask(instance, *known), rng)
     return SharingDecisions(_rows(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
 
 
-def _flipped(is_chosen: Bool, rng: np.random.Generator) -> Bool:
+def _flip(is_chosen: Bool, rng: np.random.Generator) -> Bool:
     """Flip about one of some decisions."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
@@ -75,9 +75,9 @@ def share_pairs(instance: Instance) -> list[Pair]:
     return pairs_of(instance.share_first, instance.share)
 
 
-def parted(instance: Instance, numbers: Sequence[int]) -> Instance:
+def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
     """Return an instance in which the priced pairs with these numbers may not share bytes."""
-    chosen, priced = np.array(numbers, dtype=np.int64), instance.priced
+    chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
     # Members of one rigid group meet or not whatever is decided.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
     by_bank = priced.by_bank[chosen]

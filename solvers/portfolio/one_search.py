@@ -17,7 +17,7 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.control import Control, silent
+from memplan.solvers.search.control import Control, ignore_report
 from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import SolveResult
 
@@ -42,7 +42,7 @@ _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 class OneSearch:
     """One search, which may pause between the quick orders and longer work; its time runs on.
 
-    The profile of the options does not count. `start` and `is_quick` are those of `solve`, `instance` is the problem,
+    The profile of the options does not count. `start` and `is_quick` are as in `solve`, `instance` is the problem,
     compiled, where that was done already, or what the core made of it in the same call, and `planner` replaces the
     solver of the options. Raises OptionError for a wrong option or an unfit solver.
     """
@@ -61,11 +61,11 @@ class OneSearch:
         self._problem, self._options, self._control, self._start = problem, options, control, start
         is_free = options.deterministic and not control.has_deadline
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
-        self._deadline = control.deadline if control.has_deadline else Control.of(limit_s).deadline
+        self._deadline = control.deadline if control.has_deadline else Control.from_limit(limit_s).deadline
         target = options.target()
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
-        ends = self._deadline.earlier(answer_s).at
+        ends = self._deadline.bring_forward(answer_s).at
         # If work is counted, all of it is left to the stages.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
@@ -80,7 +80,7 @@ class OneSearch:
         self._instance, self._is_quick = instance, is_quick
         self._end: StopReason = "work_limit"
         # The call of the core that a plain problem begins with settles most of them, which need no stages.
-        self._stages = [] if self._planner or self._plain else self._chosen()
+        self._stages = [] if self._planner or self._plain else self._chosen_stages()
         self._failures: list[stages.Failure] = []
         self._search = Search(
             self._instance,
@@ -89,7 +89,7 @@ class OneSearch:
             deterministic=options.deterministic,
             work_limit=max(1, int(options.time_limit_s * _WORK_PER_S)) if options.deterministic else 2**62,
             accept=Accept() if problem.objective == "fit" and target is None else target,
-            on_progress=None if control.report is silent else control.report,
+            on_progress=None if control.report is ignore_report else control.report,
             trusted=_TRUSTED,
             started=self._deadline.began,
             begun=self._plain.exact if self._plain else None,
@@ -97,9 +97,9 @@ class OneSearch:
         )
         self._has_begun = False
 
-    def _chosen(self) -> list[list[registry.SolverRow]]:
+    def _chosen_stages(self) -> list[list[registry.SolverRow]]:
         """Return the stages of the chosen solver; a quick solve omits some."""
-        wanted = stages.chosen(self._instance, self._options.solver)
+        wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
         # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
@@ -134,7 +134,7 @@ class OneSearch:
     def _offer_first(self) -> None:
         """Offer a quick plan where the time was over before there was any."""
         search, instance = self._search, self._instance
-        is_open = search.best is None and search.infeasible is None and not instance.unplaceable
+        is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
         if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
             greedy.offer_first(instance, search)
@@ -144,7 +144,7 @@ class OneSearch:
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         before = self._search.best
-        self._run((self._chosen() if self._plain else self._stages)[1:])
+        self._run((self._chosen_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
         # An engine that died has not done its work, whatever is left of the time.
@@ -162,7 +162,7 @@ class OneSearch:
             if failure.solver == self._options.solver:
                 _log().warning("%s", failure)
                 way = "name another one, or none, for what suits the problem"
-                raise SolverFailedError.of("solver", f"{failure.solver} failed: {failure.line}", way=way)
+                raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
         """Offer the placements of a plan if they are valid here, else their valid part."""
@@ -205,10 +205,10 @@ class OneSearch:
             _log().warning("%s", failure)
         assignment, proof = self._search.best, self._search.proof
         if assignment is None:
-            plan = to_plan.nothing(self._problem, self._instance, proof)
+            plan = to_plan.plan_without_placements(self._problem, self._instance, proof)
         else:
             order = None if self._plain is None else self._plain.order
-            plan = to_plan.of_assignment(self._problem, self._instance, assignment, proof, order)
+            plan = to_plan.plan_of_assignment(self._problem, self._instance, assignment, proof, order)
         reason, has_failures = self._search.stop_reason, bool(self._failures)
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
@@ -217,7 +217,7 @@ class OneSearch:
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None
-        plan = to_plan.of_assignment(self._problem, self._instance, assignment, bound)
+        plan = to_plan.plan_of_assignment(self._problem, self._instance, assignment, bound)
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 

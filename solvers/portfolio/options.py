@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.model.problem import Problem, Profile, profile_of
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
@@ -34,7 +34,7 @@ def percentage(value: str | float) -> float | None:
         return None
     if 0 < percent < 1 and not str(value).endswith("%"):
         rule = "must have a % sign below 1, got {shown} (did you mean {part:g}% or {percent:g}%?)"
-        fields = {"shown": shown(value), "part": 100 * percent, "percent": percent}
+        fields = {"shown": excerpt(value), "part": 100 * percent, "percent": percent}
         raise PydanticCustomError("rule", "{rule}", {"rule": rule.format(**fields)})
     return percent
 
@@ -43,7 +43,7 @@ def _accept(value: object) -> str | float | None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
-        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+        raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
     percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # it is a number or a text
     if not isinstance(value, str):
         return percent
@@ -92,7 +92,7 @@ def profile_choice(value: object) -> ProfileChoice:
             return weights
     rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, as in fast=3,slow=1"
     hint = did_you_mean(value, _PROFILES, _OTHER_PROFILES) if isinstance(value, str) else ""
-    raise OptionError(f"profile: {rule}, got {shown(value)}{hint}")
+    raise OptionError(f"profile: {rule}, got {excerpt(value)}{hint}")
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
@@ -189,7 +189,7 @@ class SolveOptions(WireValue):
             names = problem.pool_index
             if unknown := [name for name in self.weights if name not in names]:
                 raise OptionError(
-                    f"profile: must name pools of the problem ({', '.join(names)}), got {shown(unknown[0])}"
+                    f"profile: must name pools of the problem ({', '.join(names)}), got {excerpt(unknown[0])}"
                 )
             return profile_of(problem, "size")
         if problem.objective == PEAK_THEN_COST:
@@ -205,17 +205,17 @@ class SolveOptions(WireValue):
     def check(self) -> None:
         """Raise OptionError for a wrong value.
 
-        Checked is what every way in has in common; seeds from Python, and of workers, may be larger than those of JSON.
+        The checks apply to all entrances; seeds from Python and from workers may be larger than seeds in JSON.
         """
         if not 0 <= self.seed < 2**63:
-            raise OptionError(f"seed: must be at least 0 and below 2^63, got {shown(self.seed)}")
+            raise OptionError(f"seed: must be at least 0 and below 2^63, got {excerpt(self.seed)}")
         if not 0 < self.time_limit_s <= MAX_TIME_LIMIT_S:
             raise OptionError(
-                f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {shown(self.time_limit_s)}"
+                f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {excerpt(self.time_limit_s)}"
             )
         self.target()
 
-    def recorded(self) -> dict[str, Any]:
+    def recorded_options(self) -> dict[str, Any]:
         """Return the options that a deterministic plan records."""
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
@@ -229,5 +229,5 @@ class SolveOptions(WireValue):
         except (ValueError, OverflowError):
             percent = -1.0
         if not 0 <= percent < float("inf"):
-            raise OptionError(f"accept: must be fit or a percentage such as 5%, got {shown(accept)}")
+            raise OptionError(f"accept: must be fit or a percentage such as 5%, got {excerpt(accept)}")
         return Accept(percent / 100)

@@ -4,7 +4,7 @@ Parts that do not conflict at all start at one offset, and the peak is the large
 conflicts with each of another part are stacked, and the peak is their sum: in a plan of two such parts no byte is used
 by both, and no buffer of the one lies across bytes of the other, so closing the gaps that the other leaves keeps each
 part's plan valid in no more bytes than it used. Both are exact, again and again inside of each part; what is neither is
-a leaf, which the portfolio plans as an instance of its own.
+a leaf, which the portfolio plans as a separate instance.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class _Parts:
         members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
-        own = _alone(self.instance, members)
+        own = _unlimited_instance(self.instance, members)
         inner = self.search.child(own, share)
-        for failure in stages.run(own, inner, stages.chosen(own, "auto")):
+        for failure in stages.run(own, inner, stages.stages_of_solver(own, "auto")):
             self.search.log(str(failure))
         if inner.best is None:
             return None
@@ -97,7 +97,7 @@ class _Parts:
         return int(inner.best.score[-1]), int(inner.bound[-1])
 
 
-def _alone(instance: Instance, members: list[int]) -> Instance:
+def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
     """Return the instance of some buffers in a pool without end."""
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True

@@ -15,12 +15,12 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
-from memplan.planner.model.problem import Problem, Profile, with_profile
+from memplan.planner.model.problem import Problem, Profile, set_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
-from memplan.solvers.search.control import Control, Deadline, silent
+from memplan.solvers.search.control import Control, Deadline, ignore_report
 from memplan.solvers.search.result import SolveResult
 from memplan.solvers.search.to_plan import gap_of
 
@@ -52,7 +52,7 @@ def solve_profile(
     profile: Profile,
     start: Plan | None = None,
     is_quick: bool = False,
-    watch: Callable[[Callable[[], SolveResult | None]], object] = silent,
+    watch: Callable[[Callable[[], SolveResult | None]], object] = ignore_report,
 ) -> SolveResult:
     """Solve by a profile within the time of one solve; raises OptionError.
 
@@ -60,12 +60,12 @@ def solve_profile(
     """
     deadline = control.deadline
     if not control.has_deadline and not options.deterministic:
-        deadline = Deadline.after(options.time_limit_s)
+        deadline = Deadline.from_limit(options.time_limit_s)
     began = time.monotonic()
     steps = steps_of(problem, options, profile, start)
     step = next(steps)
     while True:
-        steered = replace(control, deadline=deadline.within(max(0.0, step.share * deadline.left_s)))
+        steered = replace(control, deadline=deadline.limit_to(max(0.0, step.share * deadline.remaining_s)))
         try:
             try:
                 search = OneSearch(step.problem, step.options, steered, start=step.start, is_quick=is_quick)
@@ -85,34 +85,34 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
-        return (yield from _weighted(problem, options, weights))
+        return (yield from _search_weighted(problem, options, weights))
     if percent is not None:
-        return (yield from _within_slowdown(problem, options, percent, start))
+        return (yield from _search_slowdown(problem, options, percent, start))
     if profile == "speed":
         return (yield from _speed(problem, options, start))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
     if problem.objective == PEAK_THEN_COST:
-        return (yield from _least_cost_at_peak(problem, half, start))
-    least = with_profile(problem, "size")
+        return (yield from _search_balanced(problem, half, start))
+    least = set_profile(problem, "size")
     is_last = profile == "size" or not _has_costs(problem)
     is_whole = is_last or options.accept == "fit"
     # Nothing but the last pool counts in the first of two searches.
     wanted = options if is_whole else half.model_copy(update={"accept": options.accept or 0.0})
     first = yield ProfileSearch(least, wanted, start, 1.0 if is_whole else 0.5)
     if is_last or first.plan.status == "infeasible":
-        return _of_one_search(problem, profile, first)
+        return _profile_result(problem, profile, first)
     if is_whole:
         reason = "accepted" if first.stop_reason == "proved" else first.stop_reason
         return replace(so_far(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
-        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else with_profile(problem, "balanced"),
+        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else set_profile(problem, "balanced"),
         half,
         plan if plan.placements else start,
     )
     if plan.placements and second.plan.placements and _last_end(second.plan) > _last_end(plan):
         return replace(so_far(problem, profile, first), stop_reason="work_limit")
-    return _of_two_searches(problem, first, second)
+    return _balanced_result(problem, first, second)
 
 
 def _last_end(plan: Plan) -> int:
@@ -128,11 +128,11 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
         except OptionError:  # which a planner raises that cannot express the problem
             continue
         if step_result.plan.status == "infeasible" or options.accept == "fit":
-            return _of_one_search(problem, "speed", step_result)
+            return _profile_result(problem, "speed", step_result)
         filled += [step_result.plan] if step_result.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=start)
-    second = yield ProfileSearch(with_profile(problem, "speed"), options, best)
-    result, plan = _of_one_search(problem, "speed", second), second.plan
+    second = yield ProfileSearch(set_profile(problem, "speed"), options, best)
+    result, plan = _profile_result(problem, "speed", second), second.plan
     if plan.status != "optimal" or _ends_are_least(plan.pools):
         return result
     gap = gap_of((row.used or 0, row.lower_bound) for row in reversed(plan.pools))
@@ -145,7 +145,7 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
 
     A plan to start from is priced as one of them.
     """
-    wanted = with_profile(problem, "speed")
+    wanted = set_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
     is_small = len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit"
     if start is not None or not is_small:
@@ -155,9 +155,9 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
             yield ProfileSearch(wanted, usual.model_copy(update={"solver": name}), share=0.25)
 
 
-def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
+def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
     """Search for the least weighted sum of pool use; each search covers a region of ends."""
-    search, target = WeightedEnds.of(problem, weights), options.target()
+    search, target = WeightedEnds.from_problem(problem, weights), options.target()
     each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
     last: SolveResult | None = None
     has_failures, limit_s = False, options.time_limit_s
@@ -173,13 +173,13 @@ def _weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, flo
     assert last is not None, "all plans are in the first region"
     plan = search.plan(problem)
     if plan is None:
-        return _of_one_search(problem, "size", last)
+        return _profile_result(problem, "size", last)
     reason = "proved" if plan.status == "optimal" else last.stop_reason
     result = SolveResult(plan, stop_reason=reason, has_failures=has_failures)
-    return _of_one_search(problem, "size", result)
+    return _profile_result(problem, "size", result)
 
 
-def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
+def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
     """Find the least end of the last pool within a percentage of the least cost, then the least cost.
 
     The ends in between are halved; with a smaller last pool no plan costs less.
@@ -188,10 +188,10 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     fast = yield from _speed(problem, quick, start)
     best = fast
     if not fast.plan.placements or fast.plan.cost is None or options.accept == "fit":
-        return _of_one_search(problem, "balanced", fast)
+        return _profile_result(problem, "balanced", fast)
     limit = fast.plan.cost * (1 + percent / 100)
     only_last = quick.model_copy(update={"accept": options.accept or 0.0})
-    least = yield ProfileSearch(with_profile(problem, "size"), only_last, fast.plan, share=0.25)
+    least = yield ProfileSearch(set_profile(problem, "size"), only_last, fast.plan, share=0.25)
     step, n_open = compile_problem(problem).unit, 0
     proved = low = least.plan.pools[-1].lower_bound or 0
     end = least.plan.pools[-1].used or 0
@@ -208,14 +208,14 @@ def _within_slowdown(problem: Problem, options: SolveOptions, percent: float, st
         end = low + ((best.plan.pools[-1].used or 0) - low) // (2 * step) * step
     pools = (*least.plan.pools[:-1], least.plan.pools[-1].model_copy(update={"lower_bound": proved}))
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
-    result = _of_two_searches(problem, first, best)
+    result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
     if fast.plan.cost != fast.plan.cost_lower_bound:  # of which the bound on the slowdown is one
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
 
 
-def _least_cost_at_peak(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
+def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
     """Find the least peak, then the least cost of plans that use no more of any pool."""
     first = yield ProfileSearch(problem.model_copy(update={"objective": "peak"}), options, start, 0.5)
     named: dict[str, object] = {"problem_hash": problem_hash(problem)}
@@ -274,12 +274,12 @@ def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
 
 def _ending_at(problem: Problem, end: int | None) -> Problem:
     """Return the least-cost problem with a limited last pool."""
-    wanted = with_profile(problem, "balanced")
+    wanted = set_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
-def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
+def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
     """Return a single search's result as the profile's; costs count for `speed` only."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
@@ -288,7 +288,7 @@ def _of_one_search(problem: Problem, profile: Profile, found: SolveResult) -> So
 def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
     """Return what one search of a profile has found as a plan of the profile's problem, without bounds and costs."""
     if not found.plan.placements:
-        return _of_one_search(problem, profile, found)
+        return _profile_result(problem, profile, found)
     pools = tuple(
         PoolUse.model_construct(name=pool.name, used=row.used, lower_bound=None, size=pool.size)
         for pool, row in zip(problem.pools, found.plan.pools, strict=True)
@@ -303,7 +303,7 @@ def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
     return all(row.used == row.lower_bound for row in pools)
 
 
-def _of_two_searches(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
+def _balanced_result(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
     """Return the result of `balanced`: the last pool's bound from the first search, costs from the second."""
     plan = second.plan
     if not plan.placements:

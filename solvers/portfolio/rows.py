@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import cast
 
 from memplan.planner.errors.extras import is_installed
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import import_object
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
@@ -57,9 +57,9 @@ class SolverRow:
 
     def can_solve(self, instance: Instance) -> bool:
         """Return True if the row's own condition holds for an instance."""
-        return not self.suits or bool(imported(self.suits)(instance))
+        return not self.suits or bool(import_object(self.suits)(instance))
 
     @cached_property
     def function(self) -> Solver:
         """The solver's function, imported on first use."""
-        return cast(Solver, imported(self.where))
+        return cast(Solver, import_object(self.where))

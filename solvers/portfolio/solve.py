@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from memplan.planner.errors import InvalidPlanError, OptionError, shown
+from memplan.planner.errors import InvalidPlanError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import unknown_field
 from memplan.planner.lint.problems import lint
-from memplan.planner.model.plan import Plan, with_problem
+from memplan.planner.model.plan import Plan, attach_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.verify.verifier import verify
@@ -37,11 +37,11 @@ def solve(
     Raises OptionError for a wrong option or a solver that cannot do what the problem requires, and InvalidPlanError
     where the best plan did not pass the verifier.
     """
-    found = searched(problem, options, start=start, is_quick=is_quick, control=control, **named)
-    return verified(problem, found)
+    found = search_plan(problem, options, start=start, is_quick=is_quick, control=control, **named)
+    return require_valid_plan(problem, found)
 
 
-def verified(problem: Problem, plan: Plan) -> Plan:
+def require_valid_plan(problem: Problem, plan: Plan) -> Plan:
     """Return a plan that a question goes on with, where it breaks no rule; raises InvalidPlanError."""
     if violations := verify(problem, plan):
         by = "" if plan.solver is None else f" of {plan.solver}"
@@ -49,7 +49,7 @@ def verified(problem: Problem, plan: Plan) -> Plan:
     return plan
 
 
-def searched(
+def search_plan(
     problem: Problem,
     options: SolveOptions = SolveOptions.model_construct(),
     *,
@@ -66,12 +66,14 @@ def searched(
     if named.get("profile") is not None:
         options = options.model_copy(update={"profile": profile_choice(options.profile)})
     if not isinstance(problem, Problem):
-        raise OptionError(f"problem: must be a Problem, as read_problem and Problem(...) make it, got {shown(problem)}")
+        raise OptionError(
+            f"problem: must be a Problem, as read_problem and Problem(...) make it, got {excerpt(problem)}"
+        )
     options.check()
     if not control.has_deadline and not options.deterministic:
-        control = replace(control, deadline=Deadline.after(options.time_limit_s))
+        control = replace(control, deadline=Deadline.from_limit(options.time_limit_s))
     if problem.equal_use:
-        return _of_equal_pools(problem, options, control, start, is_quick)
+        return _solve_equal_pools(problem, options, control, start, is_quick)
     is_own = options.is_planner and not options.solver.startswith(PREFIX)
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
@@ -80,12 +82,12 @@ def searched(
 
         result = solve_profile(problem, options, control, profile, start, is_quick)
     elif is_own:
-        # Few callers have a planner of their own.
-        from memplan.solvers.reference.own import own_planner
+        # Few callers bring their own planner.
+        from memplan.solvers.reference.own import planner_by_name
 
         if options.deterministic:
             raise OptionError("deterministic: must not be given with a planner of your own, which may do as it likes")
-        planner = own_planner(options.solver, options.time_limit_s)
+        planner = planner_by_name(options.solver, options.time_limit_s)
         result = OneSearch(problem, options, control, planner=planner).finish()
         if len(problem.pools) > 1 and problem.objective == "peak":  # of which such a planner knows no costs
             result = replace(result, plan=result.plan.model_copy(update={"profile": "size"}))
@@ -93,17 +95,17 @@ def searched(
         result = OneSearch(problem, options, control, start=start, is_quick=is_quick).finish()
     update: dict[str, Any] = {"findings": lint(problem)}
     if options.deterministic:
-        update["options"] = options.recorded()
-    return with_problem(result.answer(options.deterministic).model_copy(update=update), problem)
+        update["options"] = options.recorded_options()
+    return attach_problem(result.answer(options.deterministic).model_copy(update=update), problem)
 
 
-def _of_equal_pools(
+def _solve_equal_pools(
     problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
 ) -> Plan:
     from memplan.solvers.formulation.equal_use import EqualPools
 
     if options.profile is not None:
-        raise OptionError(f"profile: must not be given where pools have equal use, got {shown(options.profile)}")
+        raise OptionError(f"profile: must not be given where pools have equal use, got {excerpt(options.profile)}")
     pools = EqualPools(problem)
-    one = searched(pools.as_one, options, start=pools.start(start), is_quick=is_quick, control=control)
-    return with_problem(pools.plan(one).model_copy(update={"findings": lint(problem)}), problem)
+    one = search_plan(pools.one_pool_problem, options, start=pools.start(start), is_quick=is_quick, control=control)
+    return attach_problem(pools.plan(one).model_copy(update={"findings": lint(problem)}), problem)

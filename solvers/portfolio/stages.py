@@ -58,7 +58,7 @@ class Failure(NamedTuple):
         return (self.error.strip().splitlines() or ["it did not say why"])[-1]
 
 
-def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
+def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
     """Return the stages for `solver`; a named one runs alone, from greedy's plan. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
@@ -68,9 +68,9 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
             return [[first]]
         return [[first] if instance.features <= first.can else [], [row]]
     prices = registry.BY_NAME.get("prices")
-    if len(instance.priced) and prices is not None and _suits(prices, instance) and prices.can_solve(instance):
+    if len(instance.priced_pairs) and prices is not None and _suits(prices, instance) and prices.can_solve(instance):
         engines = [registry.BY_NAME[name] for name in PORTFOLIO[-1]]
-        side = [registry.BY_NAME["price-bounds"]] if len(instance.priced) > _MANY_PRICES else []
+        side = [registry.BY_NAME["price-bounds"]] if len(instance.priced_pairs) > _MANY_PRICES else []
         longer = [prices, *(row for row in side if _suits(row, instance))]
         few = [row for row in (registry.BY_NAME["few"],) if _suits(row, instance)]
         return [
@@ -81,7 +81,7 @@ def chosen(instance: Instance, solver: str) -> list[list[SolverRow]]:
         ]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
-    # The exact search needs no engine after it, as it goes on until its time is over.
+    # No engine follows the exact search, which uses all the time.
     if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
         rows = [[row for row in stage if not row.is_isolated] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
@@ -148,7 +148,7 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[Fail
     except MemoryError as error:  # what others have found must not be lost with it
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
-        # Behind a filter that makes it an error, as in our tests, the warning ends the solve after all.
+        # If a filter turns warnings into errors, as in our tests, the warning would end the solve.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

@@ -1,7 +1,7 @@
 """Running a solver in a separate process, which is killed at the end of the search.
 
 The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
-parent sends one task; the child sends what it finds at once, so that this counts even if it is killed.
+parent sends one task; the child sends each result at once, so that results count even if it is killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memplan.planner.instance.objective import Score
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.processes.child import ChildProcess
-from memplan.solvers.processes.folders import own_folder
+from memplan.solvers.processes.folders import make_temporary_folder
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
@@ -34,7 +34,7 @@ def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
     # files, so where there is no place for a folder, the others work all the same.
     try:
-        folder = own_folder()
+        folder = make_temporary_folder()
     except OSError:
         _run_with({}, row, instance, search)
         return

@@ -43,7 +43,7 @@ class WeightedEnds:
     regions: list[tuple[Fraction | float, Ends, Ends]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
+    def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
         """Return the search of a problem with its pools ordered by weight, 0 by default."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])
@@ -75,9 +75,9 @@ class WeightedEnds:
             if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
                 return
             _, low, high = heapq.heappop(self.regions)
-            high = self._limited(low, high)
-            if k == 0 or self._least(low, high) < self.value:
-                yield self._capped(high), low, high
+            high = self._end_limits(low, high)
+            if k == 0 or self._min_sum(low, high) < self.value:
+                yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
         """Record the answer of the search in a region."""
@@ -85,7 +85,7 @@ class WeightedEnds:
             return
         self.n_open += plan.status != "optimal"
         if not plan.placements:
-            self.left = min(self.left, self._least(low, high))
+            self.left = min(self.left, self._min_sum(low, high))
             return
         ends: Ends = tuple(row.used or 0 for row in plan.pools)
         if (value := self._sum(ends)) < self.value:
@@ -97,13 +97,13 @@ class WeightedEnds:
                 low = (*low[:q], max(low[q], ends[q]), *low[q + 1 :])
 
     def _push(self, low: Ends, high: Ends) -> None:
-        if (value := self._least(low, high)) < self.value:
+        if (value := self._min_sum(low, high)) < self.value:
             heapq.heappush(self.regions, (value, low, high))
 
     def _sum(self, ends: Ends) -> Fraction:
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
-    def _least(self, low: Ends, high: Ends) -> Fraction | float:
+    def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
         """Return a lower bound on the sum in a region: all ends together hold the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
@@ -113,7 +113,7 @@ class WeightedEnds:
             missing, least_sum = missing - more, least_sum + weight * Fraction(more)
         return least_sum if missing == 0 else inf
 
-    def _limited(self, low: Ends, high: Ends) -> Ends:
+    def _end_limits(self, low: Ends, high: Ends) -> Ends:
         """Return how far each end may go with a sum below the best one."""
         if self.value == inf:
             return high
@@ -123,7 +123,7 @@ class WeightedEnds:
             for weight, least, most in zip(self.weights, low, high, strict=True)
         )
 
-    def _capped(self, high: Ends) -> Problem:
+    def _capped_problem(self, high: Ends) -> Problem:
         sizes = [None if most == inf else int(most) for most in high]
         pools = [pool.model_copy(update={"size": size}) for pool, size in zip(self.problem.pools, sizes, strict=True)]
         return self.problem.model_copy(update={"pools": tuple(pools)})

@@ -18,7 +18,7 @@ def assignment_of(
 
     Offsets between units sink to whole ones; None where they cannot, or once flag[0] is not 0.
     """
-    # A plan may name pools in which nothing lies, and which the problem need not have.
+    # A plan may name empty pools that the problem does not have.
     pools = np.array([problem.pool_index.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
     pool, offset = pools[placements.pool], placements.offset
     if placements.ids != problem.buffers.ids:

@@ -29,7 +29,7 @@ class _Watcher:
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
         """Stop the search at its deadline or when it is cancelled, whatever it is doing."""
-        look(search, cancelled)  # what is cancelled before it starts does nothing at all
+        look(search, cancelled)  # a search that is cancelled before its start does no work
         with self._lock:
             self._running[search] = cancelled
             if self._thread is None or not self._thread.is_alive():  # which it is not after a fork

@@ -1,7 +1,7 @@
 """The parent's side of a child process that may be killed: its task, its answers, and its end.
 
 A child runs in a group of its own, so that whatever it started ends with it, but in the session of its parent, in which
-niceness counts. Its task is pickled, since it is ours; what it answers is JSON with arrays, and never a pickle: it may
+niceness counts. Its task is pickled, since it is ours; its answers are JSON with arrays, never pickles: it may
 have been made of what a stranger wrote.
 """
 
@@ -44,7 +44,7 @@ def command(module: str) -> list[str]:
     return [sys.executable, "-P", "-m", module]
 
 
-def started(
+def start_module(
     module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
 ) -> subprocess.Popen[bytes]:
     """Run one of memplan's modules in a separate process group, with a harmless environment.
@@ -62,7 +62,7 @@ def started(
 
 
 @dataclass
-class Forked:
+class ForkedProcess:
     """A forked process: its number, its pipes, and its exit status once it has ended."""
 
     pid: int
@@ -86,14 +86,14 @@ class ChildProcess:
 
     def __init__(
         self,
-        module: str | Forked,
+        module: str | ForkedProcess,
         is_over: Callable[[], bool] | None = None,
         most_bytes: int | None = None,
         environment: Mapping[str, str] | None = None,
         complaints: IO[bytes] | int | None = None,
         niceness: int = 0,
     ) -> None:
-        self._popen = module if isinstance(module, Forked) else started(module, environment, complaints)
+        self._popen = module if isinstance(module, ForkedProcess) else start_module(module, environment, complaints)
         if niceness and sys.platform != "win32":
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.nice(0) + niceness)
         assert self._popen.stdin is not None
@@ -134,14 +134,18 @@ class ChildProcess:
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
-        return self._whole(from_json(line))
+        return self._join_arrays(from_json(line))
 
-    def _whole(self, value: Any) -> Any:
+    def _join_arrays(self, value: Any) -> Any:
         """Return a JSON value with its arrays, whose bytes follow the line."""
         if isinstance(value, dict):
-            return self._array(*value[""]) if "" in value else {name: self._whole(one) for name, one in value.items()}
+            return (
+                self._array(*value[""])
+                if "" in value
+                else {name: self._join_arrays(one) for name, one in value.items()}
+            )
         if isinstance(value, list):
-            return tuple(value if {list, dict}.isdisjoint(map(type, value)) else map(self._whole, value))
+            return tuple(value if {list, dict}.isdisjoint(map(type, value)) else map(self._join_arrays, value))
         return value
 
     def _array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
-def own_folder() -> tempfile.TemporaryDirectory[str]:
+def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """Make a temporary folder, which is removed at its end, or by `remove_left` once this process was killed."""
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 

@@ -25,25 +25,25 @@ def processors(cgroup: Path = _CGROUP) -> int:
     return count
 
 
-def most_threads() -> int | None:
+def max_threads() -> int | None:
     """Return the most threads for a search and its engines together; None if unlimited."""
     text = os.environ.get(SETTING, "").strip()
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        from memplan.planner.errors import OptionError, shown
+        from memplan.planner.errors import OptionError, excerpt
 
-        raise OptionError(f"{SETTING}: must be a number of threads, at least 1, got {shown(text)}")
+        raise OptionError(f"{SETTING}: must be a number of threads, at least 1, got {excerpt(text)}")
     return int(text)
 
 
 def solvers_beside(count: int) -> int:
     """Return how many of `count` solvers run side by side: with a limit, half of it."""
-    most = most_threads()
+    most = max_threads()
     return count if most is None else min(count, max(1, most // 2))
 
 
 def threads_of_one() -> int:
     """Return the threads for one solver that can use several: with a limit, the rest."""
-    most = most_threads()
+    most = max_threads()
     return processors() if most is None else most - max(1, most // 2) + 1

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
 
 
-def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> Placed:
+def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
     """Place buffers by start, in blocks of so many bytes; the last gap ends where all that was ever placed ends."""
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
@@ -17,20 +17,20 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
     for tensor in sorted(tensors(problem, stop_check), key=lambda tensor: tensor.start):
         stop_check()
         alive = sorted((row for row in alive if row[2].end > tensor.start), key=lambda row: row[:2])
-        size, each = aligned(tensor.size, block), lcm(step(problem, tensor, 0), block)
+        size, each = align(tensor.size, block), lcm(step(problem, tensor, 0), block)
         offset = _offset(((low, high) for low, high, _ in alive), size, each, top)
         placements[tensor.position] = 0, offset
         alive.append((offset, offset + size, tensor))
         top = max(top, offset + size)
-    return Placed(placements)
+    return PlannerAnswer(placements)
 
 
 def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
     """Return the start of the smallest sufficient gap, the lowest of equal ones, or else the end of what is taken."""
     at, gaps = 0, []
     for low, high in taken:
-        gaps.append((low - aligned(at, each), aligned(at, each)))
+        gaps.append((low - align(at, each), align(at, each)))
         at = max(at, high)
-    last = aligned(at, each)
+    last = align(at, each)
     gaps.append((top - last, last))
     return min((gap for gap in gaps if gap[0] >= size and gap[0] > 0), default=(0, last))[1]

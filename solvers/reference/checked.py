@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.objective import total_cost
 from memplan.planner.model.buffer_table import column
@@ -19,7 +19,7 @@ from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import ADDRESS_SPACE, Problem
 from memplan.planner.systems import ReferencePlanner
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError, carriers
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, StoppedError, carriers
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress, SolveResult
@@ -34,21 +34,21 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
     That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
     """
     check_features(problem, instance, planner)
-    if search.infeasible is not None:
-        return _nothing(problem, instance, search)
+    if search.infeasibility_witness is not None:
+        return _result_without_plan(problem, instance, search)
     try:
         placed = planner.load()(problem, search.seed, _stop_check(search))
     except StoppedError:
         message = f"{planner.name} was stopped before it had placed every buffer"
-        return _nothing(problem, instance, search, Explanation(message=message))
+        return _result_without_plan(problem, instance, search, Explanation(message=message))
     failure = _failure(problem, planner, placed)
     if failure is not None:
-        return _nothing(problem, instance, search, failure)
+        return _result_without_plan(problem, instance, search, failure)
     placements = _placements(problem, placed)
-    broken = _broken_rules(problem, planner, placements)
+    broken = _rules_explanation(problem, planner, placements)
     if broken is not None:
-        return _nothing(problem, instance, search, broken)
-    return _judged(problem, instance, planner, search, placements)
+        return _result_without_plan(problem, instance, search, broken)
+    return _valid_result(problem, instance, planner, search, placements)
 
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
@@ -72,23 +72,23 @@ def _stop_check(search: Search) -> StopCheck:
     return stop_check
 
 
-def _failure(problem: Problem, planner: ReferencePlanner, placed: Placed) -> Explanation | None:
+def _failure(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer) -> Explanation | None:
     """Return the explanation for buffers that the planner did not place, or placed outside of any pool."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
-        names = ", ".join(f"buffer {shown(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
+        names = ", ".join(f"buffer {excerpt(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
         names += ", ..." * (len(placed.stuck) > _NAMED)
         because = placed.because or f"cannot fit {names} in any memory"
         return Explanation(message=f"{planner.name}: {because}", buffers=tuple(ids[i] for i in placed.stuck))
-    for i, (pool, offset) in _everywhere(problem, placed).items():
+    for i, (pool, offset) in _all_placements(problem, placed).items():
         if not 0 <= offset < ADDRESS_SPACE:
-            where = f"offset {offset} of {shown(problem.pools[pool].name)}"
-            message = f"{planner.name}: buffer {shown(ids[i])} would lie at {where}, which no memory has"
+            where = f"offset {offset} of {excerpt(problem.pools[pool].name)}"
+            message = f"{planner.name}: buffer {excerpt(ids[i])} would lie at {where}, which no memory has"
             return Explanation(message=message, pool=problem.pools[pool].name, buffers=(ids[i],))
     return None
 
 
-def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
+def _all_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
     """Return the placements of all buffers; a carried one follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
@@ -98,8 +98,8 @@ def _everywhere(problem: Problem, placed: Placed) -> dict[int, tuple[int, int]]:
     return placements
 
 
-def _placements(problem: Problem, placed: Placed) -> PlacementTable:
-    placements = sorted(_everywhere(problem, placed).items())
+def _placements(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
+    placements = sorted(_all_placements(problem, placed).items())
     return PlacementTable(
         tuple(problem.buffers.ids[i] for i, _ in placements),
         tuple(pool.name for pool in problem.pools),
@@ -108,7 +108,7 @@ def _placements(problem: Problem, placed: Placed) -> PlacementTable:
     )
 
 
-def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
+def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
     """Return the explanation with the rules that the placements break."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
@@ -120,7 +120,7 @@ def _broken_rules(problem: Problem, planner: ReferencePlanner, placements: Place
     return Explanation(message=message, buffers=tuple(dict.fromkeys(name for name in named if name is not None)))
 
 
-def _judged(
+def _valid_result(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
     """Make the plan of placements that satisfy every rule."""
@@ -128,16 +128,21 @@ def _judged(
     if problem.objective == "cost":
         source = instance.source
         cost = total_cost(instance, placements.pool[source], placements.offset[source] // instance.unit)
-    plan = to_plan.found(problem, instance, search.proof, placements, planner.name, cost)
+    plan = to_plan.make_plan(problem, instance, search.proof, placements, planner.name, cost)
     if search.on_progress is not None:
         elapsed_s = time.monotonic() - search.started
         search.on_progress(Progress(elapsed_s, plan.peak, plan.lower_bound or 0, planner.name))
     return SolveResult(plan, stop_reason=_stop_reason(plan, search))
 
 
-def _nothing(problem: Problem, instance: Instance, search: Search, because: Explanation | None = None) -> SolveResult:
+def _result_without_plan(
+    problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
+) -> SolveResult:
     return SolveResult(
-        to_plan.nothing(problem, instance, search.proof, because), None, search.proof, search.stop_reason
+        to_plan.plan_without_placements(problem, instance, search.proof, because),
+        None,
+        search.proof,
+        search.stop_reason,
     )
 
 

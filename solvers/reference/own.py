@@ -17,14 +17,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.instance import instance
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ANY, ReferencePlanner
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
-from memplan.solvers.reference.tensors import Placed, StopCheck, StoppedError
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, StoppedError
 
 if TYPE_CHECKING:
     from memplan.solvers.reference.tensors import Planner
@@ -45,15 +45,15 @@ class OwnPlanner(ReferencePlanner):
         return partial(_run, self.where, self.limit_s)
 
 
-def own_planner(name: str, limit_s: float) -> OwnPlanner:
+def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
     """Return the planner for a name `module:function`; raises OptionError."""
     module, _, function = name.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
-        raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {shown(name)}")
+        raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {excerpt(name)}")
     return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s=limit_s)
 
 
-def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Run the function in a child process until it answers or the search is over; raises OptionError."""
 
     def is_over() -> bool:
@@ -70,10 +70,10 @@ def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: St
         except (EOFError, ValueError):
             stop_check()
             raise OptionError(f"solver: {where}: its process ended without an answer") from None
-    return _placed(where, problem, answer)
+    return _read_placements(where, problem, answer)
 
 
-def _placed(where: str, problem: Problem, answer: dict[str, Any]) -> Placed:
+def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> PlannerAnswer:
     """Return the placements in the child's answer; raises OptionError for a malformed one."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
@@ -81,7 +81,7 @@ def _placed(where: str, problem: Problem, answer: dict[str, Any]) -> Placed:
     for i, pool, offset in answer["placements"]:
         placements[i] = pool, offset
     missing = tuple(i for i in range(len(problem.buffers)) if i not in placements)
-    return Placed(placements, missing)
+    return PlannerAnswer(placements, missing)
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
@@ -93,7 +93,7 @@ def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
     offsets: object = answer.tolist() if hasattr(answer, "tolist") else answer
     if not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes)):
         kinds = "a list of offsets, a mapping from ids to offsets or to (pool, offset), or a plan"
-        raise OptionError(f"must return {kinds}, got {shown(answer)}")
+        raise OptionError(f"must return {kinds}, got {excerpt(answer)}")
     if len(offsets) != len(problem.buffers):
         raise OptionError(f"must return an offset for each of {len(problem.buffers)} buffers, got {len(offsets)}")
     return [_row(problem, name, place) for name, place in zip(problem.buffers.ids, offsets, strict=True)]
@@ -101,16 +101,16 @@ def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
 
 def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
     if not isinstance(name, (int, str)) or name not in problem.index:
-        raise OptionError(f"must place buffers of the problem, got {shown(name)}")
+        raise OptionError(f"must place buffers of the problem, got {excerpt(name)}")
     pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)
     if len(pair) != 2 or not isinstance(pair[0], str) or pair[0] not in problem.pool_index:
-        raise OptionError(f"must return an offset, or a pool and an offset, for {shown(name)}, got {shown(place)}")
+        raise OptionError(f"must return an offset, or a pool and an offset, for {excerpt(name)}, got {excerpt(place)}")
     try:
         offset = pair[1].__index__()
     except AttributeError:
-        raise OptionError(f"must return whole numbers as offsets, got {shown(pair[1])} for {shown(name)}") from None
+        raise OptionError(f"must return whole numbers as offsets, got {excerpt(pair[1])} for {excerpt(name)}") from None
     if not 0 <= offset < _MOST_NUMBER:
-        raise OptionError(f"must return offsets of at least 0 and below 2^63, got {offset} for {shown(name)}")
+        raise OptionError(f"must return offsets of at least 0 and below 2^63, got {offset} for {excerpt(name)}")
     return problem.index[name], problem.pool_index[pair[0]], offset
 
 
@@ -128,7 +128,7 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
         if planner is None:
             return {"failed": f"must be a function of {module}, which has no {function}"}
         if not callable(planner):
-            return {"failed": f"{_SHAPE}, got {shown(planner)}"}
+            return {"failed": f"{_SHAPE}, got {excerpt(planner)}"}
         return {"placements": rows_of(problem, planner(problem, limit_s))}
     except InputError as error:
         return {"failed": str(error)}
@@ -138,12 +138,12 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
         return {"failed": f"must be in a module that can be imported, got none named {module} in {Path.cwd()}"}
     except TypeError as error:
         is_called = error.__traceback__ is not None and error.__traceback__.tb_next is None
-        return {"failed": f"{_SHAPE}: {error}" if is_called else _said_of(error)}
+        return {"failed": f"{_SHAPE}: {error}" if is_called else _error_text(error)}
     except Exception as error:  # noqa: BLE001 - the parent says what went wrong in the caller's own code
-        return {"failed": _said_of(error)}
+        return {"failed": _error_text(error)}
 
 
-def _said_of(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 

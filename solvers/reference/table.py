@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import OptionError, shown
-from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors.did_you_mean import closest_word
 from memplan.planner.systems import ReferencePlanner, reference_planners
 
 PREFIX = "reference:"
@@ -17,7 +17,7 @@ def find(name: str) -> ReferencePlanner | None:
     planners = reference_planners()
     if name not in planners:
         names = [planner.removeprefix(PREFIX) for planner in planners]
-        near = meant(name.removeprefix(PREFIX), names)
+        near = closest_word(name.removeprefix(PREFIX), names)
         hint = "" if near is None else f" (did you mean {PREFIX}{near}?)"
-        raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {shown(name)}{hint}")
+        raise OptionError(f"solver: {PREFIX} must come with one of {', '.join(names)}, got {excerpt(name)}{hint}")
     return planners[name]

@@ -45,7 +45,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlannerAnswer:
     """A planner's answer: (pool position, offset in bytes) by buffer position.
 
     What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
@@ -57,16 +57,16 @@ class Placed:
     because: str | None = None
 
 
-Planner = Callable[[Problem, int, StopCheck], Placed]
+Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 """A planner gets the problem (in bytes, buffers in their order), a seed, and a StopCheck."""
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
     """Return, for each buffer placed with another one, (that one, bytes above its start).
 
-    An alias lies inside it; what is `relative` to it may lie anywhere.
+    An alias is inside it; a buffer `relative` to it may be anywhere.
     """
-    relatives, rigid = problem.buffers.rules["relative"], problem.rigid
+    relatives, rigid = problem.buffers.rules["relative"], problem.rigid_leads
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
     carriers_: dict[int, tuple[int, int]] = {}
     for i in relatives:
@@ -105,7 +105,7 @@ def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tens
     return rows
 
 
-def aligned(value: int, alignment: int) -> int:
+def align(value: int, alignment: int) -> int:
     """Return the least multiple of the alignment that is at least `value`."""
     return -(-value // alignment) * alignment
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.search.meanwhile import polled
+from memplan.solvers.search.meanwhile import polling_flag
 
 _ENDLESS = 2**62
 """More work than any clock allows."""
@@ -24,26 +24,26 @@ _LEAST_S = 0.02
 class Deadline(NamedTuple):
     """The time of a request: its begin and its end, both time.monotonic(); `at` may be infinite.
 
-    It is pickled as what has passed and what is left, since the clock of another machine has another zero.
+    It is pickled as the seconds passed and left, since the clock of another machine has another zero.
     """
 
     began: float
     at: float
 
     @classmethod
-    def after(cls, limit_s: float, began: float | None = None) -> Deadline:
+    def from_limit(cls, limit_s: float, began: float | None = None) -> Deadline:
         """Return the deadline `limit_s` after now, or after `began`, a time.monotonic()."""
         began = time.monotonic() if began is None else began
         return cls(began, began + limit_s)
 
     @classmethod
-    def of_parts(cls, passed_s: float, left_s: float) -> Deadline:
+    def from_parts(cls, passed_s: float, left_s: float) -> Deadline:
         """Return the deadline with these seconds passed and left now."""
         now = time.monotonic()
         return cls(now - passed_s, now + left_s)
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """The seconds that are left; negative once the deadline has passed."""
         return self.at - time.monotonic()
 
@@ -52,23 +52,23 @@ class Deadline(NamedTuple):
         """The seconds since the request began."""
         return time.monotonic() - self.began
 
-    def within(self, limit_s: float) -> Deadline:
+    def limit_to(self, limit_s: float) -> Deadline:
         """Return the earlier of the deadline and `limit_s` from now."""
         return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
 
-    def earlier(self, by_s: float) -> Deadline:
+    def bring_forward(self, by_s: float) -> Deadline:
         """Return a deadline that is earlier by `by_s`, but not before the request began."""
         return Deadline(self.began, max(self.began, self.at - by_s))
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
-        return Deadline.of_parts, (self.passed_s, self.left_s)
+        return Deadline.from_parts, (self.passed_s, self.remaining_s)
 
 
 NEVER = Deadline(0.0, inf)
 """The infinite deadline."""
 
 
-class Timed(Protocol):
+class TimeOptions(Protocol):
     """The options of a call about time: its limit, and whether work is counted instead."""
 
     @property
@@ -80,7 +80,7 @@ class Timed(Protocol):
         """True if the answer is the same on every machine."""
 
 
-def silent(_: Any) -> None:
+def ignore_report(_: Any) -> None:
     """Report to nobody."""
 
 
@@ -100,7 +100,7 @@ class Control:
 
     deadline: Deadline = NEVER
     cancelled: threading.Event = field(default_factory=threading.Event)
-    report: Callable[[Any], object] = silent
+    report: Callable[[Any], object] = ignore_report
     is_local: bool = False
     note: Callable[[Any], None] | None = None
     counted_s: float | None = None
@@ -108,15 +108,15 @@ class Control:
     work_left: I64 = field(default_factory=lambda: np.full(1, _ENDLESS))
 
     @classmethod
-    def of(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
+    def from_limit(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
         """Return the control of a call that begins now, with a limit of seconds or counted work."""
-        deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.after(limit_s), None)
+        deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.from_limit(limit_s), None)
         return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
 
-    def begun(self, options: Timed) -> Self:
+    def begin(self, options: TimeOptions) -> Self:
         """Return the control of a call that begins now."""
         counted_s = options.time_limit_s if options.counts_work else None
-        due = Deadline.after(inf if options.counts_work else options.time_limit_s)
+        due = Deadline.from_limit(inf if options.counts_work else options.time_limit_s)
         return replace(self, deadline=self.deadline if self.has_deadline else due, counted_s=counted_s)
 
     @property
@@ -130,14 +130,16 @@ class Control:
         return self.counted_s is not None
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """The seconds left, at least those of a small problem; the whole limit if work is counted."""
-        return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.left_s)
+        return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.remaining_s)
 
     @property
     def is_over(self) -> bool:
         """True once the call was cancelled, or has no time or counted work left."""
-        return self.cancelled.is_set() or (self.work_left[0] <= 0 if self.counts_work else self.deadline.left_s <= 0)
+        return self.cancelled.is_set() or (
+            self.work_left[0] <= 0 if self.counts_work else self.deadline.remaining_s <= 0
+        )
 
     @property
     def wall_time_s(self) -> float | None:
@@ -146,10 +148,10 @@ class Control:
 
     def flag(self) -> AbstractContextManager[I64]:
         """Yield a flag, (1,), for compiled loops: it becomes 1 once the call is over."""
-        return polled(lambda: self.is_over)
+        return polling_flag(lambda: self.is_over)
 
     @contextmanager
-    def watched(self, work_per_s: int) -> Iterator[Self]:
+    def search_control(self, work_per_s: int) -> Iterator[Self]:
         """Yield the control of a search with its flag; `work_per_s` counts as a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
         # The flag is of the clock alone: work that is used up ends a search between loops, at the same place always.
@@ -161,21 +163,21 @@ class Control:
         if self.counts_work:
             self.work_left[0] -= work
 
-    def within(self, limit_s: float) -> Self:
+    def limit_to(self, limit_s: float) -> Self:
         """Return the control of a part of the call with a limit; its notes are no answers for the whole."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
-        deadline = Deadline.after(min(limit_s, self.deadline.left_s))
+        deadline = Deadline.from_limit(min(limit_s, self.deadline.remaining_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
         """Return the control of a part of the call with a share of what is left."""
-        return self.within(share * self.left_s)
+        return self.limit_to(share * self.remaining_s)
 
-    def keeping(self, kept_s: float) -> Self:
+    def reserve(self, kept_s: float) -> Self:
         """Return the control of a part of the call that leaves `kept_s` seconds to the rest."""
-        return replace(self, deadline=self.deadline.earlier(max(0.0, kept_s))) if self.has_deadline else self
+        return replace(self, deadline=self.deadline.bring_forward(max(0.0, kept_s))) if self.has_deadline else self
 
-    def searching(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
+    def solve_control(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
         """Return the control of a solve inside the call that leaves some seconds to the rest."""
-        deadline = NEVER if self.counted_s is not None else self.deadline.earlier(max(0.0, keeping_s))
-        return replace(self, deadline=deadline, report=report or silent, note=None)
+        deadline = NEVER if self.counted_s is not None else self.deadline.bring_forward(max(0.0, keeping_s))
+        return replace(self, deadline=deadline, report=report or ignore_report, note=None)

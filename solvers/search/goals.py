@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, meeting, used
+from memplan.planner.instance.objective import Score, paid_mask, used_ends
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
 
@@ -38,17 +38,17 @@ class Goals:
             self.proved.append(value)
         return True
 
-    def reached(self, goal: int) -> int | None:
+    def best_value(self, goal: int) -> int | None:
         """Return the best plan's value of a goal, if there is a plan."""
         best = self.search.best
         if best is None:
             return None
         if goal == COST and self.costs is not None:
-            is_paid = meeting(self.instance, best.pool, best.offset)
-            return self.costs.of_plan(best.pool.tolist(), np.flatnonzero(is_paid).tolist())
-        return used(self.instance, best.pool, best.offset)[goal]
+            is_paid = paid_mask(self.instance, best.pool, best.offset)
+            return self.costs.plan_steps(best.pool.tolist(), np.flatnonzero(is_paid).tolist())
+        return used_ends(self.instance, best.pool, best.offset)[goal]
 
-    def known_floor(self) -> int:
+    def first_bound(self) -> int:
         """Return the first bound on the next goal, valid if earlier goals are at that bound, too."""
         if self.has_cost and not self.proved:
             return 0
@@ -62,4 +62,4 @@ class Goals:
         is_as_before = ends == self._initial_ends[: len(ends)]
         rest = self._initial_ends[len(ends) :]
         ends += rest if is_as_before else (0,) * len(rest)
-        return (max(self._initial[0], self.costs.of_steps(values[0])), *ends) if self.costs is not None else ends
+        return (max(self._initial[0], self.costs.cost_of_steps(values[0])), *ends) if self.costs is not None else ends

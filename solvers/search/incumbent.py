@@ -54,7 +54,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # the one of now: a test may replace it
+    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)  # late, for tests that replace it
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
@@ -67,7 +67,7 @@ class Search:
             self.stop("proved")
 
     @property
-    def infeasible(self) -> Witness | None:
+    def infeasibility_witness(self) -> Witness | None:
         """The witness that nothing fits."""
         return self.proof.nothing_fits
 
@@ -105,7 +105,7 @@ class Search:
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
         """Return a search of another instance, with a share of what is left; it ends with this one.
 
-        With a `work_limit` it counts work alone, so that what it finds does not depend on the load of the machine.
+        With a `work_limit` it counts work instead of time, so that its result is independent of the machine's load.
         """
         inner = Search(
             instance,
@@ -207,10 +207,10 @@ class Search:
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
-        return Progress(time.monotonic() - self.started, peak, least_sum(self.instance, self.proof) * unit, by)
+        return Progress(time.monotonic() - self.started, peak, peak_sum_bound(self.instance, self.proof) * unit, by)
 
 
-def least_sum(instance: Instance, bound: Bound) -> int:
+def peak_sum_bound(instance: Instance, bound: Bound) -> int:
     """Return a lower bound on the sum of peaks over the pools, in units."""
     # The ends in the bound are those of plans that are as good in what comes before, be it a cost or a later pool, but
     # for buffers that have no choice: no plan then has other contents of a pool.

@@ -14,7 +14,7 @@ _LOOK_EVERY_S = 0.02
 
 
 @contextmanager
-def meanwhile(look: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
+def call_periodically(look: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
     """Call `look` every `every_s` seconds in a thread until the block ends."""
     ended = threading.Event()
 
@@ -32,7 +32,7 @@ def meanwhile(look: Callable[[], object], every_s: float, name: str) -> Iterator
 
 
 @contextmanager
-def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
+def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
     """Yield a flag, (1,), for compiled loops, which becomes 1 once `is_over` is true."""
     flag = np.zeros(1, dtype=np.int64)
 
@@ -41,5 +41,5 @@ def polled(is_over: Callable[[], bool]) -> Iterator[I64]:
             flag[0] = 1
 
     look()
-    with meanwhile(look, _LOOK_EVERY_S, "memplan-flag"):
+    with call_periodically(look, _LOOK_EVERY_S, "memplan-flag"):
         yield flag

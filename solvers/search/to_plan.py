@@ -9,7 +9,7 @@ import numpy as np
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import Bound, Witness
 from memplan.planner.bounds.reason_sentence import sentence
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import lift
 from memplan.planner.instance.instance import Instance
@@ -21,7 +21,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, Plan, PoolUse, Proof
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.incumbent import least_sum
+from memplan.solvers.search.incumbent import peak_sum_bound
 from memplan.solvers.search.result import Assignment
 
 _NAMED = 5
@@ -33,7 +33,7 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
-        return _unplaceable(problem, next(too_wide, instance.unplaceable[0]))
+        return _unplaceable_explanation(problem, next(too_wide, instance.unplaceable[0]))
     witness = bound.nothing_fits
     if witness is not None and witness.missing is not None:
         return _lack(problem, instance, witness)
@@ -51,14 +51,16 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     return Explanation(message=message, pool=pool, time=tightest.time, buffers=_ids(problem, instance, tightest))
 
 
-def _unplaceable(problem: Problem, i: int) -> Explanation:
+def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
     """Return the explanation that a buffer fits no allowed pool, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
-    names = ", ".join(shown(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
-    is_tied = i in problem.rigid or any(problem.root_of(name) == i for names in problem.together for name in names)
+    names = ", ".join(excerpt(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
+    is_tied = i in problem.rigid_leads or any(
+        problem.root_of(name) == i for names in problem.together for name in names
+    )
     alone = "even with only what must lie with it" if is_tied else "even alone"
-    message = f"buffer {shown(buffer)} ({size} bytes) fits no pool that it may use ({names}), {alone}"
+    message = f"buffer {excerpt(buffer)} ({size} bytes) fits no pool that it may use ({names}), {alone}"
     page = problem.buffers.rules["no_cross"].get(i)
     if page is not None and size > page:
         message += f": it must not cross a multiple of {page} bytes"
@@ -80,7 +82,7 @@ def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
-    # Of the capacity, what is left over when it is divided into units, is there already.
+    # The remainder of the capacity after division into units exists already.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
     buffers = _ids(problem, instance, witness)
     why = Explanation(message="", pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
@@ -95,16 +97,16 @@ def _ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | 
 _UNTOLD = Plan.model_construct(version=__version__)
 
 
-def of_assignment(
+def plan_of_assignment(
     problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
 ) -> Plan:
     """Make the unverified plan of an assignment; `order` is the canonical one, if known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
-    return found(problem, instance, bound, placements, assignment.by, cost, order)
+    return make_plan(problem, instance, bound, placements, assignment.by, cost, order)
 
 
-def found(
+def make_plan(
     problem: Problem,
     instance: Instance,
     bound: Bound,
@@ -123,7 +125,7 @@ def found(
     least_peaks = tuple(int(end) * instance.unit for end in least)
     costs, least_costs = (() if cost is None else (cost,)), bound.score[: -len(used)]
     is_best = reaches(instance, (*costs, *peaks), (*least_costs, *least_peaks))
-    total = least_sum(instance, bound) * instance.unit
+    total = peak_sum_bound(instance, bound) * instance.unit
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
@@ -167,7 +169,9 @@ def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
     return 0.0
 
 
-def nothing(problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None) -> Plan:
+def plan_without_placements(
+    problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None
+) -> Plan:
     """Make the answer without a plan; the bound explains it by default."""
     return Plan(
         status="unknown" if bound.nothing_fits is None else "infeasible",

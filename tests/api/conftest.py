@@ -17,15 +17,15 @@ from sqlalchemy import create_engine, text
 from memplan.api.settings import Settings
 from memplan.api.store.database import FILE
 from memplan.api.store.store import Store
-from tests.support.postgresql import PostgreSQL, postgresql, why_not
-from tests.support.server import Running, running
+from tests.support.postgresql import PostgreSQL, obstacle, postgresql
+from tests.support.server import RunningServer, run_server
 
 _numbers = count(1)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Running]:
-    with running(Settings(max_body_bytes=1_000_000)) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings(max_body_bytes=1_000_000)) as found:
         yield found
 
 
@@ -40,7 +40,7 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgreSQL]:
-    reason = why_not()
+    reason = obstacle()
     if reason is not None:
         pytest.skip(reason)
     with postgresql() as server:
@@ -57,13 +57,13 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/memplan.db"
-    return _made(request.getfixturevalue("postgres"), "template1")
+    return _make_database(request.getfixturevalue("postgres"), "template1")
 
 
 @pytest.fixture
-def another_url(postgres: PostgreSQL) -> str:
+def second_url(postgres: PostgreSQL) -> str:
     """The address of another empty PostgreSQL database."""
-    return _made(postgres, "template1")
+    return _make_database(postgres, "template1")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def store(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
         shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / FILE)
         url = None
     else:
-        url = _made(request.getfixturevalue("postgres"), request.getfixturevalue("migrated_database"))
+        url = _make_database(request.getfixturevalue("postgres"), request.getfixturevalue("migrated_database"))
     opened = Store.open(url, tmp_path)
     yield opened
     opened.close()
@@ -88,17 +88,17 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> str:
-    url = _made(postgres, "template1")
+    url = _make_database(postgres, "template1")
     Store.open(url, tmp_path_factory.mktemp("migrated")).close()
     return url.rpartition("/")[2]
 
 
 @pytest.fixture
 def database_without_an_encoding(postgres: PostgreSQL) -> str:
-    return _made(postgres, "template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'")
+    return _make_database(postgres, "template0 ENCODING SQL_ASCII LC_COLLATE 'C' LC_CTYPE 'C'")
 
 
-def _made(server: PostgreSQL, template: str) -> str:
+def _make_database(server: PostgreSQL, template: str) -> str:
     name = f"memplan{next(_numbers)}"
     engine = create_engine(server.url().replace("://", "+psycopg://"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import memplan
-from memplan.api.cli.flag_names import spelled
+from memplan.api.cli.flag_names import flags_of
 from memplan.api.cli.flags import seconds
 from memplan.api.cli.main import main
 from memplan.extensions.networks.operations.graph import graph_from
@@ -20,7 +20,7 @@ from memplan.planner.errors import InputError
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.reading import ReadOptions
 from tests.support.mistakes import FILES, MISTAKES, Mistake, broken_files
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 MODELS = Path(__file__).parents[1] / "models"
 A = {"id": "a", "size": 64, "start": 0, "end": 3}
@@ -44,7 +44,7 @@ PROBLEMS = [
     for each in COMMANDS
     if each.line == "plan p.json" and not each.status and each.value not in ("got none", "got a list")
 ]
-OPTIONS = {spelled(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
+OPTIONS = {flags_of(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "models only", "must be greater than 0.0"),
     *("must be a function", "must be in a module", "must be given for a model"),
@@ -53,7 +53,7 @@ OF_COMMANDS = (
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
     """A folder with two buffers, a model, a plan of each, and broken files."""
     monkeypatch.chdir(tmp_path)
     for name in ("two.json", "a model.json"):
@@ -70,7 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     return tmp_path
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("sample_folder")
 def test_errors_of_commands_state_location_reason_and_remedy(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for each in COMMANDS:
@@ -94,18 +94,18 @@ def test_errors_of_commands_state_location_reason_and_remedy(capfd: pytest.Captu
     assert not wrong, json.dumps(wrong, indent=1)
 
 
-def test_errors_of_requests_state_location_reason_and_remedy(server: Running) -> None:
+def test_errors_of_requests_state_location_reason_and_remedy(server: RunningServer) -> None:
     wrong = []
     for each in REQUESTS:
         method, *media, path = each.line.split()
         headers = {"content-type": media[0].replace(";", "; ") if media else "application/json"}
         answer = server.client.request(method, path, content=each.content.encode(), headers=headers)
-        if (answer.status_code, each.lacking(said_in(answer))) != (int(each.status or 422), []):
-            wrong.append((each.line, answer.status_code, each.lacking(said_in(answer)), answer.json()))
+        if (answer.status_code, each.lacking(sentences_of(answer))) != (int(each.status or 422), []):
+            wrong.append((each.line, answer.status_code, each.lacking(sentences_of(answer)), answer.json()))
     assert not wrong, json.dumps(wrong, indent=1)
 
 
-def said_in(answer: httpx.Response) -> str:
+def sentences_of(answer: httpx.Response) -> str:
     """Return the sentences of problem details, and the hints beside them."""
     problem = answer.json()
     head = {
@@ -127,8 +127,8 @@ def test_errors_of_calls_state_location_reason_and_remedy(each: Mistake) -> None
     assert each.lacking(str(caught.value)) == [], caught.value
 
 
-@pytest.mark.usefixtures("here")
-def test_a_wrong_problem_is_told_the_same_in_requests_and_in_python(server: Running) -> None:
+@pytest.mark.usefixtures("sample_folder")
+def test_a_wrong_problem_is_told_the_same_in_requests_and_in_python(server: RunningServer) -> None:
     for each in PROBLEMS:
         Path("p.json").write_text(each.content)
         headers = {"content-type": "application/json"}
@@ -136,11 +136,11 @@ def test_a_wrong_problem_is_told_the_same_in_requests_and_in_python(server: Runn
         assert answer.status_code in (400, 422), each
         with pytest.raises(InputError) as caught:
             memplan.read_problem("p.json")
-        for said in (said_in(answer), "\n".join([str(caught.value), *caught.value.__notes__])):
+        for said in (sentences_of(answer), "\n".join([str(caught.value), *caught.value.__notes__])):
             assert each._replace(where=each.where.removeprefix("p.json").lstrip(": ")).lacking(said) == [], said
 
 
-def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: Running) -> None:
+def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: RunningServer) -> None:
     tried = 0
     for each in COMMANDS:
         command, *words = shlex.split(each.line)
@@ -151,7 +151,7 @@ def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: Running) -> 
         query = {OPTIONS[flag]: value for flag, value in flags.items()}
         answer = server.client.post("/v1/plan", params=query, json={"buffers": [A, B]})
         where = next(iter(query))
-        said = said_in(answer)
+        said = sentences_of(answer)
         assert (answer.status_code, each._replace(where=where, way="").lacking(said)) == (422, []), (each, said)
         tried += 1
     assert tried > 9

@@ -13,9 +13,9 @@ import pytest
 
 from lab.soak import soak
 from memplan.solvers.processes.child import ChildProcess
-from tests.support.fault_clients import ENDED, Client, easy, hard
-from tests.support.machines import answers, machines, server, soon
-from tests.support.postgresql import postgresql, why_not
+from tests.support.fault_clients import ENDED, Client, easy_problem, hard_problem
+from tests.support.machines import answers, machines, server, wait_until
+from tests.support.postgresql import obstacle, postgresql
 
 
 def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path: Path) -> None:
@@ -23,15 +23,15 @@ def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path:
     only = server("server", tmp_path, workers="1")
     with machines(only):
         client = Client([only], draw)
-        names = [client.submit((hard if k % 2 else easy)(draw), time_limit_s=0.1) for k in range(16)]
-        slow = [client.submit(hard(draw), time_limit_s=1.0, seed=k) for k in range(4)]
+        names = [client.submit((hard_problem if k % 2 else easy_problem)(draw), time_limit_s=0.1) for k in range(16)]
+        slow = [client.submit(hard_problem(draw), time_limit_s=1.0, seed=k) for k in range(4)]
         for name in (names[0], slow[-1]):
             client.call("DELETE", f"/v1/jobs/{name}")
 
         def states() -> Counter[str]:
             return Counter(job["state"] for job in client.call("GET", "/v1/jobs?limit=100").json()["jobs"])
 
-        soon(lambda: {"queued", "running", "succeeded", "cancelled"} <= states().keys(), "jobs are in all states")
+        wait_until(lambda: {"queued", "running", "succeeded", "cancelled"} <= states().keys(), "jobs are in all states")
         ended = {name: client.plan(name) for name in client.accepted if client.job(name)["state"] in ENDED}
         only.kill()
         only.start()
@@ -46,7 +46,7 @@ def test_a_server_that_is_killed_with_jobs_in_all_states_ends_them_all(tmp_path:
 @pytest.mark.deep
 @pytest.mark.parametrize("with_postgres", [False, True], ids=["sqlite", "postgresql"])
 def test_killing_servers_at_random_loses_no_job(tmp_path: Path, with_postgres: bool) -> None:
-    if with_postgres and (reason := why_not()) is not None:
+    if with_postgres and (reason := obstacle()) is not None:
         pytest.skip(reason)
     found = soak(tmp_path, 2, random.Random(2), with_postgres)
     assert found["failed"] == 0
@@ -54,7 +54,7 @@ def test_killing_servers_at_random_loses_no_job(tmp_path: Path, with_postgres: b
 
 @pytest.mark.slow
 def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_completes_all_jobs(tmp_path: Path) -> None:
-    if (reason := why_not()) is not None:
+    if (reason := obstacle()) is not None:
         pytest.skip(reason)
     draw = random.Random(3)
     with postgresql(is_safe=True) as database:
@@ -62,9 +62,9 @@ def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_completes_all_j
         with machines(left, right):
             client = Client([left], draw)
             for _ in range(5):
-                client.submit(hard(draw), time_limit_s=0.7)
+                client.submit(hard_problem(draw), time_limit_s=0.7)
             client.servers = [right]
-            soon(lambda: client.call("GET", "/v1/jobs?state=running").json()["jobs"] != [], "a job runs")
+            wait_until(lambda: client.call("GET", "/v1/jobs?state=running").json()["jobs"] != [], "a job runs")
             left.kill()
             found = client.check_all()
             assert found == {"succeeded": 5}
@@ -81,7 +81,9 @@ def test_what_a_server_starts_has_no_secret_and_a_template_that_is_killed_is_rep
         assert all("secret" not in text for each in below for text in each.environ().values())
         assert {os.getsid(each.pid) for each in below} == {os.getsid(process.pid)}, "or niceness would not count"
         template.kill()
-        soon(lambda: answers(f"{only.url}/readyz") and template not in process.children(), "another takes its place")
+        wait_until(
+            lambda: answers(f"{only.url}/readyz") and template not in process.children(), "another takes its place"
+        )
         assert len(process.children()) == 1
 
 
@@ -93,7 +95,7 @@ def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         left = psutil.Process(only.process.pid).children(recursive=True)
         assert left
         only.kill(signal.SIGKILL)
-        soon(lambda: not any(process.is_running() for process in left), "they end", 10.0)
+        wait_until(lambda: not any(process.is_running() for process in left), "they end", 10.0)
 
 
 def test_a_child_process_has_a_group_of_its_own_in_the_session_of_its_parent() -> None:

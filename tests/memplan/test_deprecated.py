@@ -11,7 +11,7 @@ from pydantic import Field
 
 from memplan.api.cli.flags import options_given
 from memplan.questions.question import QuestionOptions
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 
 ROOT = Path(__file__).parents[2]
 INSTEAD = "since 1.2, write `memplan explain --repairs`"
@@ -28,7 +28,7 @@ class Options(QuestionOptions):
     seed: int = 0
 
 
-def said_by(program: str) -> str:
+def output_of(program: str) -> str:
     """Return the output of a program in which the question `plan` is deprecated."""
     command = [sys.executable, "-W", "default::DeprecationWarning", "-c", f"{MARK}\n{program}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
@@ -36,13 +36,13 @@ def said_by(program: str) -> str:
 
 
 def test_a_deprecated_question_warns_in_python_and_is_answered() -> None:
-    said = said_by("import memplan; print(memplan.plan(memplan.read_problem('examples/mobilenet_v2.csv')).peak)")
+    said = output_of("import memplan; print(memplan.plan(memplan.read_problem('examples/mobilenet_v2.csv')).peak)")
     assert f"DeprecationWarning: memplan.plan is deprecated {INSTEAD}" in said
     assert "1505280" in said
 
 
 def test_a_deprecated_command_says_so_in_a_line_and_runs() -> None:
-    said = said_by(
+    said = output_of(
         "from memplan.api.cli.main import main; main(['plan', 'examples/mobilenet_v2.csv', '--format', 'peak'])"
     )
     assert f"memplan: warning: plan: is deprecated {INSTEAD}\n" in said
@@ -61,19 +61,19 @@ def test_a_deprecated_path_has_a_header_and_a_mark_in_its_description(tmp_path: 
         "    paths = client.get('/openapi.json').json()['paths']\n"
         "    print([path for path, calls in paths.items() if calls.get('post', {}).get('deprecated')])\n"
     )
-    said = said_by(program)
+    said = output_of(program)
     assert "/v1/plan 200 true\n/v1/explain 200 None\n['/v1/plan']\n" in said
 
 
 def test_a_deprecated_option_warns_in_python_and_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(DeprecationWarning, match=f"limit: is deprecated {INSTEAD}"):
-        assert validated(Options, {"limit": 4}).model_fields_set == {"limit"}
+        assert validate_options(Options, {"limit": 4}).model_fields_set == {"limit"}
     with pytest.warns(DeprecationWarning, match="limit"):
         options_given(Options, {"limit": 4, "seed": 0})
     assert capsys.readouterr().err == f"memplan: warning: --limit: is deprecated {INSTEAD}\n"
 
 
 def test_options_that_are_not_deprecated_give_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert validated(Options, {"seed": 4}).seed == 4
+    assert validate_options(Options, {"seed": 4}).seed == 4
     options_given(Options, {"seed": 4})
     assert capsys.readouterr().err == ""

@@ -34,7 +34,7 @@ print(client.get("/openapi.json").text)
 COMMANDS = 'from memplan.api.cli.main import main; main(["plan", "examples/mobilenet_v2.csv"])'
 
 
-def told(program: str) -> dict[str, object]:
+def plan_printed_by(program: str) -> dict[str, object]:
     """Return the plan that a program prints, on a machine that is none of POSIX."""
     command = [sys.executable, "-c", AS_ON_WINDOWS + program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
@@ -43,12 +43,12 @@ def told(program: str) -> dict[str, object]:
 
 
 def test_solve_proves_a_plan() -> None:
-    plan = told(SOLVES)
+    plan = plan_printed_by(SOLVES)
     assert (plan["status"], plan["peak"]) == ("optimal", 11)
 
 
 def test_the_command_plans() -> None:
-    assert told(COMMANDS)["status"] == "optimal"
+    assert plan_printed_by(COMMANDS)["status"] == "optimal"
 
 
 def test_all_planners_and_solvers_can_be_imported_but_the_bench() -> None:
@@ -62,8 +62,8 @@ for name in names:
         import_module(name)
 print(json.dumps({"names": len(names)}))
 """
-    assert told(program)["names"]
+    assert plan_printed_by(program)["names"]
 
 
 def test_the_service_describes_itself() -> None:
-    assert "/v1/plan" in str(told(SERVES)["paths"])
+    assert "/v1/plan" in str(plan_printed_by(SERVES)["paths"])

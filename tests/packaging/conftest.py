@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Running]:
-    with running() as found:
+def server() -> Iterator[RunningServer]:
+    with run_server() as found:
         yield found

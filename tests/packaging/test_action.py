@@ -37,7 +37,7 @@ def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[st
     given |= {"problem": "my model.csv", "memplan": str(MEMPLAN)}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
     (check,) = (found for found in ACTION["runs"]["steps"] if found.get("id") == "check")
-    environment = {name: _expanded(value, given) for name, value in check["env"].items()}
+    environment = {name: _expand(value, given) for name, value in check["env"].items()}
     files = {name: workspace / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for path in files.values():
         path.write_text("")
@@ -54,7 +54,7 @@ def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[st
     return done, outputs, summary
 
 
-def _expanded(value: str, inputs: dict[str, str]) -> str:
+def _expand(value: str, inputs: dict[str, str]) -> str:
     return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda match: inputs[match[1]], value)
 
 

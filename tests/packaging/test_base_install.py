@@ -117,11 +117,11 @@ def test_a_missing_package_is_reported_with_the_line_that_installs_it(
 
 def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match=r"the compiled core was not built; build it anew: python -m \S+build"):
-        _ = Library(tmp_path).loaded
+        _ = Library(tmp_path).handle
     (tmp_path / "built").mkdir()
     library_of(tmp_path).write_bytes(b"no library")
     with pytest.raises(ImportError, match="the compiled core cannot be loaded: "):
-        _ = Library(tmp_path).loaded
+        _ = Library(tmp_path).handle
 
 
 def test_a_checkout_that_was_not_built_is_no_fault_of_memplan(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def declared(workspace: Workspace, rule: str, name: str, **attributes: Any) -> None:
+def declare(workspace: Workspace, rule: str, name: str, **attributes: Any) -> None:
     """Declare a target as in a BUILD file."""
     workspace.load(ROOT / "bazel" / "defs.bzl")[rule](
         name=name, problem="buffers.csv", memplan=str(MEMPLAN), **attributes
@@ -47,7 +47,7 @@ def run_target(workspace: Workspace, name: str) -> subprocess.CompletedProcess[s
 
 
 def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
-    declared(workspace, "memplan_plan", "arena", capacity=["sram=1KiB"], budget=["sram=96"])
+    declare(workspace, "memplan_plan", "arena", capacity=["sram=1KiB"], budget=["sram=96"])
     check, export = workspace.actions
     assert (check().returncode, export().returncode) == (0, 0)
     files = {file.path for file in workspace.targets["arena"].files}
@@ -60,13 +60,13 @@ def test_a_plan_becomes_sources_for_a_library(workspace: Workspace) -> None:
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
 def test_a_profile_of_bazel_selects_the_pools_that_are_used(profile: str, used: int, workspace: Workspace) -> None:
     (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
-    declared(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
+    declare(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
     assert workspace.actions[0]().returncode == 0
     assert json.loads((workspace.folder / "arena.json").read_text())["pools"][0]["used"] == used
 
 
 def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:
-    declared(workspace, "memplan_plan", "arena", budget=["95"], to="malloc-c")
+    declare(workspace, "memplan_plan", "arena", budget=["95"], to="malloc-c")
     done = workspace.actions[0]()
     assert done.returncode == 1
     assert "over-budget" in done.stderr
@@ -74,17 +74,17 @@ def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:
 
 def test_a_build_is_held_to_its_table_in_a_file_of_budgets(workspace: Workspace) -> None:
     (workspace.folder / "budgets.toml").write_text('["buffers.csv"]\nbudget = 95\n["elsewhere.tflite"]\nbudget = 1\n')
-    declared(workspace, "memplan_plan", "arena", budgets="budgets.toml", to="malloc-c")
+    declare(workspace, "memplan_plan", "arena", budgets="budgets.toml", to="malloc-c")
     done = workspace.actions[0]()
     assert (done.returncode, "over-budget" in done.stderr) == (1, True)
-    declared(workspace, "memplan_check_test", "memory_test", budgets="budgets.toml")
+    declare(workspace, "memplan_check_test", "memory_test", budgets="budgets.toml")
     assert run_target(workspace, "memory_test").returncode == 1
 
 
 def test_a_test_fails_where_memory_has_grown_and_its_log_is_junit(workspace: Workspace) -> None:
     baseline = workspace.folder / "it's memory.json"
     subprocess.run([MEMPLAN, "check", workspace.folder / "buffers.csv", "--save-baseline", baseline, "-q"], check=True)
-    declared(workspace, "memplan_check_test", "memory_test", baseline="it's memory.json", tolerance="1%")
+    declare(workspace, "memplan_check_test", "memory_test", baseline="it's memory.json", tolerance="1%")
     info = workspace.targets["memory_test"]
     assert {file.path for file in info.runfiles} == {"buffers.csv", str(MEMPLAN), "it's memory.json"}
     assert run_target(workspace, "memory_test").returncode == 0
@@ -99,7 +99,7 @@ def test_a_test_fails_where_memory_has_grown_and_its_log_is_junit(workspace: Wor
 @pytest.mark.parametrize("attributes", [{"to": "rust"}, {"size": "5"}, {"budget": "5"}])
 def test_wrong_attributes_are_refused(attributes: dict[str, Any], workspace: Workspace) -> None:
     with pytest.raises(AssertionError):
-        declared(workspace, "memplan_plan", "arena", **attributes)
+        declare(workspace, "memplan_plan", "arena", **attributes)
 
 
 def test_every_attribute_is_documented(workspace: Workspace) -> None:

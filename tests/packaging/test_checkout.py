@@ -30,7 +30,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Path:
+def installed_core(tmp_path: Path) -> Path:
     """What an installation has of the core, with the note of its sources."""
     (tmp_path / f"memplan-{__version__}.dist-info").mkdir()
     (tmp_path / f"memplan-{__version__}.dist-info" / "METADATA").write_text(f"Name: memplan\nVersion: {__version__}\n")
@@ -47,26 +47,30 @@ def run(checkout: Path, site: Path, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(command, cwd=checkout, env=os.environ | hidden, capture_output=True, text=True, check=False)
 
 
-def test_the_python_of_the_pages_runs_in_a_checkout_with_the_installed_core(checkout: Path, installed: Path) -> None:
+def test_the_python_of_the_pages_runs_in_a_checkout_with_the_installed_core(
+    checkout: Path, installed_core: Path
+) -> None:
     texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
     pages = [re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for text in texts]
     assert all(pages)
     program = "\n".join(f"names = {{}}\nfor code in {blocks!r}: exec(code, names)" for blocks in pages)
-    done = run(checkout, installed, "-c", f"import memplan\n{program}\nprint(memplan.__file__)")
+    done = run(checkout, installed_core, "-c", f"import memplan\n{program}\nprint(memplan.__file__)")
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(checkout / "memplan" / "__init__.py")]), (
         done.stderr
     )
 
 
-def test_the_command_is_a_module_and_uses_the_installed_core(checkout: Path, installed: Path) -> None:
-    done = run(checkout, installed, "-m", "memplan", "plan", "examples/mobilenet_v2.csv", "--format", "peak")
+def test_the_command_is_a_module_and_uses_the_installed_core(checkout: Path, installed_core: Path) -> None:
+    done = run(checkout, installed_core, "-m", "memplan", "plan", "examples/mobilenet_v2.csv", "--format", "peak")
     assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
 
 
-def test_a_core_of_another_version_is_refused_with_its_version(checkout: Path, installed: Path) -> None:
-    for note in installed.rglob("sources.txt"):
+def test_a_core_of_another_version_is_refused_with_its_version(checkout: Path, installed_core: Path) -> None:
+    for note in installed_core.rglob("sources.txt"):
         note.write_text("0" * 64)
     for command in ("plan", "explain"):
-        done = run(checkout, installed, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB")
+        done = run(
+            checkout, installed_core, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB"
+        )
         said = f"memplan {__version__}, which is installed, is of other sources; build it anew: python -m"
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

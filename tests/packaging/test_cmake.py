@@ -38,7 +38,7 @@ def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return cmake("--build", folder / "build", *options)
 
 
-def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+def assert_success(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -51,18 +51,18 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
-    succeeded(configure(project))
-    assert "memplan: sram: 768 bytes of 768 (+0)" in succeeded(build(project))
+    assert_success(configure(project))
+    assert "memplan: sram: 768 bytes of 768 (+0)" in assert_success(build(project))
     assert subprocess.check_output([project / "build" / "example"]) == b"768 bytes, conv1 at 512\n"
     assert "within limits" in (project / "build" / "memory.md").read_text()
-    assert "memplan: " not in succeeded(build(project))
+    assert "memplan: " not in assert_success(build(project))
 
 
 def test_a_file_of_budgets_is_one_that_the_build_is_held_to(project: Path) -> None:
     (project / "budgets.toml").write_text('["buffers.csv"]\nbudget = "sram=767"\n')
     lists = project / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace("  REPORT", "  BUDGETS budgets.toml\n  REPORT"))
-    succeeded(configure(project))
+    assert_success(configure(project))
     done = build(project)
     assert done.returncode != 0
     assert "over-budget" in done.stdout + done.stderr
@@ -74,14 +74,14 @@ def test_a_profile_of_cmake_selects_the_pools_that_are_used(project: Path) -> No
     start, _, end = lists.read_text().partition("  PROBLEM buffers.csv")
     _, _, end = end.partition("  REPORT")
     lists.write_text(f"{start}  PROBLEM pools.json TO malloc-c BUDGET slow=100 PROFILE size REPORT{end}")
-    succeeded(configure(project))
-    assert "memplan: fast: 0 bytes" in succeeded(build(project, "--target", "arena"))
+    assert_success(configure(project))
+    assert "memplan: fast: 0 bytes" in assert_success(build(project, "--target", "arena"))
 
 
 def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path) -> None:
     buffers = project / "buffers.csv"
     buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
-    succeeded(configure(project))
+    assert_success(configure(project))
     for budget in (768, 768, 767):  # what has failed is not taken for done, and another budget is another check
         lists = project / "CMakeLists.txt"
         lists.write_text(lists.read_text().replace("BUDGET sram=768", f"BUDGET sram={budget}"))
@@ -94,10 +94,10 @@ def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path
 
 def test_a_missing_baseline_is_reported_with_the_target_that_writes_it(project: Path) -> None:
     (project / "memory.json").unlink()
-    assert "build arena_baseline and configure" in " ".join(succeeded(configure(project)).split())
-    succeeded(build(project, "--target", "arena_baseline"))
-    assert "WARNING" not in succeeded(configure(project)).upper()
-    assert "memplan: sram: 768 bytes of 768 (+0)" in succeeded(build(project, "--target", "arena"))
+    assert "build arena_baseline and configure" in " ".join(assert_success(configure(project)).split())
+    assert_success(build(project, "--target", "arena_baseline"))
+    assert "WARNING" not in assert_success(configure(project)).upper()
+    assert "memplan: sram: 768 bytes of 768 (+0)" in assert_success(build(project, "--target", "arena"))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_firmware_gets_its_buffers_where_the_linker_script_says(tmp_path: Path) 
     options = ("SYSTEM_NAME=Generic", "C_COMPILER=arm-none-eabi-gcc", "TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY")
     cpu = "-DCMAKE_C_FLAGS=-mcpu=cortex-m4 -mthumb"
     search = "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"
-    succeeded(configure(tmp_path, *(f"-DCMAKE_{option}" for option in options), cpu, search))
-    succeeded(build(tmp_path))
+    assert_success(configure(tmp_path, *(f"-DCMAKE_{option}" for option in options), cpu, search))
+    assert_success(build(tmp_path))
     elf = Elf((tmp_path / "build" / "firmware").read_bytes())
     assert {name: elf.symbols[f"arena_buffer_{name}"] for name in ("image", "conv1")} == {
         "image": 0x20000000,

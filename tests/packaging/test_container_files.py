@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -69,7 +69,7 @@ def test_files_that_the_build_copies_are_in_its_context() -> None:
     assert all((ROOT / name).exists() for name in let_in)
 
 
-def test_the_smoke_test_passes_on_a_running_service(server: Running) -> None:
+def test_the_smoke_test_passes_on_a_running_service(server: RunningServer) -> None:
     url = f"http://127.0.0.1:{server.port}"
     tried = subprocess.run(["sh", ROOT / "docker/smoke.sh", url], capture_output=True, text=True, check=False)
     assert tried.returncode == 0, tried.stderr

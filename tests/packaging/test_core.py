@@ -22,7 +22,7 @@ from memplan.api.cli.main import main
 from memplan.api.cli.solvers.core import SOURCES
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN
 from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm import with_metadata
+from memplan.extensions.models.tflite.tflm import set_metadata
 from memplan.planner import __version__
 from memplan.planner.foreign.reading import read_model
 from tests.support.compile_once import ONCE
@@ -51,7 +51,7 @@ def run(*command: str | Path, text: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def linked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files of `memplan core -o`, compiled as the page describes."""
     folder = tmp_path_factory.mktemp("core")
     assert main(["core", "-o", str(folder)]) == 0
@@ -60,7 +60,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def compiled(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
+def compile_program(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
     """Compile a C++ program with the planner and return it."""
     made = linked / sources[0].stem
     include = (f"-I{linked}", f"-I{ADAPTERS}", f"-I{CORE}")
@@ -70,7 +70,7 @@ def compiled(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
     return made
 
 
-def shown(language: str, number: int = 0) -> str:
+def code_block(language: str, number: int = 0) -> str:
     blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     return str(blocks[number])
 
@@ -86,59 +86,67 @@ def test_the_command_says_where_the_sources_are(capsys: pytest.CaptureFixture[st
     assert main(["core"]) == 2
 
 
-def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked: Path) -> None:
-    (linked / "main.c").write_text(shown("c"))
+def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked_folder: Path) -> None:
+    (linked_folder / "main.c").write_text(code_block("c"))
     pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
-    run("cc", *pedantic, f"-I{linked}", linked / "main.c", linked / "memplan.o", "-o", linked / "main")
-    assert run(linked / "main") == f"{TWO}, at least 602112\n"
+    run(
+        "cc",
+        *pedantic,
+        f"-I{linked_folder}",
+        linked_folder / "main.c",
+        linked_folder / "memplan.o",
+        "-o",
+        linked_folder / "main",
+    )
+    assert run(linked_folder / "main") == f"{TWO}, at least 602112\n"
 
 
-def test_files_made_to_be_copied_name_their_licence(linked: Path) -> None:
-    for file in (linked / "memplan.h", linked / "memplan.cpp", CORE / "memplan.hpp"):
+def test_files_made_to_be_copied_name_their_licence(linked_folder: Path) -> None:
+    for file in (linked_folder / "memplan.h", linked_folder / "memplan.cpp", CORE / "memplan.hpp"):
         assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
 
 
 @pytest.fixture(scope="module")
-def watched(linked: Path) -> Path:
+def sanitized_planner(linked_folder: Path) -> Path:
     """Return the planner, compiled to look at each address and each sum."""
-    made = linked / "watched.o"
-    run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked / "memplan.cpp", "-o", made)
+    made = linked_folder / "watched.o"
+    run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
     return made
 
 
 @pytest.mark.parametrize("compiler", [("cc", "-std=c11", "-pedantic"), ("c++", "-x", "c++", "-std=c++17")])
 def test_the_example_program_of_the_page_selects_memories_and_explains_why_nothing_fits(
-    linked: Path, watched: Path, compiler: tuple[str, ...]
+    linked_folder: Path, sanitized_planner: Path, compiler: tuple[str, ...]
 ) -> None:
-    (linked / "choose.c").write_text(shown("c", 1))
-    run(*compiler, *WATCHED, f"-I{linked}", "-c", linked / "choose.c", "-o", linked / "choose.o")
-    run("c++", *WATCHED, linked / "choose.o", watched, "-o", linked / "choose")
-    assert f"```\n{run(linked / 'choose')}```" in PAGE
+    (linked_folder / "choose.c").write_text(code_block("c", 1))
+    run(*compiler, *WATCHED, f"-I{linked_folder}", "-c", linked_folder / "choose.c", "-o", linked_folder / "choose.o")
+    run("c++", *WATCHED, linked_folder / "choose.o", sanitized_planner, "-o", linked_folder / "choose")
+    assert f"```\n{run(linked_folder / 'choose')}```" in PAGE
 
 
 def test_choices_of_memories_pass_the_check_and_their_claims_are_those_of_all_choices(
-    linked: Path, watched: Path
+    linked_folder: Path, sanitized_planner: Path
 ) -> None:
-    include = (f"-I{linked}", f"-I{CORE}", f"-I{DRAWN}")
-    sources = (PROGRAMS / "choices.cpp", watched)
-    run("c++", "-std=c++20", *WATCHED, *include, *sources, "-o", linked / "choices")
-    fits, least, proved, none, explained = map(int, run(linked / "choices", str(400 * DEPTH), "1").split())
+    include = (f"-I{linked_folder}", f"-I{CORE}", f"-I{DRAWN}")
+    sources = (PROGRAMS / "choices.cpp", sanitized_planner)
+    run("c++", "-std=c++20", *WATCHED, *include, *sources, "-o", linked_folder / "choices")
+    fits, least, proved, none, explained = map(int, run(linked_folder / "choices", str(400 * DEPTH), "1").split())
     assert 0 < proved <= least <= fits < 1.1 * least
     assert 0 < explained <= none
 
 
-def test_wrong_homes_are_refused_with_the_row_and_the_rule(linked: Path, watched: Path) -> None:
-    program = linked / "homes"
-    sources = (PROGRAMS / "homes.c", watched)
-    run("cc", "-std=c11", *WATCHED, f"-I{linked}", "-c", sources[0], "-o", linked / "homes.o")
-    run("c++", *WATCHED, linked / "homes.o", *sources[1:], "-o", program)
+def test_wrong_homes_are_refused_with_the_row_and_the_rule(linked_folder: Path, sanitized_planner: Path) -> None:
+    program = linked_folder / "homes"
+    sources = (PROGRAMS / "homes.c", sanitized_planner)
+    run("cc", "-std=c11", *WATCHED, f"-I{linked_folder}", "-c", sources[0], "-o", linked_folder / "homes.o")
+    run("c++", *WATCHED, linked_folder / "homes.o", *sources[1:], "-o", program)
     run(program)
 
 
-def test_a_program_in_c_plans_csv_files(linked: Path) -> None:
-    program, file = linked / "plan_csv", linked / "two.csv"
+def test_a_program_in_c_plans_csv_files(linked_folder: Path) -> None:
+    program, file = linked_folder / "plan_csv", linked_folder / "two.csv"
     pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
-    run("cc", *pedantic, f"-I{linked}", ADAPTERS / "plan_csv.c", linked / "memplan.o", "-o", program)
+    run("cc", *pedantic, f"-I{linked_folder}", ADAPTERS / "plan_csv.c", linked_folder / "memplan.o", "-o", program)
     network = ROOT / "examples" / "mobilenet_v2.csv"
     first, *rows = run(program, network).splitlines()
     with network.open() as source:
@@ -156,17 +164,17 @@ def test_a_program_in_c_plans_csv_files(linked: Path) -> None:
     assert (done.returncode, done.stdout) == (2, f'{file}: the column "gaps" is not known\n')
 
 
-def test_the_program_of_the_page_in_cpp_plans(linked: Path) -> None:
-    (linked / "spans.cpp").write_text(shown("cpp"))
-    assert run(compiled(linked, linked / "spans.cpp")) == "200704\n"
+def test_the_program_of_the_page_in_cpp_plans(linked_folder: Path) -> None:
+    (linked_folder / "spans.cpp").write_text(code_block("cpp"))
+    assert run(compile_program(linked_folder, linked_folder / "spans.cpp")) == "200704\n"
     assert len((CORE / "memplan.hpp").read_text().splitlines()) < 150
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
-def test_a_program_in_rust_links_it(linked: Path) -> None:
-    run("ar", "rcs", linked / "libmemplan.a", linked / "memplan.o")
-    run("rustc", ADAPTERS / "main.rs", "-L", linked, "-lstatic=memplan", "-o", linked / "rust")
-    assert run(linked / "rust") == f"{TWO} at [0, 401408]\n"
+def test_a_program_in_rust_links_it(linked_folder: Path) -> None:
+    run("ar", "rcs", linked_folder / "libmemplan.a", linked_folder / "memplan.o")
+    run("rustc", ADAPTERS / "main.rs", "-L", linked_folder, "-lstatic=memplan", "-o", linked_folder / "rust")
+    assert run(linked_folder / "rust") == f"{TWO} at [0, 401408]\n"
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
@@ -196,8 +204,8 @@ def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeyp
     for way, (languages, found, options) in ways.items():
         folder = tmp_path / way
         folder.mkdir()
-        (folder / "main.c").write_text(shown("c"))
-        (folder / "spans.cpp").write_text(shown("cpp"))
+        (folder / "main.c").write_text(code_block("c"))
+        (folder / "spans.cpp").write_text(code_block("cpp"))
         (folder / "CMakeLists.txt").write_text(
             f"cmake_minimum_required(VERSION 3.20)\nproject(main {languages})\n{found}\n"
             "add_executable(main main.c)\ntarget_link_libraries(main PRIVATE memplan::memplan)\n"
@@ -224,8 +232,8 @@ def test_adapters_are_short() -> None:
 
 
 @pytest.mark.drawn
-def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(linked: Path) -> None:
-    program = compiled(linked, PROGRAMS / "llvm.cpp", ADAPTERS / "llvm_planner.cpp")
+def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(linked_folder: Path) -> None:
+    program = compile_program(linked_folder, PROGRAMS / "llvm.cpp", ADAPTERS / "llvm_planner.cpp")
     for seed in seeds(10):
         rng = random.Random(seed)
         rows = []
@@ -245,9 +253,9 @@ def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(l
         assert solve(Problem(buffers=fixed)).peak == ours.peak, seed
 
 
-def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(linked: Path) -> None:
-    program = compiled(linked, ADAPTERS / "minimalloc.cpp", flags=("-DMINIMALLOC_MAIN",))
-    problem, solution = ROOT / "examples/problems/minimalloc/A.1048576.csv", linked / "solution.csv"
+def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(linked_folder: Path) -> None:
+    program = compile_program(linked_folder, ADAPTERS / "minimalloc.cpp", flags=("-DMINIMALLOC_MAIN",))
+    problem, solution = ROOT / "examples/problems/minimalloc/A.1048576.csv", linked_folder / "solution.csv"
     run(program, "--capacity=1048576", f"--input={problem}", f"--output={solution}", "--validate", "--timeout", "20s")
     with solution.open() as file:
         rows = list(csv.DictReader(file))
@@ -260,8 +268,8 @@ def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(li
     assert (done.returncode, done.stderr) == (1, "NOT_FOUND: nothing fits\n")
 
 
-def test_problems_of_pypto_have_all_that_they_ask_for(linked: Path) -> None:
-    program = compiled(linked, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
+def test_problems_of_pypto_have_all_that_they_ask_for(linked_folder: Path) -> None:
+    program = compile_program(linked_folder, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
     said = {line.split()[0]: [*map(int, line.split()[1:])] for line in run(program).splitlines()}
     feasible, infeasible, unsupported = 0, 1, 4
     assert said["lives"][:3] == [feasible, 96, 0]
@@ -273,9 +281,9 @@ def test_problems_of_pypto_have_all_that_they_ask_for(linked: Path) -> None:
     assert said["banks"][0] == unsupported
 
 
-def test_a_model_runs_with_the_plan_of_two_arenas(linked: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_runs_with_the_plan_of_two_arenas(linked_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
-    program = compiled(linked, PROGRAMS / "tflm.cpp", ADAPTERS / "tflm_planner.cpp")
+    program = compile_program(linked_folder, PROGRAMS / "tflm.cpp", ADAPTERS / "tflm_planner.cpp")
     data, fast = KEYWORDS.read_bytes(), 8800
     rows = list(read_model(data).problem.buffers)
     text = "".join(f"{row.size} {row.start} {row.end - 1}\n" for row in rows if row.start is not None and row.end)
@@ -296,7 +304,7 @@ def test_a_model_runs_with_the_plan_of_two_arenas(linked: Path, capfd: pytest.Ca
         interpreter.invoke()
         return bytes(interpreter.get_output(0).tobytes())
 
-    assert result(with_metadata(data, OFFLINE_PLAN, content)) == result(data)
+    assert result(set_metadata(data, OFFLINE_PLAN, content)) == result(data)
     capfd.readouterr()
 
 

@@ -13,9 +13,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from memplan.api.cli.commands import made
+from memplan.api.cli.commands import make_command
 from memplan.api.http.receiving import BODIES_HELD
-from memplan.api.requests import most_bytes
+from memplan.api.requests import max_bytes
 from memplan.api.service.admission import MOST
 from memplan.api.settings import PREFIX, Settings
 
@@ -31,11 +31,11 @@ SECRETS = {"memplan": {"database-url", "admin-key"}}
 """Secrets that docs/operations.md tells the operator to create."""
 
 
-def of_kind(kind: str) -> dict[str, dict[str, Any]]:
+def objects_of_kind(kind: str) -> dict[str, dict[str, Any]]:
     return {found["metadata"]["name"]: found for _, found in OBJECTS if found["kind"] == kind}
 
 
-DEPLOYMENTS = of_kind("Deployment")
+DEPLOYMENTS = objects_of_kind("Deployment")
 
 
 def container(deployment: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def assert_arguments_are_known(arguments: list[str]) -> None:
     """Check a container's start command against the options of the command."""
-    known = {flag for each in made(arguments[0]).params for flag in each.opts}
+    known = {flag for each in make_command(arguments[0]).params for flag in each.opts}
     assert [text for text in arguments if text.startswith("--") and text not in known] == []
 
 
@@ -67,7 +67,7 @@ def test_every_kubernetes_object_conforms_to_its_schema(name: str, found: dict[s
 
 def test_the_kustomization_lists_exactly_the_files_that_exist() -> None:
     assert {*KUSTOMIZATION["resources"], "kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}
-    assert KUSTOMIZATION["namespace"] in of_kind("Namespace")
+    assert KUSTOMIZATION["namespace"] in objects_of_kind("Namespace")
 
 
 def test_no_object_is_duplicated() -> None:
@@ -98,18 +98,18 @@ def test_selectors_select_the_pods_that_they_mean() -> None:
     labels = {name: found["spec"]["template"]["metadata"]["labels"] for name, found in DEPLOYMENTS.items()}
     for name, found in DEPLOYMENTS.items():
         assert found["spec"]["selector"]["matchLabels"] == labels[name]
-    for name, service in of_kind("Service").items():
+    for name, service in objects_of_kind("Service").items():
         assert service["spec"]["selector"] == labels[name]
         ports = {port["name"] for port in container(DEPLOYMENTS[name])["ports"]}
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
-    for name, policy in of_kind("NetworkPolicy").items():
+    for name, policy in objects_of_kind("NetworkPolicy").items():
         assert policy["spec"]["podSelector"]["matchLabels"] == labels[name]
-    for name, budget in of_kind("PodDisruptionBudget").items():
+    for name, budget in objects_of_kind("PodDisruptionBudget").items():
         assert budget["spec"]["selector"]["matchLabels"] == labels[name]
 
 
 def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None:
-    for scaler in of_kind("HorizontalPodAutoscaler").values():
+    for scaler in objects_of_kind("HorizontalPodAutoscaler").values():
         target = scaler["spec"]["scaleTargetRef"]
         assert "replicas" not in DEPLOYMENTS[target["name"]]["spec"]
         (metric,) = scaler["spec"]["metrics"]
@@ -118,7 +118,7 @@ def test_the_autoscaler_scales_a_deployment_that_does_not_say_how_many() -> None
 
 
 def test_no_pod_reaches_the_addresses_of_a_platform_and_none_reaches_workers() -> None:
-    for name, policy in of_kind("NetworkPolicy").items():
+    for name, policy in objects_of_kind("NetworkPolicy").items():
         assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
         blocks = [to["ipBlock"] for rule in policy["spec"]["egress"] for to in rule.get("to", ()) if "ipBlock" in to]
         assert [block["cidr"] for block in blocks] == ["0.0.0.0/0", "::/0"]
@@ -127,7 +127,7 @@ def test_no_pod_reaches_the_addresses_of_a_platform_and_none_reaches_workers() -
 
 
 def test_every_pod_is_fenced_and_needs_no_rights() -> None:
-    assert set(of_kind("NetworkPolicy")) == set(DEPLOYMENTS)
+    assert set(objects_of_kind("NetworkPolicy")) == set(DEPLOYMENTS)
     for found in DEPLOYMENTS.values():
         pod = found["spec"]["template"]["spec"]
         assert pod["securityContext"]["runAsNonRoot"]
@@ -167,7 +167,7 @@ def most_memory(command: str, settings: Settings, *, of_key: bool) -> int:
     assert settings.worker_memory_bytes is not None
     if command == "worker":  # and one job of another key beside its own
         jobs = settings.workers + (not of_key)
-        return OWN_BYTES // 2 + jobs * (most_bytes("model", settings) + settings.worker_memory_bytes)
+        return OWN_BYTES // 2 + jobs * (max_bytes("model", settings) + settings.worker_memory_bytes)
     bodies = BODIES_HELD * settings.max_body_bytes // (2 if of_key else 1)
     at_once = 1 + MOST * (settings.solves + (not of_key))  # one reads a large body
     return OWN_BYTES + bodies + at_once * settings.worker_memory_bytes
@@ -187,7 +187,7 @@ def test_no_callers_of_one_key_take_a_container_above_six_tenths_of_its_memory()
 
 def test_the_reckoning_of_memory_stands_in_the_docs() -> None:
     pages = " ".join((ROOT / "docs" / "operations.md").read_text().split())
-    own, model = f"{OWN_BYTES / 1e9:g} GB", most_bytes("model", Settings(max_body_bytes=1))
+    own, model = f"{OWN_BYTES / 1e9:g} GB", max_bytes("model", Settings(max_body_bytes=1))
     assert f"`{own} + {BODIES_HELD // 2} B + (1 + {MOST} S) W`" in pages
     assert f"`{own} + {BODIES_HELD} B + (1 + {MOST} (S + 1)) W`" in pages
     assert f"`{OWN_BYTES / 2e9:g} GB + J ({model} B + W)`" in pages
@@ -276,7 +276,7 @@ def test_prometheus_has_a_key_and_its_alarms_are_of_metrics_that_there_are() -> 
     folder = ROOT / "docker" / "prometheus"
     monitor = yaml.safe_load((folder / "monitor.yaml").read_text())
     (endpoint,) = monitor["spec"]["endpoints"]
-    (service,) = of_kind("Service").values()
+    (service,) = objects_of_kind("Service").values()
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
     documented = (ROOT / "docs" / "operations.md").read_text()

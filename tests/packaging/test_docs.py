@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lab import manual
-from memplan.api.cli.commands import made
+from memplan.api.cli.commands import make_command
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests import onnx_models, tflite_networks
 from memplan.extensions.networks.lifetimes import problem_of
@@ -25,7 +25,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import networks, public_problems
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -45,7 +45,7 @@ def blocks(page: str, language: str) -> list[str]:
     ]
 
 
-def ran(page: str, without: str = "", **names: Any) -> dict[str, Any]:
+def run_page(page: str, without: str = "", **names: Any) -> dict[str, Any]:
     """Run the Python of a page, without a text, with the names that it takes for granted."""
     for code in blocks(page, "python"):
         assert without in code
@@ -59,40 +59,40 @@ def problem() -> Problem:
 
 
 def test_the_examples_of_re_planning_run_as_their_page_shows() -> None:
-    names = ran("plan.md")
+    names = run_page("plan.md")
     assert (names["kept"].stayed, names["kept"].proved) == (3, True)
 
 
 def test_the_examples_of_verification_run_as_their_page_shows() -> None:
-    better = ran("verify.md")["verdict"].better
+    better = run_page("verify.md")["verdict"].better
     assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
 
 
 def test_systems_are_read_and_written_as_their_page_says(problem: Problem) -> None:
-    names = ran("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
+    names = run_page("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
     assert len(names["model"].problem.buffers) > 0
     assert set(names["files"]) == {".h", ".c"}
 
 
 def test_the_examples_of_explanations_run_as_their_page_shows() -> None:
-    assert ran("explanations.md")["reason"].kind == "core"
+    assert run_page("explanations.md")["reason"].kind == "core"
 
 
 def test_programs_are_built_as_their_page_says() -> None:
-    assert solve(ran("liveness.md")["problem"]).status == "optimal"
+    assert solve(run_page("liveness.md")["problem"]).status == "optimal"
 
 
 def test_cascades_are_found_as_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     # Checking all 15 points takes 12 s; tests of the search check those of smaller networks.
-    points = ran("cascades.md", without=", check=True")["answer"].points
+    points = run_page("cascades.md", without=", check=True")["answer"].points
     assert [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])] == [
         (268_896, 0.0),
         (195_320, 8.53),
     ]
 
 
-def test_the_examples_of_the_client_run_as_their_page_shows(problem: Problem, server: Running) -> None:
+def test_the_examples_of_the_client_run_as_their_page_shows(problem: Problem, server: RunningServer) -> None:
     (code,) = blocks("service.md", "python")
     names: dict[str, Any] = {"problem": problem, "problems": [problem, problem]}
     exec(compile(code.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}"), "service.md", "exec"), names)
@@ -111,7 +111,7 @@ def test_operations_are_written_as_their_page_shows() -> None:
 
 
 @pytest.fixture
-def beside_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
+def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Problem) -> Path:
     """A folder with the files that the pages assume."""
     monkeypatch.chdir(tmp_path)
     assert main(["examples"]) == 0  # nothing else of a checkout is there
@@ -165,7 +165,7 @@ def _plan_files() -> None:
     for name in ("keyword.tflite", "image.tflite"):
         shutil.copy("model.tflite", name)
     shutil.copy("model.csv", "audio.csv")
-    shutil.copy(public_problems.of_library("reuse/dsa-solver-test_matmul__matmul-soft.json"), "waits.json")
+    shutil.copy(public_problems.library_file("reuse/dsa-solver-test_matmul__matmul-soft.json"), "waits.json")
 
 
 def _ggml_files() -> None:
@@ -196,7 +196,7 @@ STAYING = {"bench", "database", "keys", "serve", "worker"}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_do_what_it_describes(beside_a_model: Path, page: str) -> None:
+def test_the_commands_of_a_page_do_what_it_describes(model_folder: Path, page: str) -> None:
     found = [line for language in ("", "sh") for line in commands(page, language)]
     OWN_FILES.get(page, lambda: None)()
     for arguments in found:
@@ -219,7 +219,7 @@ SHOWING = [page for page in (ROOT / "README.md", *(DOCS / name for name in PAGES
 
 @pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
 def test_the_commands_of_a_page_print_the_output_that_it_shows(
-    beside_a_model: Path, capfd: pytest.CaptureFixture[str], page: Path
+    model_folder: Path, capfd: pytest.CaptureFixture[str], page: Path
 ) -> None:
     OWN_FILES.get(page.name, lambda: None)()
     for line, shown in sessions(page):
@@ -267,7 +267,7 @@ def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> 
         name, *rest = shlex.split(line)[1:]
         if name == "lint":  # the command of an example
             continue
-        command: Any = made(name)
+        command: Any = make_command(name)
         if rest and hasattr(command, "commands"):
             command = command.commands[rest.pop(0)]
         flags = {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}
@@ -283,6 +283,6 @@ def test_exports_are_planned_as_their_page_says() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("executorch.exir", reason="needs the extra executorch")
     exported = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (torch.randn(2, 8),))
-    names = ran("executorch.md", exported=exported)
+    names = run_page("executorch.md", exported=exported)
     assert len(names["program"].buffer) > 0
     assert len(names["model"].problem.buffers) > 0

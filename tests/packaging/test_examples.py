@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples"
@@ -18,7 +18,7 @@ EXAMPLES = sorted(FOLDER.glob("example_*.py"))
 MOST_LINES = 40
 
 
-def ran(number: int, *arguments: str) -> str:
+def run_example(number: int, *arguments: str) -> str:
     (script,) = FOLDER.glob(f"example_{number}_*.py")
     settings = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(script), *arguments]
@@ -34,28 +34,28 @@ def test_there_are_five_short_examples_which_their_page_lists() -> None:
 
 @pytest.mark.slow
 def test_a_list_is_planned_with_a_proof() -> None:
-    first, *rows = ran(1).splitlines()
+    first, *rows = run_example(1).splitlines()
     assert first == "optimal: 192 bytes, and no plan has fewer than 192"
     assert len(rows) == 4
 
 
 @pytest.mark.slow
 def test_the_fast_memory_gets_what_is_moved_most() -> None:
-    said = ran(2)
+    said = run_example(2)
     assert "  hidden in sram at " in said
     assert "     log in psram at " in said
 
 
 @pytest.mark.slow
 def test_a_reason_and_its_repairs_are_found() -> None:
-    said = ran(3)
+    said = run_example(3)
     assert "the buffers in the way: conv1, conv2; 192 bytes would do" in said
     assert re.search(r"^repair 1: .* of conv1.*; then the peak is \d+ bytes$", said, re.MULTILINE)
 
 
 @pytest.mark.slow
-def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: Running) -> None:
-    said = ran(4, f"http://127.0.0.1:{server.port}")
+def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: RunningServer) -> None:
+    said = run_example(4, f"http://127.0.0.1:{server.port}")
     assert "call: optimal, 192 bytes\n" in said
     assert "succeeded\n" in said
     assert said.count("optimal, 192 bytes") == 1 + ("curl: " in said)
@@ -63,5 +63,5 @@ def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: Runn
 
 @pytest.mark.slow
 def test_a_solver_of_ones_own_is_run_and_verified() -> None:
-    own, best = map(int, re.findall(r"(\d+) bytes", ran(5)))
+    own, best = map(int, re.findall(r"(\d+) bytes", run_example(5)))
     assert own >= best == 1_505_280

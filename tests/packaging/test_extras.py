@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.extras import BASE, PROGRAMS, ROOT, hidden, lacking, run_alone
+from lab.extras import BASE, PROGRAMS, ROOT, missing_packages, run_alone, unrelated_packages
 from memplan.planner.errors.extras import PACKAGES
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -19,13 +19,13 @@ def test_each_extra_has_a_program() -> None:
 
 @pytest.mark.parametrize(("extra", "package"), [(BASE, "sqlalchemy"), ("executorch", "sqlalchemy"), ("onnx", "psutil")])
 def test_packages_outside_of_an_extra_are_hidden(extra: str, package: str) -> None:
-    assert package in hidden(extra)
-    assert not {"numpy", "memplan", "httpx", "anyio"} & set(hidden(extra))
+    assert package in unrelated_packages(extra)
+    assert not {"numpy", "memplan", "httpx", "anyio"} & set(unrelated_packages(extra))
 
 
 def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
     for extra, packages in PACKAGES.items():
-        assert set(packages).isdisjoint(hidden(extra)), extra
+        assert set(packages).isdisjoint(unrelated_packages(extra)), extra
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_an_extra_brings_the_packages_that_are_named_with_it() -> None:
     "extra", [each if each in (BASE, "server") else pytest.param(each, marks=pytest.mark.deep) for each in PROGRAMS]
 )
 def test_each_extra_alone_provides_its_documented_features(extra: str, tmp_path: Path) -> None:
-    if lacking(extra):
-        pytest.skip(f"not installed: {', '.join(lacking(extra))}")
+    if missing_packages(extra):
+        pytest.skip(f"not installed: {', '.join(missing_packages(extra))}")
     done = run_alone(extra, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -87,7 +87,7 @@ at_least = "memplan.planner.extensions:OffsetKind"
 """
 
 
-def installed(project: Path, target: Path) -> Path:
+def install(project: Path, target: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     subprocess.run([*pip, "--target", str(target), str(project)], check=True, capture_output=True)
     return target
@@ -103,7 +103,7 @@ def run_with(folders: Path, program: str, *arguments: str) -> subprocess.Complet
 def test_additions_of_a_plugin_are_on_every_entrance(tmp_path: Path) -> None:
     sources = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml", ".md")]
     assert sum(len(path.read_text().splitlines()) for path in sources) <= MOST_LINES
-    done = run_with(installed(PLUGIN, tmp_path / "site"), CALLS, str(tmp_path))
+    done = run_with(install(PLUGIN, tmp_path / "site"), CALLS, str(tmp_path))
     assert done.stdout.endswith("found\n"), done.stderr
     assert "count " in done.stdout
 
@@ -116,7 +116,7 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_skipped(tmp_path: Path) -
     program = (
         "from memplan.api.cli.main import main; main(['plan', 'examples/mobilenet_v2.csv', '-q']); main(['solvers'])"
     )
-    done = run_with(installed(tmp_path / "broken", tmp_path / "site"), program)
+    done = run_with(install(tmp_path / "broken", tmp_path / "site"), program)
     assert '"status":"optimal"' in done.stdout
     reason = "cannot be imported: ModuleNotFoundError: No module named 'broken_of_memplan'"
     assert f"systems gone of broken 2.0: is left out, as it {reason}" in done.stderr

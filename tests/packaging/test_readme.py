@@ -22,7 +22,7 @@ COMMANDS = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def beside_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def examples_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     assert main(["examples"]) == 0
     shutil.rmtree("examples/problems")  # which an installed memplan does not have
@@ -35,15 +35,13 @@ def blocks(page: str, language: str) -> list[str]:
     return [code for named, code in every if named == language]
 
 
-def test_the_commands_of_the_readme_do_what_it_describes(beside_the_examples: Path) -> None:
+def test_the_commands_of_the_readme_do_what_it_describes(examples_folder: Path) -> None:
     lines = [line for page in (README, COMMANDS) for block in blocks(page, "sh") for line in block.splitlines()]
     assert len(lines) > 15
     for line in lines:
         program, *arguments = shlex.split(line, comments=True)
         assert (program, line, main(arguments)) == ("memplan", line, 0)
-    assert {"plan.json", "plan.svg", "problem.json", "program.lp"} <= {
-        path.name for path in beside_the_examples.iterdir()
-    }
+    assert {"plan.json", "plan.svg", "problem.json", "program.lp"} <= {path.name for path in examples_folder.iterdir()}
 
 
 def test_a_file_among_the_examples_that_is_missing_is_reported_with_what_writes_it(
@@ -55,7 +53,7 @@ def test_a_file_among_the_examples_that_is_missing_is_reported_with_what_writes_
     assert (main([command]), main(["plan", "examples/mobilenet_v2.csv"])) == (0, 0)
 
 
-def test_the_library_does_what_it_says(beside_the_examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_library_does_what_it_says(examples_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = blocks(README, "python")
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.split()[:2] == ["optimal", "192"]
@@ -97,13 +95,13 @@ def test_the_picture_is_that_of_the_example() -> None:
 SOURCES = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.c", "*.js", "Dockerfile")
 
 
-def listed(*patterns: str) -> list[str]:
+def list_files(*patterns: str) -> list[str]:
     """Return the repository's files that match."""
     command = ["git", "ls-files", *patterns]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
-def without_code(text: str) -> str:
+def remove_code(text: str) -> str:
     """Return a page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
@@ -111,14 +109,14 @@ def without_code(text: str) -> str:
 @cache
 def anchors(page: Path) -> frozenset[str]:
     """Return the anchors that a forge makes of the headings of a page: small letters, spaces as hyphens."""
-    headings = re.findall(r"^#+ (.*)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", remove_code(page.read_text(encoding="utf-8")), re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
 
-@pytest.mark.parametrize("name", [name for name in listed("*.md") if "/vendor/" not in name])
+@pytest.mark.parametrize("name", [name for name in list_files("*.md") if "/vendor/" not in name])
 def test_links_of_a_page_lead_somewhere(name: str) -> None:
     page = ROOT / name
-    links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8")))
+    links = re.findall(r"\]\(([^)\s]+)\)", remove_code(page.read_text(encoding="utf-8")))
     broken = []
     for link in links:
         if re.match(r"[a-z]+:", link):
@@ -133,14 +131,14 @@ def test_links_of_a_page_lead_somewhere(name: str) -> None:
 def test_pages_that_sources_name_exist() -> None:
     named = {
         (file, page)
-        for file in listed(*SOURCES)
+        for file in list_files(*SOURCES)
         for page in re.findall(r"\bdocs/[\w/-]+\.(?:md|svg|png)\b", (ROOT / file).read_text(encoding="utf-8"))
     }
     assert sorted((file, page) for file, page in named if not (ROOT / page).exists()) == []
 
 
 def test_sources_that_pages_name_exist() -> None:
-    pages = ["CONTRIBUTING.md", *listed("docs/*.md")]
+    pages = ["CONTRIBUTING.md", *list_files("docs/*.md")]
     named = {
         (page, file)
         for page in pages

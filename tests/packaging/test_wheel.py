@@ -73,7 +73,7 @@ def modules(names: Set[str]) -> set[str]:
     return {name for name in names if name.startswith("memplan/")}
 
 
-def tracked() -> set[str]:
+def tracked_files() -> set[str]:
     """Return the version-controlled files of the packages, by their places in the wheel."""
     listed = subprocess.run(
         ["git", "ls-files", "memplan", *LINKED.values()],
@@ -82,7 +82,7 @@ def tracked() -> set[str]:
         capture_output=True,
         text=True,
     ).stdout.split()
-    names = {name if name.startswith("memplan/") else f"memplan/{_inside(name)}" for name in listed}
+    names = {name if name.startswith("memplan/") else f"memplan/{_place_in_package(name)}" for name in listed}
     shown = subprocess.run(
         ["git", "ls-files", "examples"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
@@ -91,7 +91,7 @@ def tracked() -> set[str]:
     return names - {f"memplan/{name}" for name in LINKED}
 
 
-def _inside(name: str) -> str:
+def _place_in_package(name: str) -> str:
     """Return the place in the package of a file in a folder that the package has a link to."""
     link, folder = next((link, folder) for link, folder in LINKED.items() if name.startswith(f"{folder}/"))
     return f"{link}{name.removeprefix(folder)}"
@@ -127,7 +127,7 @@ def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) ->
         for folder in folders(ROOT)
         for place in (library_of(folder), library_of(folder).with_name("sources.txt"))
     }
-    assert modules(content(wheel).keys()) == tracked() | made
+    assert modules(content(wheel).keys()) == tracked_files() | made
 
 
 def test_a_wheel_is_for_its_platform_and_any_python(wheel: Path) -> None:
@@ -186,7 +186,7 @@ def site_of(environment: Path) -> Path:
 def pip(environment: Path, *arguments: str) -> None:
     """Install into an environment, by nothing but what is said here."""
     command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python_of(environment)), "install"]
-    settings = {name: value for name, value in alone().items() if not name.startswith("PIP_")}
+    settings = {name: value for name, value in clean_environment().items() if not name.startswith("PIP_")}
     done = subprocess.run([*command, "-q", *arguments], env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -195,7 +195,7 @@ def python_of(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
-def alone() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Return the environment's variables without those by which Python finds the checkout."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
@@ -219,7 +219,9 @@ def test_the_commands_and_the_python_of_the_first_pages_run_from_an_installed_wh
 
 def run(environment: Path, folder: Path, command: list[str]) -> None:
     """Run a line of a page, which may say that nothing fits, and may not fail."""
-    done = subprocess.run(command, cwd=folder, env=alone(), capture_output=True, text=True, check=False, timeout=200)
+    done = subprocess.run(
+        command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=200
+    )
     assert done.returncode == 0 or "infeasible" in done.stdout, (command, done.stdout, done.stderr)
 
 
@@ -227,13 +229,15 @@ def test_an_installed_wheel_is_imported_from_its_folder_and_takes_its_extras_fro
     environment: Path, tmp_path: Path
 ) -> None:
     command = [str(python_of(environment)), "-c", "import memplan; print(memplan.__file__)"]
-    found = subprocess.run(command, cwd=tmp_path, env=alone(), check=True, capture_output=True, text=True).stdout
+    found = subprocess.run(
+        command, cwd=tmp_path, env=clean_environment(), check=True, capture_output=True, text=True
+    ).stdout
     assert Path(found.strip()) == site_of(environment) / "memplan" / "__init__.py"
     # The line that a command prints where it lacks a package: memplan is there, and so no index is asked for it.
     pip(environment, "--no-index", *(shlex.split(install_line("sqlalchemy"))[2:]), "memplan[engines,onnx]")
 
 
-def left_out(folder: str, _: list[str]) -> set[str]:
+def ignored_names(folder: str, _: list[str]) -> set[str]:
     """Return what `.dockerignore` leaves out of a folder: the page's bundles are in one named `built`, too."""
     return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
@@ -242,7 +246,7 @@ def test_the_files_of_the_container_make_the_same_wheel_without_links(wheel: Pat
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     for name in (line.removeprefix("!") for line in lines if line.startswith("!")):
         if (ROOT / name).is_dir():  # COPY keeps links, which lead to folders that are copied as well
-            shutil.copytree(ROOT / name, tmp_path / "context" / name, symlinks=True, ignore=left_out)
+            shutil.copytree(ROOT / name, tmp_path / "context" / name, symlinks=True, ignore=ignored_names)
         else:
             (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / "context" / name)

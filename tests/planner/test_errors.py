@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.planner.errors import InputError, path_of, shown
+from memplan.planner.errors import InputError, excerpt, path_of
 from memplan.planner.model.problem import Problem
 
 
@@ -41,7 +41,7 @@ def test_a_location_in_an_error_is_a_path(location: tuple[str | int, ...], path:
     ],
 )
 def test_a_value_is_shown_as_json_on_one_short_line(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert excerpt(value) == text
 
 
 PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}

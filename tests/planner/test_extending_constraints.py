@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import ROOT, Patch, before, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import ROOT, Patch, copy_packages, extend, guide, insertion_before, run_beside
 
 pytestmark = pytest.mark.slow
 MOST_FILES = 4
@@ -25,7 +25,7 @@ def _is_in_the_upper_half(is_so: bool, offset: int, size: int, pool: Pool) -> st
 """
 PATCH: Patch = {
     "planner/model/rows.py": [
-        before(
+        insertion_before(
             "    forbid_pools: Annotated",
             "    end_at_most: Bytes | None = None\n"
             "    not_in: Annotated[tuple[Bytes, Bytes], Field(strict=False)] | None = None\n"
@@ -33,7 +33,7 @@ PATCH: Patch = {
         )
     ],
     "planner/model/constraints/kinds.py": [
-        before(
+        insertion_before(
             '    ConstraintKind(("no_cross",)',
             '    ConstraintKind(("end_at_most",),\n'
             "        offsets=lambda most, buffer, pool: OffsetRule(((0, most - buffer.size + 1),))),\n"
@@ -42,11 +42,11 @@ PATCH: Patch = {
             '    ConstraintKind(("lower_half",),\n'
             "        offsets=lambda is_so, buffer, pool: OffsetRule(((0, pool.size // 2 - buffer.size + 1),))),\n",
         ),
-        before("Breaks, Id, KeptBuffers", "NO_END, "),
+        insertion_before("Breaks, Id, KeptBuffers", "NO_END, "),
     ],
     "planner/verify/verifier.py": [
-        before("FIELD_RULES: Mapping", RULES),
-        before(
+        insertion_before("FIELD_RULES: Mapping", RULES),
+        insertion_before(
             '    "no_cross": ("straddles"',
             '    "end_at_most": ("above-most", _ends_above),\n    "not_in": ("barred", _is_barred),\n'
             '    "lower_half": ("upper-half", _is_in_the_upper_half),\n',
@@ -87,7 +87,7 @@ for first, more, offsets, moved, word, feature in [
 both = [row | {"end_at_most": 6} for row in problem_of({}).model_dump(mode="json", exclude_defaults=True)["buffers"]]
 both[0]["size"] = 4
 tight = Problem.model_validate({"buffers": both, "pools": [{"size": 90}]})
-found = reason_of(tight, solve(tight, accept="fit", time_limit_s=60), Control.of(90))
+found = reason_of(tight, solve(tight, accept="fit", time_limit_s=60), Control.from_limit(90))
 assert [(rule.rule, rule.value) for rule in found.rules] == [("end_at_most", 6)] * 2, found
 print("held")
 """

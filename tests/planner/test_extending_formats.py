@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import ROOT, Patch, before, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import ROOT, Patch, copy_packages, extend, guide, insertion_before, run_beside
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
 '''
 IN_IMPORTERS: Patch = {
     "extensions/__init__.py": [
-        before(
+        insertion_before(
             "    from memplan.extensions.tvm.", "    from memplan.extensions.systems.toy.system import SYSTEM as TOY\n"
         ),
         ("first = (TFLM,", "first = (TOY, TFLM,"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import Patch, before, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import Patch, copy_packages, extend, guide, insertion_before, run_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.drawn]
 MOST_FILES = 7
@@ -48,13 +48,15 @@ KEPT_FREE = """    found = [0] if conflict_by_name(problem, first, second) else 
 """
 PATCH: Patch = {
     "planner/model/problem_fields.py": [
-        before("class ProblemFields(Value):\n", ROW),
-        before("    pools: Annotated", "    distance: Annotated[tuple[Distance, ...], WrapValidator(in_parts)] = ()\n"),
+        insertion_before("class ProblemFields(Value):\n", ROW),
+        insertion_before(
+            "    pools: Annotated", "    distance: Annotated[tuple[Distance, ...], WrapValidator(in_parts)] = ()\n"
+        ),
     ],
     "planner/model/constraints/distance.py": [("", DISTANCE)],
     "planner/model/constraints/kinds.py": [
-        before("    forbid_pools,\n    may_share", "    distance,\n"),
-        before(
+        insertion_before("    forbid_pools,\n    may_share", "    distance,\n"),
+        insertion_before(
             '    ConstraintKind(("no_cross",)',
             '    ConstraintKind(("distance",), {0: distance.unknown_names, 4: distance.contradictions},\n'
             "                   clearances=distance.clearances),\n",
@@ -164,13 +166,13 @@ rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)
 fields = {"buffers": rows, "distance": [{"buffers": [0, 1], "bytes": 3}]}
 tight, loose = (Problem.model_validate(fields | {"pools": [{"size": size}]}) for size in (10, 99))
 none = Plan(status="infeasible", explanation=Explanation(message="nothing fits"))
-found = reason_of(tight, none, Control.of(200))
+found = reason_of(tight, none, Control.from_limit(200))
 assert ([rule.rule for rule in found.rules], sorted(found.buffers)) == (["distance"], [0, 1]), found
 assert "with distance of 2 buffers; 11 bytes would do" in found.message, found
 assert certify(tight, none, time_limit_s=5).reason.endswith("clearances")
 best = solve(loose, solver="highs", time_limit_s=60)
 assert (best.status, best.peak) == ("optimal", 11), best
-(cost,) = what_if(loose, best, ExplainOptions(), Control.of(60)).rules
+(cost,) = what_if(loose, best, ExplainOptions(), Control.from_limit(60)).rules
 assert (cost.rule.rule, cost.gain) == ("distance", (7, 7)), cost
 kept = replan(loose, solve(Problem.model_validate({"buffers": rows}), time_limit_s=2), eps=0.5, time_limit_s=1)
 assert verify(loose, kept).valid, kept

@@ -12,7 +12,7 @@ import pytest
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer, Placement
 from tests.support.depth import seeds
-from tests.support.oracle import best_score, check, least_total, touch_a_bank
+from tests.support.oracle import best_score, check, min_total, touch_a_bank
 from tests.support.tied_problems import tied_problem
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
@@ -98,7 +98,7 @@ def test_the_oracle_agrees_with_trying_all_placements() -> None:
     """Three buffers, at all offsets up to 9."""
     for seed in seeds(10):
         value = tied_problem(seed, 3)
-        found, tried = best_score(value), least_of_all_places(value, 9)
+        found, tried = best_score(value), best_of_all_places(value, 9)
         if tried is None:
             assert found is None or max(found[-len(value.pools) :]) > 9
         else:
@@ -106,7 +106,7 @@ def test_the_oracle_agrees_with_trying_all_placements() -> None:
             assert found == tried or (found < tried and max(found[-len(value.pools) :]) > 9)
 
 
-def least_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
+def best_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
     """The least score of all placements without a fault at offsets up to the last one."""
     rows = list(value.buffers)
     best: list[tuple[float, ...]] = []
@@ -115,7 +115,7 @@ def least_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
         if any(not line.startswith("missing") for line in check(value, placed)):
             return
         if len(placed) == len(rows):
-            best.append(scored(value, placed))
+            best.append(score(value, placed))
             return
         for pool in value.pools:
             for offset in range(last + 1):
@@ -125,7 +125,7 @@ def least_of_all_places(value: Problem, last: int) -> tuple[float, ...] | None:
     return min(best, default=None)
 
 
-def scored(value: Problem, placed: list[Placement]) -> tuple[float, ...]:
+def score(value: Problem, placed: list[Placement]) -> tuple[float, ...]:
     rows = [(buffer, at) for buffer, at in zip(value.buffers, placed, strict=True) if buffer.size]
     ends = [max((at.offset + b.size for b, at in rows if at.pool == pool.name), default=0) for pool in value.pools]
     if value.objective != "cost":
@@ -133,11 +133,13 @@ def scored(value: Problem, placed: list[Placement]) -> tuple[float, ...]:
     price = {pool.name: pool.cost for pool in value.pools}
     moved = [(b.size if b.traffic is None else b.traffic) * price[at.pool] for b, at in rows]
     where = {at.id: at for at in placed}
-    weights = [weight for a, b, weight in weighed(value) if in_one_bank(value, where[a.id], a, where[b.id], b)]
+    weights = [
+        weight for a, b, weight in weighted_pairs(value) if touches_common_bank(value, where[a.id], a, where[b.id], b)
+    ]
     return (fsum([*moved, *weights]), *ends[::-1])
 
 
-def weighed(value: Problem) -> Iterator[tuple[Buffer, Buffer, float]]:
+def weighted_pairs(value: Problem) -> Iterator[tuple[Buffer, Buffer, float]]:
     """Each pair that should not touch a common bank, as the buffers that the two live in."""
     rows = {row.id: row for row in value.buffers}
 
@@ -150,7 +152,7 @@ def weighed(value: Problem) -> Iterator[tuple[Buffer, Buffer, float]]:
             yield home(a), home(b), use.weight or 0
 
 
-def in_one_bank(value: Problem, first: Placement, a: Buffer, second: Placement, b: Buffer) -> bool:
+def touches_common_bank(value: Problem, first: Placement, a: Buffer, second: Placement, b: Buffer) -> bool:
     return first.pool == second.pool and a.size > 0 < b.size and touch_a_bank(value, first, a.size, second, b.size)
 
 
@@ -159,7 +161,7 @@ def test_least_total_may_be_less_than_the_sum_of_the_least_score() -> None:
     pools = [{"name": "x", "base_address": 1, "alignment": 16}, {"name": "y"}]
     value = problem(A, pools=pools)
     assert best_score(value) == (0, 19)
-    assert least_total(value) == 4
+    assert min_total(value) == 4
 
 
 @pytest.mark.parametrize(

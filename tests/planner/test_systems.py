@@ -18,14 +18,14 @@ def test_every_name_in_a_row_exists(system: System) -> None:
     assert system.name in {**SYSTEMS, **extensions("systems")}
     for reader in system.readers:
         __import__(reader.where)
-        assert reader.program is None or callable(_named(reader.program))
+        assert reader.program is None or callable(_object_at(reader.program))
     for planner in system.planners:
         assert callable(planner.load())
     for where in (*system.writers.values(), system.reorders, system.rewrites):
-        assert where is None or callable(_named(where))
+        assert where is None or callable(_object_at(where))
     assert system.other_targets.keys() <= system.writers.keys()
 
 
-def _named(where: str) -> object:
+def _object_at(where: str) -> object:
     module, name = where.split(":")
     return getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name)

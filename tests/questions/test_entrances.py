@@ -13,14 +13,14 @@ import pytest
 import memplan
 from lab.manual import PAGE, manual
 from memplan.api.cli.commands import COMMANDS
-from memplan.api.cli.flag_names import as_flag, spelled
+from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.planner.errors import Option, OptionError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control, Question
 from memplan.questions.question.wire import read_body_options, read_question
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
@@ -29,8 +29,8 @@ TIMES = {"wall_time_s"}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings()) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings()) as found:
         yield found
 
 
@@ -42,7 +42,7 @@ def body_of(question: Question[Any]) -> dict[str, Any]:
     return {**question.example, "options": options}
 
 
-def without_times(content: str | bytes) -> Any:
+def remove_times(content: str | bytes) -> Any:
     """Return a JSON answer without its durations."""
     value = json.loads(content)
     return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
@@ -57,11 +57,11 @@ def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) ->
             path = folder / f"{each.name}.json"
             content = values[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
             path.write_bytes(content)
-            arguments += [spelled(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
+            arguments += [flags_of(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
         elif each.name in values:
-            arguments += [part for text in TEXTS[each.name] for part in (spelled(each.name)[0], text)]
+            arguments += [part for text in TEXTS[each.name] for part in (flags_of(each.name)[0], text)]
     for name, value in body["options"].items():
-        flag = spelled(name)[0]
+        flag = flags_of(name)[0]
         if isinstance(value, bool):
             arguments += [flag] if value else []
         elif isinstance(value, list):
@@ -74,19 +74,19 @@ def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) ->
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_all_entrances_give_the_same_answer(name: str, server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_all_entrances_give_the_same_answer(name: str, server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     question = QUESTIONS[name]
     body = body_of(question)
     values, options = read_question(question, body), read_body_options(question, body, {})
     function = getattr(memplan, question.function.__name__)
-    python = without_times(question.write(function(**values, options=options)))
+    python = remove_times(question.write(function(**values, options=options)))
 
     answer = server.client.post(question.path, json=body)
     assert answer.status_code == 200, answer.text
-    assert without_times(answer.content) == python, "POST"
+    assert remove_times(answer.content) == python, "POST"
 
-    job = server.ended(server.client.post(f"/v1/jobs?kind={name}", json=body).json())
-    assert without_times(server.client.get(f"{job['links']['self']}/result").content) == python, "job"
+    job = server.wait_for_end(server.client.post(f"/v1/jobs?kind={name}", json=body).json())
+    assert remove_times(server.client.get(f"{job['links']['self']}/result").content) == python, "job"
 
     arguments = arguments_of(question, body, tmp_path)
     for where in ([], ["--server", str(server.client.base_url)]):
@@ -94,7 +94,7 @@ def test_all_entrances_give_the_same_answer(name: str, server: Running, tmp_path
         status = main([*arguments, *where])
         out = capfd.readouterr()
         assert status in {0, *question.exits}, out.err
-        assert without_times(out.out) == python, where
+        assert remove_times(out.out) == python, where
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
@@ -110,7 +110,7 @@ def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(nam
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, server: Running) -> None:
+def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, server: RunningServer) -> None:
     question = QUESTIONS[name]
     fields = question.options.model_fields
     assert [field for field, about in fields.items() if not about.description] == []
@@ -144,9 +144,11 @@ def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -
 
 
 def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:
-    error = OptionError.of("budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", ""))
+    error = OptionError.from_rule(
+        "budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", "")
+    )
     assert str(error) == "budgets: needs its dims, as in dims=n=[1], or least"
-    assert tuple(error.written(as_flag)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
+    assert tuple(error.sentences_in_syntax(flag_text)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
 
 
 def test_the_manual_is_that_of_the_definitions() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house_copies import ROOT, before, copy_packages, extend, guide, run_beside
+from tests.support.house_copies import ROOT, copy_packages, extend, guide, insertion_before, run_beside
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ class Count(Answer):
 
 def count(problem: Problem, options: CountOptions = CountOptions(), control: Control = Control()) -> Count:
     """Count buffers."""
-    running = control.begun(options)
+    running = control.begin(options)
     for k, _ in enumerate(problem.buffers):
         running.report({"seen": k + 1})
     return Count(buffers=sum(buffer.size >= options.least for buffer in problem.buffers))
@@ -168,9 +168,11 @@ def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> N
     extend(
         tmp_path,
         {
-            "planner/foreign/model_options.py": [before('    views: Views = Field(\n        "alias"', padding)],
+            "planner/foreign/model_options.py": [
+                insertion_before('    views: Views = Field(\n        "alias"', padding)
+            ],
             "planner/foreign/imported.py": [
-                before("    if options.alignment is not None:\n", "    size += options.padding\n")
+                insertion_before("    if options.alignment is not None:\n", "    size += options.padding\n")
             ],
         },
     )

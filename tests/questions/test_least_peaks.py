@@ -21,7 +21,7 @@ MODELS = Path(__file__).parents[1] / "models"
 def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
     data = (MODELS / name).read_bytes()
     ordered = order(read_graph(Reader(), data, name), OrderOptions(goal="placed", time_limit_s=20))
-    reordered = reorder(data, name, Control.of(20)).answer
+    reordered = reorder(data, name, Control.from_limit(20)).answer
     compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
     assert compared is not None
     assert ordered.placed_peak == reordered.placed_peak == compared.peak

@@ -35,7 +35,7 @@ class StoppedError(Exception):
     """The question is stopped, as a worker that is killed."""
 
 
-def noted(name: str, most: int) -> list[Any]:
+def noted_answers(name: str, most: int) -> list[Any]:
     """Return the answers that a question notes until it is stopped after so many."""
     question, found = QUESTIONS[name], list[Any]()
     names = {each.name for each in question.inputs}
@@ -65,18 +65,18 @@ def test_each_question_has_parts_or_is_known_to_be_of_one() -> None:
 def test_a_question_that_is_stopped_after_a_part_has_what_it_found_by_then(name: str) -> None:
     question, fields = QUESTIONS[name], PARTS[name][1]
     for most in range(1, max(1, len(fields)) + 1):  # it is stopped after each of its parts, the first one first
-        found = noted(name, most)
+        found = noted_answers(name, most)
         assert len(found) == most, "each part is noted"
         assert isinstance(found[-1], question.answers)
         assert question.exit_status(found[-1]) in {0, *question.exits}
         assert [*question.lines(found[-1])]
     if fields:
-        first = noted(name, 1)[0]
+        first = noted_answers(name, 1)[0]
         assert all(getattr(first, field) is None for field in fields)
 
 
 def test_a_verdict_says_what_was_not_done() -> None:
-    first, second = noted("verify", 2)
+    first, second = noted_answers("verify", 2)
     assert (first.valid, first.not_done, second.not_done) == (True, ("better", "again"), ("again",))
     assert second.better is not None
     assert [*QUESTIONS["verify"].lines(first)][-1] == "not done in time: better, again"

@@ -18,7 +18,7 @@ from memplan.planner.errors import OptionError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 from memplan.questions.question.selection import Selection
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 PROBLEM: dict[str, Any] = {
     "buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]
@@ -26,8 +26,8 @@ PROBLEM: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings()) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings()) as found:
         yield found
 
 
@@ -39,13 +39,13 @@ def test_every_answer_can_be_had_in_part(name: str) -> None:
         field: 1 for own, schema in schemas.items() for field in schema.get("$defs", {}).get(own, schema)["properties"]
     }
     content = json.dumps(dict.fromkeys((first, *others), 1)).encode()
-    wanted, rest = Selection.of(answer, fields=[first]), Selection.of(answer, fields=[f"-{first}"])
+    wanted, rest = Selection.from_names(answer, fields=[first]), Selection.from_names(answer, fields=[f"-{first}"])
     assert wanted is not None
     assert rest is not None
     assert json.loads(wanted.write(content)) == {first: 1}
     assert [*json.loads(rest.write(content))] == others
     with pytest.raises(OptionError, match=r"fields: must name fields of the answer \(.*\), got \"no_such\""):
-        Selection.of(answer, fields=["no_such"])
+        Selection.from_names(answer, fields=["no_such"])
 
 
 def test_python_takes_fields_of_an_answer() -> None:
@@ -72,7 +72,7 @@ def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pyt
     assert 'got "pek" (did you mean peak?)' in err
 
 
-def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
+def test_calls_and_jobs_have_them_in_their_query(server: RunningServer) -> None:
     client = server.client
     for _ in range(2):  # the second from what was written
         answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
@@ -83,13 +83,13 @@ def test_calls_and_jobs_have_them_in_their_query(server: Running) -> None:
     assert found["passed"]
     assert not {"pools", "plan"} & found.keys()
 
-    job = server.ended(client.post("/v1/jobs", json=PROBLEM).json())
+    job = server.wait_for_end(client.post("/v1/jobs", json=PROBLEM).json())
     for link in ("result", "plan"):
         assert client.get(f"{job['links'][link]}?fields=peak").json() == {"peak": 96}
     assert client.get(f"/v1/plans/{job['problem_hash']}?fields=status").json() == {"status": "optimal"}
 
 
-def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server: Running) -> None:
+def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server: RunningServer) -> None:
     answer = server.client.post("/v1/check?fields=pased", json={"problem": PROBLEM})
     assert answer.status_code == 422
     assert "passed, subject, status," in answer.json()["detail"]
@@ -160,7 +160,7 @@ def test_for_a_plan_without_its_options_the_missing_option_is_named(
 
 def ask(kind: str, content: dict[str, Any], query: str = "") -> Any:
     asked = parse_request(kind, head_of(JSON, query), json.dumps(content).encode())
-    return json.loads(asked.answer(Control.of(10))[0])
+    return json.loads(asked.answer(Control.from_limit(10))[0])
 
 
 def test_a_plan_is_asked_about_over_http_without_its_options() -> None:

@@ -21,16 +21,16 @@ Row = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 MINIMALLOC_EXAMPLE = (("b1", 4, 0, 3), ("b2", 4, 3, 9), ("b3", 4, 0, 9), ("b4", 4, 9, 21), ("b5", 4, 0, 21))
-LINE = tvm.conflicting(tvm.LINEAR, tvm.LINEAR_CONFLICTS).model_dump(mode="json", exclude_defaults=True)
-FAN_OUT = tvm.conflicting(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS).model_dump(mode="json", exclude_defaults=True)
+LINE = tvm.problem_of_conflicts(tvm.LINEAR, tvm.LINEAR_CONFLICTS).model_dump(mode="json", exclude_defaults=True)
+FAN_OUT = tvm.problem_of_conflicts(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS).model_dump(mode="json", exclude_defaults=True)
 
 
-def living(rows: Any, *pools: Row, **more: Any) -> Row:
+def problem_of_lives(rows: Any, *pools: Row, **more: Any) -> Row:
     buffers = [{"id": name, "size": size, "start": start, "end": end} for name, size, start, end in rows]
     return {"buffers": buffers, **({"pools": list(pools)} if pools else {}), **more}
 
 
-def drawn(seed: int, count: int = 6) -> Row:
+def draw_problem(seed: int, count: int = 6) -> Row:
     rng = random.Random(seed)
     rows = []
     for _ in range(count):
@@ -39,7 +39,7 @@ def drawn(seed: int, count: int = 6) -> Row:
     return problem_of(*rows)
 
 
-def least(problem: Row) -> float:
+def min_peak(problem: Row) -> float:
     """Return the least peak by brute force."""
     score = best_score(memplan.Problem.model_validate(problem))
     assert score is not None
@@ -47,19 +47,19 @@ def least(problem: Row) -> float:
 
 
 def test_s0_01_smaller_or_shorter_buffers_are_ranked_by_their_gain(http: Http) -> None:
-    problem = drawn(1)
+    problem = draw_problem(1)
     answer = http.ask("explain", problem, what_if="true", shrunk_to=0.5)["what_if"]
-    peak = least(problem)
+    peak = min_peak(problem)
     assert (answer["peak"], answer["status"]) == (peak, "optimal")
     for row in answer["buffers"]:
         others = [other for other in problem["buffers"] if other["id"] != row["id"]]
         low, high = row["gain_if_dropped"]
-        assert low <= peak - least({"buffers": others}) <= high
+        assert low <= peak - min_peak({"buffers": others}) <= high
         halved = [
             other | {"size": row["shrunk_to"]} if other["id"] == row["id"] else other for other in problem["buffers"]
         ]
         low, high = row["gain_if_shrunk"]
-        assert low <= peak - least({"buffers": halved}) <= high
+        assert low <= peak - min_peak({"buffers": halved}) <= high
 
 
 def test_s0_02_buffers_that_start_where_a_storage_does_cost_more(http: Http) -> None:
@@ -80,7 +80,7 @@ def test_s0_03_temporaries_of_functions_may_be_planned_apart(http: Http) -> None
 def test_s0_04_one_plan_of_all_needs_less(http: Http) -> None:
     assert http.ask("plan", OPERATIONS)["peak"] == 56_716
     apart = tvm.MOBILENET_BY_CALLS
-    peaks = [http.ask("plan", living(rows))["peak"] for rows in (tvm.MOBILENET, apart)]
+    peaks = [http.ask("plan", problem_of_lives(rows))["peak"] for rows in (tvm.MOBILENET, apart)]
     assert peaks == [1_117_718, 1_418_774]
 
 
@@ -94,30 +94,30 @@ def test_s0_05_workspaces_are_known_without_a_plan(http: Http) -> None:
 
 def test_s0_06_a_heuristic_as_of_tflite_micro_with_its_gap(http: Http) -> None:
     for seed in range(6):
-        problem = drawn(seed, 7)
+        problem = draw_problem(seed, 7)
         answer = http.ask("plan", problem, solver="reference:tflite-micro-greedy")
         best = http.ask("plan", problem)
-        assert best["peak"] == least(problem) <= answer["peak"]
+        assert best["peak"] == min_peak(problem) <= answer["peak"]
         assert answer["gap"] == pytest.approx(answer["peak"] / answer["lower_bound"] - 1)
         assert answer["lower_bound"] <= best["peak"]
     # apache/tvm v0.9.0: the ResNet subgraph, where it is not the best.
-    assert http.ask("plan", living(tvm.RESNET), solver="reference:tvm-greedy-by-size")["peak"] == 7_920_256
+    assert http.ask("plan", problem_of_lives(tvm.RESNET), solver="reference:tvm-greedy-by-size")["peak"] == 7_920_256
     for solver in ("auto", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"):
-        assert http.ask("plan", living(tvm.RESNET), solver=solver)["peak"] == 7_200_256
+        assert http.ask("plan", problem_of_lives(tvm.RESNET), solver=solver)["peak"] == 7_200_256
 
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "cp-sat"])
 def test_s0_07_engines_minimise_the_largest_end(http: Http, solver: str) -> None:
     needs_engine(solver)
-    problem = drawn(7)
+    problem = draw_problem(7)
     answer = http.ask("plan", problem, solver=solver, time_limit_s=5)
-    assert (answer["status"], answer["peak"]) == ("optimal", least(problem))
-    assert http.ask("plan", living(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
+    assert (answer["status"], answer["peak"]) == ("optimal", min_peak(problem))
+    assert http.ask("plan", problem_of_lives(MINIMALLOC_EXAMPLE), solver=solver, time_limit_s=5)["peak"] == 12
 
 
 def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> None:
     needs_engine("highs")
-    problems, files = [drawn(seed) for seed in range(3) for _ in (".lp", ".mps")], list[Path]()
+    problems, files = [draw_problem(seed) for seed in range(3) for _ in (".lp", ".mps")], list[Path]()
     for k, problem in enumerate(problems):
         path, program = command.file("problem.json", problem), f"program{k}{('.lp', '.mps')[k % 2]}"
         assert command("convert", path, "-o", program, "-q").status == 0
@@ -125,7 +125,7 @@ def test_s0_08_the_program_is_exported_for_other_engines(command: Command) -> No
     for file, problem, value in zip(files, problems, read_back(READ_BY_HIGHS, files), strict=True):
         unit = int(file.read_text().split("in units of ")[1].split()[0])
         assert value is not None
-        assert round(value) * unit == least(problem)
+        assert round(value) * unit == min_peak(problem)
 
 
 def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -> None:
@@ -138,7 +138,7 @@ def test_s0_09_of_two_conflicting_buffers_one_lies_below_the_other(http: Http) -
     at = offsets(answer)
     assert at["a"] + 8 <= at["b"] or at["b"] + 5 <= at["a"]
     # apache/tvm: of equal buffers in conflict the last name lies at 0.
-    equal = tvm.conflicting(dict.fromkeys("abc", 10), {"a": "bc", "b": "c"}).model_dump(
+    equal = tvm.problem_of_conflicts(dict.fromkeys("abc", 10), {"a": "bc", "b": "c"}).model_dump(
         mode="json", exclude_defaults=True
     )
     assert offsets(http.ask("plan", equal, solver="reference:tvm-greedy-by-size")) == {"a": 20, "b": 10, "c": 0}
@@ -155,18 +155,18 @@ def test_s0_10_conflicts_come_from_lifetimes_lists_or_both(http: Http) -> None:
         buffers = [{"id": k, "size": rng.randrange(1, 20), "start": k, "end": k + rng.randint(1, 3)} for k in range(6)]
         pairs = [[a, b] for a, b in combinations(range(6), 2) if rng.random() < 0.3]
         both = {"buffers": buffers, "conflicts": pairs}
-        assert http.ask("plan", both)["peak"] == least(both)
+        assert http.ask("plan", both)["peak"] == min_peak(both)
     printed = [[one, other] for one, listed in tvm.FAN_OUT_CONFLICTS.items() for other in listed]
     findings = http.ask("plan", FAN_OUT | {"conflicts": printed})["findings"]
     assert [row["rule"] for row in findings] == ["asymmetric-conflicts", "self-conflict"]
     # Both ways 210 bytes are needed, by what is alive when 190; as TVM prints them, lint finds both mistakes.
     assert http.ask("plan", FAN_OUT)["peak"] == 210
     alive = [(name, size, *tvm.FAN_OUT_LIVES[name]) for name, size in tvm.FAN_OUT.items()]
-    assert http.ask("plan", living(alive))["peak"] == 190
+    assert http.ask("plan", problem_of_lives(alive))["peak"] == 190
 
 
 def test_s0_11_a_list_of_sizes_and_lifetimes_is_enough(http: Http, command: Command) -> None:
-    problem = living(MINIMALLOC_EXAMPLE)
+    problem = problem_of_lives(MINIMALLOC_EXAMPLE)
     assert http.ask("plan", problem)["peak"] == 12
     assert command("plan", command.file("p.json", problem), "--capacity", "12", "-q").answer["status"] == "optimal"
     ours = {"placements": [{"id": f"b{k}", "pool": "default", "offset": at} for k, at in enumerate((8, 8, 4, 4, 0), 1)]}
@@ -220,10 +220,10 @@ def test_s0_15_alignments_pages_and_remainders_of_any_kind_hold(http: Http, solv
     assert (100 + at["a"]) % 48 == 0
     assert (100 + at["b"]) // 64 == (100 + at["b"] + 23) // 64
     assert at["c"] % 32 == 8 or (100 + at["c"]) % 32 == 8
-    assert answer["peak"] == least(problem)
+    assert answer["peak"] == min_peak(problem)
 
 
-def symbolic(**more: Any) -> Row:
+def symbolic_problem(**more: Any) -> Row:
     rows = [
         {"id": "a", "size": "4*n", "start": 0, "end": 2},
         {"id": "b", "size": "8*n*h", "start": 1, "end": 3},
@@ -233,7 +233,7 @@ def symbolic(**more: Any) -> Row:
 
 
 def test_s0_16_offsets_of_sizes_that_are_not_static_stay_aligned(http: Http) -> None:
-    answer = http.ask("shapes", symbolic(alignment=16), to="python")
+    answer = http.ask("shapes", symbolic_problem(alignment=16), to="python")
     computed: Row = {}
     exec(answer["source"], computed)
     for n, h in product((1, 3, 100, 512), (1, 5, 8)):
@@ -298,13 +298,13 @@ def test_s0_19_no_single_planner_does_all_but_the_portfolio(command: Command) ->
         )
         assert ran.status == 0, name
         assert ran.answer["peak"] <= 1_048_576
-    problem = drawn(19, 7)
+    problem = draw_problem(19, 7)
     path = command.file("p.json", problem)
     peaks = {
         solver: command("plan", path, "--solver", solver, "-q").answer["peak"]
         for solver in ("reference:tvm-greedy-by-size", "reference:executorch-naive", "auto")
     }
-    assert peaks["auto"] == least(problem) == min(peaks.values()) < max(peaks.values())
+    assert peaks["auto"] == min_peak(problem) == min(peaks.values()) < max(peaks.values())
 
 
 def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) -> None:
@@ -321,7 +321,7 @@ def test_s0_20_sizes_alignments_and_changes_are_swept_in_one_grid(http: Http) ->
         changed = [
             row | {"alignment": point["alignment"]} for row in changed if change.get("fields") or row["id"] != "c"
         ]
-        peak = least({"buffers": changed})
+        peak = min_peak({"buffers": changed})
         assert point["peak"] == (peak if peak <= point["size"] else None)
 
 
@@ -347,9 +347,9 @@ def test_s0_22_the_interface_is_published_with_its_version(http: Http, command: 
 
 def test_s0_23_memories_are_named_pools_with_sizes(http: Http) -> None:
     pools = [{"name": "tcm", "size": 80}, {"name": "sram", "size": 60}]
-    answer = http.ask("plan", living([("a", 80, 0, 2), ("b", 60, 0, 2)], *pools))
+    answer = http.ask("plan", problem_of_lives([("a", 80, 0, 2), ("b", 60, 0, 2)], *pools))
     assert {pool["name"]: pool["used"] for pool in answer["pools"]} == {"tcm": 80, "sram": 60}
-    assert http.ask("plan", living([("a", 80, 0, 2), ("b", 61, 0, 2)], *pools))["status"] == "infeasible"
+    assert http.ask("plan", problem_of_lives([("a", 80, 0, 2), ("b", 61, 0, 2)], *pools))["status"] == "infeasible"
 
 
 def test_s0_24_the_answer_may_be_a_list_of_id_pool_and_offset(http: Http) -> None:
@@ -431,7 +431,8 @@ def test_s0_28_pools_go_to_c_to_linkers_and_to_the_model_library_format(http: Ht
 @pytest.mark.slow
 def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> None:
     answer = http.ask(
-        "shapes", {"problem": symbolic(), "options": {"to": "python", "limits": True, "within": 16384, "at": {"h": 8}}}
+        "shapes",
+        {"problem": symbolic_problem(), "options": {"to": "python", "limits": True, "within": 16384, "at": {"h": 8}}},
     )
     assert (answer["status"], answer["proof"]["ratio"]) == ("optimal", 0.0)
     computed: Row = {}
@@ -440,20 +441,22 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         rows = [("a", 4 * n, 0, 2), ("b", 8 * n * h, 1, 3), ("c", 64, 2, 4)]
         peak, places = computed["plan"](n, h)
         at = [{"id": name, "pool": "default", "offset": place} for (name, *_), place in zip(rows, places, strict=True)]
-        assert http.ask("verify", {"problem": living(rows), "plan": {"placements": at, "peak": peak}})["valid"]
-        assert peak == least(living(rows))
+        assert http.ask("verify", {"problem": problem_of_lives(rows), "plan": {"placements": at, "peak": peak}})[
+            "valid"
+        ]
+        assert peak == min_peak(problem_of_lives(rows))
     # How far n may grow at h = 8: 64 n and the larger of 4 n and 64 are at most 16,384.
     (limit,) = answer["limits"]["limits"]
     assert limit == {"symbol": "n", "by_plan": 240, "by_any_plan": 240}
-    assert "memplan" in http.ask("shapes", symbolic(), to="c")["source"]
+    assert "memplan" in http.ask("shapes", symbolic_problem(), to="c")["source"]
 
     # A pin, a view and a conflict beside symbols.
     buffers: list[Row] = [
-        *symbolic()["buffers"],
+        *symbolic_problem()["buffers"],
         {"id": "view", "size": "4*n", "start": 0, "end": 4, "alias_of": "b", "alias_offset": "4*n"},
         {"id": "pin", "size": "128", "start": 3, "end": 5, "offset": 0},
     ]
-    symbols = symbolic()["symbols"] | {"h": {"min": 2, "max": 8}}
+    symbols = symbolic_problem()["symbols"] | {"h": {"min": 2, "max": 8}}
     answer = http.ask("shapes", {"buffers": buffers, "symbols": symbols, "conflicts": [["a", "pin"]]}, to="python")
     exec(answer["source"], computed)
     for n, h in product((1, 17, 512), (2, 8)):
@@ -466,21 +469,21 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
         at = [{"id": row["id"], "pool": "default", "offset": places[computed["AT"][row["id"]]]} for row in buffers]
         problem = {"buffers": fixed, "conflicts": [["a", "pin"]]}
         assert http.ask("verify", {"problem": problem, "plan": {"placements": at, "peak": peak}})["valid"], (n, h)
-        assert (answer["status"], peak) == ("optimal", least(problem))
+        assert (answer["status"], peak) == ("optimal", min_peak(problem))
 
 
 def test_s0_30_the_weighted_use_of_pools_is_minimised(http: Http) -> None:
     slow = {"name": "slow", "cost": 1.0}
     for objective in ("peak", "cost"):
-        both = living(tvm.MOBILENET, {"name": "fast", "size": 200_704}, slow, objective=objective)
+        both = problem_of_lives(tvm.MOBILENET, {"name": "fast", "size": 200_704}, slow, objective=objective)
         answer = http.ask("plan", both, time_limit_s=20)
         assert (answer["status"], answer["pools"][1]["used"]) == ("optimal", 1_117_462)
-    one = http.ask("plan", living(tvm.MOBILENET))
+    one = http.ask("plan", problem_of_lives(tvm.MOBILENET))
     assert one["peak"] == one["lower_bound"] == 1_117_718
-    rows = living([("a", 700, 0, 3), ("b", 700, 1, 4)], {"name": "tcm"}, {"name": "sram"})
+    rows = problem_of_lives([("a", 700, 0, 3), ("b", 700, 1, 4)], {"name": "tcm"}, {"name": "sram"})
     used = http.ask("plan", rows, profile="tcm=3,sram=1")["pools"]
     assert [pool["used"] for pool in used] == [0, 1400]
-    reserved = living([("a", 700, 0, 3)], {"name": "tcm", "reserved": [[0, 512]]})
+    reserved = problem_of_lives([("a", 700, 0, 3)], {"name": "tcm", "reserved": [[0, 512]]})
     assert offsets(http.ask("plan", reserved)) == {"a": 512}
 
 
@@ -538,7 +541,7 @@ def test_s0_35_a_list_of_calls_poses_a_problem(http: Http) -> None:
     calls = [{"call": "leaf", "inputs": [one], "outputs": [other]} for one, other in pairwise(names)]
     main = {"params": ["x"], "results": ["y"], "buffers": [{"id": name, "size": 8} for name in names], "body": calls}
     found = http.ask("liveness", {"functions": {"main": main, "leaf": leaf}})
-    assert http.ask("plan", found["problem"])["peak"] == 66 == least(found["problem"])
+    assert http.ask("plan", found["problem"])["peak"] == 66 == min_peak(found["problem"])
     dump = (ROOT / "tests" / "dumps" / "mlp_lowered.relax").read_bytes()
     assert http.ask("plan", dump)["status"] == "optimal"
 

@@ -28,7 +28,7 @@ def memories(*sizes: int | None, alignment: int = 1, **more: object) -> list[Row
     return [{"name": f"m{k}", "size": size, "alignment": alignment, **more} for k, size in enumerate(sizes, 1)]
 
 
-def placed(http: Http, problem: Row, solver: str = "auto") -> dict[str, tuple[str, int]]:
+def placements_of(http: Http, problem: Row, solver: str = "auto") -> dict[str, tuple[str, int]]:
     answer = http.ask("plan", problem, solver=solver)
     return {row["id"]: (row["pool"], row["offset"]) for row in answer["placements"]}
 
@@ -56,10 +56,10 @@ class Hierarchy:
 
     def first_free(self, tensor: Row, k: int, size: int, alignment: int) -> int | None:
         offset = 0
-        while rounded(offset + tensor["size"], alignment) <= size:
+        while round_up(offset + tensor["size"], alignment) <= size:
             for low, held in self.inside[k]:
                 if meet(tensor, held) and low < offset + tensor["size"] and offset < low + held["size"]:
-                    offset = rounded(low + held["size"], alignment)
+                    offset = round_up(low + held["size"], alignment)
                     break
             else:
                 return offset
@@ -72,13 +72,13 @@ class Hierarchy:
                 gap = low - previous
                 if tensor["size"] <= gap < least:
                     least, offset = gap, previous
-                previous = max(previous, rounded(low + held["size"], alignment))
-        if offset is None and rounded(previous + tensor["size"], alignment) <= size:
+                previous = max(previous, round_up(low + held["size"], alignment))
+        if offset is None and round_up(previous + tensor["size"], alignment) <= size:
             offset = previous
         return offset
 
 
-def rounded(offset: int, alignment: int) -> int:
+def round_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
@@ -86,7 +86,7 @@ def meet(one: Row, other: Row) -> bool:
     return bool(one["start"] <= other["end"] and other["start"] <= one["end"])
 
 
-def drawn(rng: random.Random) -> list[Row]:
+def draw_rows(rng: random.Random) -> list[Row]:
     rows = []
     for k in range(rng.randint(2, 12)):
         start = rng.randrange(12)
@@ -99,10 +99,10 @@ def agree_with_the_seed(http: Http, solver: str) -> None:
         rng = random.Random(seed)
         alignment = rng.choice((1, 4, 16))
         sizes = [rng.randrange(40, 160), rng.randrange(40, 160), rng.choice((60, 4096))]
-        rows = drawn(rng)
+        rows = draw_rows(rng)
         expected = Hierarchy([(size, alignment) for size in sizes], solver == BY_SIZE).plan(rows)
         problem = {"buffers": rows, "pools": memories(*sizes, alignment=alignment), "interval": "closed"}
-        assert placed(http, problem, solver) == (expected or {}), seed
+        assert placements_of(http, problem, solver) == (expected or {}), seed
 
 
 def test_s1_01_memories_have_sizes_alignments_names_and_addresses_in_their_order(http: Http) -> None:
@@ -135,13 +135,13 @@ def test_s1_02_memories_are_counted_from_one(http: Http) -> None:
 def test_s1_03_an_aligned_offset_is_the_next_multiple(http: Http, solver: str) -> None:
     for alignment in (1, 3, 8, 48):
         problem = {"buffers": [lives("a", 33, 0, 1), lives("b", 20, 0, 1)], "pools": memories(500, alignment=alignment)}
-        assert placed(http, problem, solver) == {
+        assert placements_of(http, problem, solver) == {
             "a": ("m1", 0),
             "b": ("m1", (33 + alignment - 1) // alignment * alignment),
         }
 
 
-def exported() -> Any:
+def export_network() -> Any:
     """Return a small network as an edge program of ExecuTorch."""
     pytest.importorskip(INSIDE, reason="needs the extra executorch")
     pytest.importorskip(EXIR, reason="needs the extra executorch")
@@ -156,7 +156,7 @@ def exported() -> Any:
     return exir.to_edge(torch.export.export(Network().eval(), (torch.ones(8, 16),), strict=False))
 
 
-def planned(edge: Any, **options: Any) -> Any:
+def plan_program(edge: Any, **options: Any) -> Any:
     """Return the algorithm that planned a program, once it has, and the program's PassResult became a buffer."""
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
@@ -174,7 +174,7 @@ def planned(edge: Any, **options: Any) -> Any:
 def test_s1_04_inputs_and_outputs_are_planned_or_not() -> None:
     sizes = {}
     for is_planned in (True, False):
-        algorithm, _ = planned(exported(), alloc_graph_input=is_planned, alloc_graph_output=is_planned)
+        algorithm, _ = plan_program(export_network(), alloc_graph_input=is_planned, alloc_graph_output=is_planned)
         sizes[is_planned] = {row.size for row in algorithm.planned[0].problem.buffers}
         assert len(algorithm.planned[0].problem.buffers) == len(algorithm.planned[0].plan.placements)
     assert len(sizes[True]) >= len(sizes[False])
@@ -188,14 +188,14 @@ def test_s1_05_position_based_greedy_is_that_of_the_seed(http: Http) -> None:
 @pytest.mark.parametrize("solver", BOTH)
 def test_s1_06_the_rounded_end_of_a_buffer_must_fit(http: Http, solver: str) -> None:
     problem = {"buffers": [lives("a", 60, 0, 2)], "pools": memories(62, 500, alignment=16)}
-    assert placed(http, problem, solver) == {"a": ("m2", 0)}
-    assert placed(http, problem) == {"a": ("m1", 0)}  # the strict rule
+    assert placements_of(http, problem, solver) == {"a": ("m2", 0)}
+    assert placements_of(http, problem) == {"a": ("m1", 0)}  # the strict rule
 
 
 def test_s1_07_greedy_by_size_is_that_of_the_seed_and_the_paper_shares_nothing(http: Http) -> None:
     agree_with_the_seed(http, BY_SIZE)
     for seed in range(10):
-        rows = drawn(random.Random(seed))
+        rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "interval": "closed"}
         answer = http.ask("plan", problem, solver="reference:cadence-greedy-by-size-paper-literal")
         assert answer["peak"] == sum(row["size"] for row in rows)
@@ -234,8 +234,8 @@ def test_s1_10_memories_are_blocked(http: Http) -> None:
     buffers = [lives("a", 16, 0, 1, forbid_pools=["m1"]), lives("b", 8, 0, 1, pools=["m2", "m3"])]
     problem = {"buffers": buffers, "pools": memories(16, 16, 16)}
     for solver in BOTH:
-        assert placed(http, problem, solver) == {"a": ("m2", 0), "b": ("m3", 0)}
-    assert {pool for pool, _ in placed(http, problem).values()} <= {"m2", "m3"}
+        assert placements_of(http, problem, solver) == {"a": ("m2", 0), "b": ("m3", 0)}
+    assert {pool for pool, _ in placements_of(http, problem).values()} <= {"m2", "m3"}
 
 
 def test_s1_11_relative_locations_that_cannot_be_resolved_are_refused(http: Http) -> None:
@@ -279,7 +279,7 @@ def test_s1_12_constraints_of_passes_hold() -> None:
 
 def test_s1_13_absolute_placements_hold_and_views_are_verified(http: Http) -> None:
     pinned = [lives("pin", 16, 0, 2, pools=["m1"], offset=32), lives("other", 40, 1, 3, pools=["m1"])]
-    assert placed(http, {"buffers": pinned, "pools": memories(100)}) == {"pin": ("m1", 32), "other": ("m1", 48)}
+    assert placements_of(http, {"buffers": pinned, "pools": memories(100)}) == {"pin": ("m1", 32), "other": ("m1", 48)}
     outside = [lives("whole", 16, 0, 2), lives("part", 8, 0, 2, alias_of="whole", alias_offset=12)]
     refused = http.post("plan", {"buffers": outside})
     assert refused.status_code == 422
@@ -326,7 +326,7 @@ def test_s1_18_the_peak_over_time_has_its_node_and_bounds(http: Http) -> None:
     answer = http.ask("plan", THREE, format="exir", solver=POSITION_BASED)
     assert answer["peak_memory_usage"] == {"bytes": 1050, "node": 2}
     for seed in range(10):
-        rows = drawn(random.Random(seed))
+        rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "pools": memories(100, 4096), "interval": "closed"}
         answer = http.ask("plan", problem, format="exir", solver=BY_SIZE)
         peaks = answer["peak_memory_usages_per_memory"]
@@ -359,7 +359,7 @@ def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
     from memplan.extensions.torch.executorch import cadence
 
     config = utils.MemoryConfig(memory_sizes=[600, 65536], memory_alignments=[16, 16])
-    mode, edge = pass_utils.CompileMode.DEFAULT, exported()
+    mode, edge = pass_utils.CompileMode.DEFAULT, export_network()
     used = []
     for planning in (
         memory_planning.CadenceMemoryPlanning(config, mode, 0),
@@ -374,7 +374,7 @@ def test_s1_20_the_planning_pass_of_cadence_may_be_replaced() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_s1_21_memplan_is_a_planning_algorithm_of_executorch() -> None:
-    algorithm, program = planned(exported())
+    algorithm, program = plan_program(export_network())
     (found,) = algorithm.planned
     assert found.plan.status == "optimal"
     assert program.executorch_program.execution_plan[0].non_const_buffer_sizes == list(found.bufsizes)
@@ -398,4 +398,4 @@ def test_s1_22_an_offset_of_one_memory_is_forgotten_in_the_next(http: Http) -> N
     assert refused["placements"] == []  # 10 is no multiple of 16
     for row in buffers[:1]:
         row["offset"] = 0
-    assert placed(http, problem, BY_SIZE)["x"] == ("m2", 32)
+    assert placements_of(http, problem, BY_SIZE)["x"] == ("m2", 32)

@@ -30,13 +30,13 @@ def body(graph: OperationGraph) -> Answer:
     return content
 
 
-def asked(http: Http, graph: OperationGraph | Answer, **options: Any) -> Answer:
+def ask_cascade(http: Http, graph: OperationGraph | Answer, **options: Any) -> Answer:
     given = body(graph) if isinstance(graph, OperationGraph) else graph
     answer: Answer = http.ask("cascade", {"graph": given, "options": options})
     return answer
 
 
-def stopped(graph: OperationGraph, **options: Any) -> CascadeAnswer:
+def stopped_answer(graph: OperationGraph, **options: Any) -> CascadeAnswer:
     """Return the answer of a question that is stopped before its search begins: no clock decides what it reaches."""
     control = Control()
     control.cancelled.set()
@@ -82,12 +82,12 @@ def test_s3_01_what_does_not_fit_is_reported_with_the_bytes_that_lack_and_the_ca
 
 
 def test_s3_02_operations_with_kernels_strides_and_pads_run_in_parts_of_equal_values(http: Http) -> None:
-    answer = asked(http, five_operations(), macs=1.2)
+    answer = ask_cascade(http, five_operations(), macs=1.2)
     assert (answer["layers_peak"], answer["layers_macs"]) == (147_456, 5_160_960)
     assert [peak for peak, _ in front(answer)] == [25_376, 22_928, 21_616, 20_912, 20_560, 20_208]
-    least = asked(http, five_operations())["points"][-1]
+    least = ask_cascade(http, five_operations())["points"][-1]
     assert (least["peak"], round(least["macs_ratio"], 4)) == (19_152, 1.8488)
-    (point,) = asked(http, five_operations(), macs=1.2, point=1, check=True)["points"]
+    (point,) = ask_cascade(http, five_operations(), macs=1.2, point=1, check=True)["points"]
     assert (point["peak"], point["checked_by_value"]) == (22_928, True)
 
 
@@ -99,21 +99,21 @@ def test_s3_03_the_worked_example_has_16_stripes_of_1152_bytes(command: Command,
     (region,) = point["regions"]
     assert (region["steps"], region["buffers"][0]["bytes"]) == ([4, 4], 1_152 == 18_432 // 16 and 1_152)
     assert (point["peak"], point["checked_by_value"]) == (2_028 + 1_152 + 4_608, True)
-    assert front(asked(http, two_convolutions(), stripe="6x6")) == front(ran)
+    assert front(ask_cascade(http, two_convolutions(), stripe="6x6")) == front(ran)
 
 
 def test_s3_04_a_tile_makes_edges_again_and_a_ring_keeps_them(http: Http) -> None:
     net = Network()
     net.conv(net.conv(net.input(26, 26, 3), 32, 1), 8, 3, pad="valid")
     graph = net.graph()
-    again = asked(http, graph, stripe=[6, 6], rolling=False)["points"][-1]
+    again = ask_cascade(http, graph, stripe=[6, 6], rolling=False)["points"][-1]
     (region,) = again["regions"]
     rows, columns = (spans(region["ranges"]["0"][axis]) for axis in ("rows", "columns"))
     # An inner tile of 6 x 6 needs 8 x 8 pixels: 1.78 times as many.
     assert all(b - a == 8 for a, b in (*rows, *columns) if a < b)
     assert round(8 * 8 / (6 * 6), 2) == 1.78
     assert again["macs"] == 16 * 64 * 32 * 3 + 24 * 24 * 8 * 288
-    rolling = asked(http, graph, stripe=[1, 0], check=True)["points"][-1]
+    rolling = ask_cascade(http, graph, stripe=[1, 0], check=True)["points"][-1]
     (hold,) = (row for row in rolling["regions"][0]["buffers"] if row["mode"] == "roll")
     # The ring has the rows of a stripe on the axis that rolls, and all of the others, as TVM's rolling buffers.
     assert (hold["capacity"], rolling["macs_ratio"], rolling["checked_by_value"]) == ([3, 26, 32], 1.0, True)
@@ -121,14 +121,14 @@ def test_s3_04_a_tile_makes_edges_again_and_a_ring_keeps_them(http: Http) -> Non
 
 @pytest.mark.parametrize(("name", "layers"), [("mobilenet_v1", 1_204_224), ("vgg16", 6_422_528)])
 def test_s3_05_mobilenet_and_vgg_need_a_third(http: Http, name: str, layers: int) -> None:
-    answer = asked(http, NETWORKS[name](), macs=1.1)
+    answer = ask_cascade(http, NETWORKS[name](), macs=1.1)
     assert answer["layers_peak"] == layers
     assert answer["points"][-1]["peak"] * 3 <= layers
 
 
 def test_s3_06_the_answer_is_a_list_of_parts_of_operations_with_their_ranges_and_costs(http: Http) -> None:
     graph = five_operations()
-    point = asked(http, graph, macs=1.0, stripe="2")["points"][-1]
+    point = ask_cascade(http, graph, macs=1.0, stripe="2")["points"][-1]
     counted = runs = 0
     for region in point["regions"]:
         for v, made in region["ranges"].items():
@@ -142,9 +142,9 @@ def test_s3_06_the_answer_is_a_list_of_parts_of_operations_with_their_ranges_and
 
 
 def test_s3_07_tiles_that_compute_all_again_are_shown_beside(http: Http) -> None:
-    beside = asked(http, five_operations())["without_rolling"]
+    beside = ask_cascade(http, five_operations())["without_rolling"]
     assert (beside["peak"], round(beside["macs_ratio"], 4)) == (19_520, 3.8128)
-    alone = asked(http, five_operations(), rolling=False)
+    alone = ask_cascade(http, five_operations(), rolling=False)
     assert front(alone)[-1] == (beside["peak"], beside["macs"])
     kept = {hold["mode"] for p in alone["points"] for r in p["regions"] for hold in r.get("buffers", ())}
     assert kept <= {"recompute", "whole"}
@@ -157,9 +157,9 @@ def test_s3_08_the_curve_over_the_depth_of_regions(http: Http, command: Command)
     least = {row["values"]["longest"]: row["points"][-1] for row in swept}
     assert {k: (point["peak"], round(point["macs_ratio"], 4)) for k, point in least.items()} == curve
     # Rows of the receptive field that a region of two makes again, by hand: one row in front for each behind it.
-    assert asked(http, five_operations(), longest=1)["points"][-1]["macs"] == 5_160_960
+    assert ask_cascade(http, five_operations(), longest=1)["points"][-1]["macs"] == 5_160_960
     for longest in (2, 3, 5):
-        point = asked(http, five_operations(), longest=longest)["points"][-1]
+        point = ask_cascade(http, five_operations(), longest=longest)["points"][-1]
         assert point["peak"] == curve[longest][0]
         assert max(len(region["ops"]) for region in point["regions"]) <= longest
 
@@ -167,7 +167,7 @@ def test_s3_08_the_curve_over_the_depth_of_regions(http: Http, command: Command)
 def test_s3_09_where_a_cascade_goes_on_is_the_best_of_all_cuts(http: Http) -> None:
     graph = body(chain(conv(6), conv(5), conv(6), conv(2, 3, 2), size=16))
 
-    def labelled(cuts: tuple[bool, ...]) -> Answer:
+    def label_cuts(cuts: tuple[bool, ...]) -> Answer:
         cut, number = copy.deepcopy(graph), 0
         for row, is_cut in zip(cut["ops"], (False, *cuts), strict=True):
             number += is_cut
@@ -175,15 +175,15 @@ def test_s3_09_where_a_cascade_goes_on_is_the_best_of_all_cuts(http: Http) -> No
         return cut
 
     # Regions hold operations of one label alone, so each way to cut four operations is forced once.
-    every = [asked(http, labelled(cuts), macs=1.0) for cuts in product((False, True), repeat=3)]
-    free = asked(http, graph, macs=1.0)["points"][-1]
+    every = [ask_cascade(http, label_cuts(cuts), macs=1.0) for cuts in product((False, True), repeat=3)]
+    free = ask_cascade(http, graph, macs=1.0)["points"][-1]
     assert free["peak"] == min(answer["points"][-1]["peak"] for answer in every)
-    long = asked(http, NETWORKS["mobilenet_v1"](), macs=1.0)["points"][-1]
+    long = ask_cascade(http, NETWORKS["mobilenet_v1"](), macs=1.0)["points"][-1]
     assert max(len(region["ops"]) for region in long["regions"]) >= 5
 
 
 def test_s3_10_a_barrier_is_named_with_its_cost(http: Http) -> None:
-    answer = asked(http, five_operations(), barriers=["conv2d_2"])
+    answer = ask_cascade(http, five_operations(), barriers=["conv2d_2"])
     (barrier,) = answer["barriers"]
     assert front(answer)[-1][0] == 48 * 48 * 32 + 48 * 48 * 16 == barrier["bytes"] == 110_592
     assert (barrier["operation"], barrier["binds"]) == (2, True)
@@ -191,20 +191,22 @@ def test_s3_10_a_barrier_is_named_with_its_cost(http: Http) -> None:
 
 
 def test_s3_11_ragged_steps_and_the_waste_of_padding_them_are_counted(http: Http) -> None:
-    (region,) = asked(http, two_convolutions(), stripe="5x7")["points"][-1]["regions"]
+    (region,) = ask_cascade(http, two_convolutions(), stripe="5x7")["points"][-1]["regions"]
     rows, columns = (spans(region["ranges"]["1"][axis]) for axis in ("rows", "columns"))
     made = [(b - a) * (d - c) for (a, b), (c, d) in product(rows, columns) if a < b and c < d]
     # 24 rows are 4 times 5 and 4, as many columns 3 times 7 and 3.
     assert (len(made), sum(made), sum(area < 35 for area in made)) == (20, 576, 8)
     assert (region["ragged"], region["waste"]) == (8, round(len(made) * 35 / 576 - 1, 6))
-    assert [point["regions"][0]["ragged"] for point in asked(http, two_convolutions(), stripe="6")["points"]] == [0]
+    assert [point["regions"][0]["ragged"] for point in ask_cascade(http, two_convolutions(), stripe="6")["points"]] == [
+        0
+    ]
 
 
 def test_s3_12_groups_of_operations_are_proposed_by_what_they_are(http: Http) -> None:
-    answer = asked(http, five_operations(), macs=1.0)
+    answer = ask_cascade(http, five_operations(), macs=1.0)
     groups = [[answer["operations"][v]["kind"] for v in region["ops"]] for region in answer["points"][-1]["regions"]]
     assert groups == [["conv2d", "my.median", "conv2d", "conv2d", "relu"]]
-    cut = asked(http, five_operations(), macs=1.0, longest=3)
+    cut = ask_cascade(http, five_operations(), macs=1.0, longest=3)
     assert cut["points"][-1]["regions"][0]["ops"] == [0, 1, 2]
 
 
@@ -216,7 +218,7 @@ def test_s3_13_a_study_varies_the_parameters_of_a_compiler(http: Http) -> None:
         "stripe": [1, "6x6"],
     }
     graph = five_operations()
-    answer = asked(http, graph, sweep=sweep)
+    answer = ask_cascade(http, graph, sweep=sweep)
     assert [tuple(row["values"].values()) for row in answer["swept"]] == list(product(*sweep.values()))
     assert answer["combinations"] == 16
     for row in answer["swept"][::5]:
@@ -240,24 +242,27 @@ def test_s3_15_results_do_not_depend_on_the_names_of_operations(http: Http) -> N
         window = [1, 1, 0, k - 1]
         row["kind"] = "my.operation"
         row["attributes"] = {"access_rows": window, "access_columns": window, "macs": macs}
-    given, maps = asked(http, two_convolutions()), asked(http, own, check=True)
+    given, maps = ask_cascade(http, two_convolutions()), ask_cascade(http, own, check=True)
     assert front(maps) == front(given)
     assert maps["points"][0]["checked_by_value"]
 
 
 def test_s3_16_the_front_contains_all_undominated_points(http: Http) -> None:
-    two, three = asked(http, five_operations()), asked(http, five_operations(), objectives=["peak", "macs", "traffic"])
+    two, three = (
+        ask_cascade(http, five_operations()),
+        ask_cascade(http, five_operations(), objectives=["peak", "macs", "traffic"]),
+    )
     costs = [(point["peak"], point["macs"], point["traffic"]) for point in three["points"]]
     assert not any(a != b and all(p <= q for p, q in zip(a, b, strict=True)) for a in costs for b in costs)
     assert set(front(two)) <= {cost[:2] for cost in costs}
     assert len(costs) > len(two["points"])
-    tiles = (asked(http, five_operations(), stripe=stripe) for stripe in ("1", "2", "3", "4x4", "6x6", "12x3"))
+    tiles = (ask_cascade(http, five_operations(), stripe=stripe) for stripe in ("1", "2", "3", "4x4", "6x6", "12x3"))
     for peak, macs in (point for answer in tiles for point in front(answer)):
         assert any(p <= peak and m <= macs for p, m in front(two)), (peak, macs)
 
 
 def test_s3_17_no_device_and_no_tuning_decide(http: Http) -> None:
-    one, other = (asked(http, five_operations(), point=-1) for _ in range(2))
+    one, other = (ask_cascade(http, five_operations(), point=-1) for _ in range(2))
     assert [
         one[name] | {"wall_time_s": 0} if name == "exhausted" else one[name] for name in ("points", "exhausted")
     ] == [other[name] | {"wall_time_s": 0} if name == "exhausted" else other[name] for name in ("points", "exhausted")]
@@ -265,10 +270,10 @@ def test_s3_17_no_device_and_no_tuning_decide(http: Http) -> None:
 
 
 def test_s3_18_the_number_of_enumerated_regions_is_reported(http: Http) -> None:
-    effort = asked(http, five_operations())["exhausted"]
+    effort = ask_cascade(http, five_operations())["exhausted"]
     assert (effort["intervals"], effort["longest"], effort["cut_short"]) == (True, 60, [])
     assert effort["evaluated"] > 3_000
-    early = stopped(NETWORKS["mobilenet_v1"]()).exhausted
+    early = stopped_answer(NETWORKS["mobilenet_v1"]()).exhausted
     assert not early.intervals
     assert "regions" in early.cut_short
 
@@ -304,15 +309,15 @@ def test_s3_20_parts_of_operations_have_names_that_stay(http: Http) -> None:
                 steps = product(enumerate(spans(made["rows"])), enumerate(spans(made["columns"])))
                 yield from (f"{region['id']}/{v}/{y},{x}" for (y, r), (x, c) in steps if r[0] < r[1] and c[0] < c[1])
 
-    every = list(names(free := asked(http, five_operations())))
+    every = list(names(free := ask_cascade(http, five_operations())))
     assert len(every) == len(set(every)) == free["points"][-1]["runs"]
-    assert every == list(names(asked(http, five_operations(), fit=20_000)))
+    assert every == list(names(ask_cascade(http, five_operations(), fit=20_000)))
 
 
 def test_s3_21_another_algorithm_is_chosen_jointly_with_memory(http: Http) -> None:
     graph = body(five_operations())
     graph["ops"][0]["alternatives"] = [{"name": "winograd", "work": 60_000, "cost": 900_000}]
-    answer = asked(http, graph, macs=1.0)
+    answer = ask_cascade(http, graph, macs=1.0)
     assert front(answer) == [(142_944, 3_406_752), (25_376, 5_160_960)]
     assert answer["points"][0]["regions"][0]["alternative"] == 1
     # The convolution alone, with its work, is the most of what it then needs.
@@ -324,7 +329,7 @@ def test_s3_22_whatever_has_locality_is_in_one_region(http: Http) -> None:
         wide = net.add(net.conv(net.depthwise(x), 4, 1), net.conv(x, 4))
         return net.resize(net.pool(net.concat(wide, x)))
 
-    answer = asked(http, chain(branches, conv(2), size=16, channels=4), macs=1.0, check=True)
+    answer = ask_cascade(http, chain(branches, conv(2), size=16, channels=4), macs=1.0, check=True)
     best = answer["points"][-1]
     assert answer["barriers"] == []
     kinds = [{answer["operations"][v]["kind"] for v in region["ops"]} for region in best["regions"]]
@@ -333,7 +338,7 @@ def test_s3_22_whatever_has_locality_is_in_one_region(http: Http) -> None:
     assert best["peak"] * 2 < answer["layers_peak"]
     unknown = body(five_operations())
     del unknown["ops"][1]["attributes"]
-    without = asked(http, unknown)
+    without = ask_cascade(http, unknown)
     assert (front(without)[-1][0], without["barriers"][0]["reason"]) == (147_456, "my.median runs whole")
 
 
@@ -341,7 +346,7 @@ def test_s3_23_regions_stay_inside_of_labels(http: Http) -> None:
     graph = body(five_operations())
     for v, row in enumerate(graph["ops"]):
         row.setdefault("attributes", {})["label"] = "npu" if v < 3 else "cpu"
-    point = asked(http, graph, macs=1.0)["points"][-1]
+    point = ask_cascade(http, graph, macs=1.0)["points"][-1]
     assert point["peak"] == 50_880
     assert point["regions"][0]["ops"] == [0, 1, 2]
     assert all(max(region["ops"]) < 3 or min(region["ops"]) >= 3 for region in point["regions"])
@@ -349,20 +354,20 @@ def test_s3_23_regions_stay_inside_of_labels(http: Http) -> None:
 
 @pytest.mark.parametrize(("name", "tvm"), [("tvm_double_convolution", 4_080), ("tvm_depthwise", 14_208)])
 def test_s3_24_no_more_than_tvm_under_bricks_of_16_channels(http: Http, name: str, tvm: int) -> None:
-    answer = asked(http, NETWORKS[name](), brick=16, input="streamed", output="streamed", macs=1.0)
+    answer = ask_cascade(http, NETWORKS[name](), brick=16, input="streamed", output="streamed", macs=1.0)
     assert answer["points"][-1]["peak"] <= tvm
-    mobile = asked(http, NETWORKS["mobilenet_v1"](), macs=1.1)
+    mobile = ask_cascade(http, NETWORKS["mobilenet_v1"](), macs=1.1)
     assert mobile["layers_peak"] == 1_204_224
     assert mobile["points"][-1]["peak"] <= 300_000
 
 
 def test_s3_25_two_pools_and_a_limit_of_time(http: Http) -> None:
-    answer = asked(http, graph_of_five(), pools=["fast=8192", "slow=1MiB"])
+    answer = ask_cascade(http, graph_of_five(), pools=["fast=8192", "slow=1MiB"])
     points = answer["points"]
     assert [point["peak"] for point in points[:3]] == [6_144, 3_840, 2_480]
     assert all(point["used"]["fast"] == point["peak"] <= 8_192 for point in points)
     assert all(point["pools"][name] == "fast" for point in points for name in point["pools"] if ".r" in name)
-    assert stopped(graph_of_five(), pools=("fast=8192", "slow=1MiB")).exhausted.cut_short
+    assert stopped_answer(graph_of_five(), pools=("fast=8192", "slow=1MiB")).exhausted.cut_short
 
 
 def graph_of_five() -> OperationGraph:

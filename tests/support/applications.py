@@ -1,4 +1,4 @@
-"""Small applications, drawn, and their least peak of all orders; conflicts are written anew from what they mean."""
+"""Small applications, drawn, and their least peak of all orders; conflicts are derived anew from their definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 Windows = dict[str, tuple[float, float]]
 
 
-def drawn_application(seed: int) -> dict[str, Any]:
+def draw_application(seed: int) -> dict[str, Any]:
     """Draw an application of two to four models and at most seven buffers."""
     chance, left = random.Random(seed), 7
     names = "abcd"[: chance.randint(2, 4)]
@@ -76,7 +76,7 @@ def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[froze
     return size, found
 
 
-def least_peak(size: dict[str, int], pairs: set[frozenset[str]]) -> int:
+def min_peak(size: dict[str, int], pairs: set[frozenset[str]]) -> int:
     """Return the least peak over all orders of stacking."""
     best = sum(size.values())
     for order in permutations(size):

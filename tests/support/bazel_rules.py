@@ -78,14 +78,14 @@ class Runfiles(tuple[File, ...]):
 
 @dataclass
 class Workspace:
-    """A folder with targets: what was declared, and the actions that make it, in order."""
+    """A folder with targets: the declared ones, and the actions that make them, in order."""
 
     folder: Path
     actions: list[Callable[[], subprocess.CompletedProcess[str]]] = field(default_factory=list)
     targets: dict[str, DefaultInfo] = field(default_factory=dict)
 
     def load(self, path: Path) -> dict[str, Any]:
-        """Run a .bzl file, and return what it defines."""
+        """Run a .bzl file, and return its definitions."""
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             assert not isinstance(node, _FORBIDDEN), f"line {getattr(node, 'lineno', '?')}: not Starlark"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
-from tests.support.oracle import best_score, least_total
+from tests.support.oracle import best_score, min_total
 
 
 def check_that_it_is_never_above_the_optimum(problem: Problem) -> None:
     instance = compile_problem(problem)
     found = lower_bound(instance)
-    optimum, total = best_score(problem), least_total(problem)
+    optimum, total = best_score(problem), min_total(problem)
     if optimum is None or total is None:
         return
     assert found.nothing_fits is None

@@ -1,4 +1,4 @@
-"""Pairs of problems that a cache may take for one another, and what it must not tell of the second for the first."""
+"""Pairs of problems that a cache may take for one another, and facts that it must not transfer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from tests.support.renaming import Data, renamed, respelled, retimed, scaled, shuffled, spelled
+from tests.support.renaming import Data, problem_data, rename, respell, retime, scale, shuffle
 from tests.support.small_problems import small_problems
 
 _LARGEST = 2**62
 
 
-def _up_to_the_end(data: Data, rng: random.Random) -> Data:
+def _scale_to_limit(data: Data, rng: random.Random) -> Data:
     """Scale so far that the sizes together come near the end of the address space, or pass it."""
     largest = max(row["size"] for row in data["buffers"]) or 1
-    return scaled(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
+    return scale(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
 
 
-def _earlier(data: Data, rng: random.Random) -> Data:
+def _shift_earlier(data: Data, rng: random.Random) -> Data:
     by = rng.choice((-(2**40), -3, 1, 2**50))
     rows = []
     for row in data["buffers"]:
@@ -34,7 +34,7 @@ def _earlier(data: Data, rng: random.Random) -> Data:
     return data | {"buffers": rows}
 
 
-def _one_field_of_a_buffer(data: Data, rng: random.Random) -> Data:
+def _change_buffer(data: Data, rng: random.Random) -> Data:
     rows = [dict(row) for row in data["buffers"]]
     row = rng.choice(rows)
     numbers = [name for name, value in row.items() if isinstance(value, int) and name not in ("id", "alias_of")]
@@ -44,7 +44,7 @@ def _one_field_of_a_buffer(data: Data, rng: random.Random) -> Data:
     return data | {"buffers": rows}
 
 
-def _one_field_of_a_pool(data: Data, rng: random.Random) -> Data:
+def _change_pool(data: Data, rng: random.Random) -> Data:
     pools = [dict(pool) for pool in data["pools"]]
     pool = rng.choice(pools)
     name = rng.choice(("size", "size", "alignment", "base_address", "bank_size", "cost", "reserved"))
@@ -58,7 +58,7 @@ def _one_field_of_a_pool(data: Data, rng: random.Random) -> Data:
     return data | {"pools": pools}
 
 
-def _one_field_of_the_problem(data: Data, rng: random.Random) -> Data:
+def _change_problem(data: Data, rng: random.Random) -> Data:
     ids = [row["id"] for row in data["buffers"]]
     name = rng.choice(("objective", "conflicts", "may_share", "together"))
     if name == "objective":
@@ -68,17 +68,17 @@ def _one_field_of_the_problem(data: Data, rng: random.Random) -> Data:
 
 
 TRANSFORMS: tuple[Callable[[Data, random.Random], Data], ...] = (
-    lambda data, rng: scaled(data, rng.choice((2, 3, 2**20))),
-    _up_to_the_end,
-    _up_to_the_end,
-    lambda data, _: retimed(data),
-    _earlier,
-    lambda data, _: renamed(data),
-    shuffled,
-    lambda data, rng: respelled(data, rng, rng.choice((1, 2, 5))),
-    _one_field_of_a_buffer,
-    _one_field_of_a_pool,
-    _one_field_of_the_problem,
+    lambda data, rng: scale(data, rng.choice((2, 3, 2**20))),
+    _scale_to_limit,
+    _scale_to_limit,
+    lambda data, _: retime(data),
+    _shift_earlier,
+    lambda data, _: rename(data),
+    shuffle,
+    lambda data, rng: respell(data, rng, rng.choice((1, 2, 5))),
+    _change_buffer,
+    _change_pool,
+    _change_problem,
 )
 
 
@@ -89,7 +89,7 @@ def pairs(seed: int, count: int) -> Iterator[tuple[Problem, Problem]]:
     while made < count:
         (problem,) = small_problems(rng.randrange(2**40), 1, most=4)
         try:
-            other = Problem.model_validate(rng.choice(TRANSFORMS)(spelled(problem), rng))
+            other = Problem.model_validate(rng.choice(TRANSFORMS)(problem_data(problem), rng))
         except InputError:
             continue
         made += 1
@@ -98,7 +98,7 @@ def pairs(seed: int, count: int) -> Iterator[tuple[Problem, Problem]]:
 
 @dataclass
 class Verdicts:
-    """What answers through a cache were, beside those of a service that knows nothing yet."""
+    """The answers through a cache, compared with the answers of a service with an empty cache."""
 
     asked: int = 0
     weaker: int = 0

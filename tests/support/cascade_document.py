@@ -11,18 +11,18 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.regions.regions import Span
 from memplan.extensions.cascade.regions.values import (
     Bytes8,
-    finished,
+    finish_sums,
+    partial_sum,
     pattern_of,
     read_part,
     run_part,
     run_whole,
-    summed,
     values_by_layers,
 )
 
 
 def spans(said: Mapping[str, Any]) -> list[Span]:
-    """Return the ranges of all steps: a table, or a line of ends, where each begins where the one before it ended."""
+    """Return the ranges of all steps: a table, or a line of ends, where each begins at the end of the previous one."""
     if "table" in said:
         return [(first, end) for first, end in said["table"]]
     ends = [min(max(said["A"] * y + said["B"], 0), said["top"]) for y in range(said["steps"])]
@@ -47,43 +47,45 @@ class Interpreter:
         made = {tensor for row in self.makes for tensor in row}
         for tensor in range(len(self.tensors)):
             if tensor not in made and f"t{tensor}" in self.point["offsets"]:
-                self.whole(tensor)[:] = self.expected[self.tensors[tensor]]
+                self.whole_tensor(tensor)[:] = self.expected[self.tensors[tensor]]
         for number, region in enumerate(self.point["regions"]):
             if region["kind"] == "whole":
                 (v,) = region["ops"]
-                for tensor, value in run_whole(self.graph, self.origins[v], self.seen(v, {})):
+                for tensor, value in run_whole(self.graph, self.origins[v], self.fetch_tensor(v, {})):
                     at = [self.tensors[t] for t in self.makes[v]].index(tensor)
-                    self.whole(self.makes[v][at])[:] = value
+                    self.whole_tensor(self.makes[v][at])[:] = value
                     self.taken.get(tensor, value)[:] = value
             else:
                 (self.channels if region["kind"] == "channels" else self.steps)(number, region)
         for tensor, value in self.taken.items():
             if self.told["conventions"]["output"] == "resident":
-                assert np.array_equal(self.whole(tensor), self.expected[tensor]), f"output {tensor}"
+                assert np.array_equal(self.whole_tensor(tensor), self.expected[tensor]), f"output {tensor}"
             else:
                 assert np.array_equal(value, self.expected[tensor]), f"output {tensor}, which goes in pieces"
 
-    def placed(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
+    def view_of_arena(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
         start = self.point["offsets"][name]
         return self.arena[start : start + rows * columns * pixel].reshape(rows, columns, pixel)
 
-    def whole(self, tensor: int) -> Bytes8:
+    def whole_tensor(self, tensor: int) -> Bytes8:
         row = self.told["tensors"][self.tensors[tensor]]
-        return self.placed(f"t{tensor}", row["rows"], row["columns"], row["pixel"])
+        return self.view_of_arena(f"t{tensor}", row["rows"], row["columns"], row["pixel"])
 
     def buffers(self, number: int, region: Mapping[str, Any]) -> dict[int, Bytes8]:
-        """Return what a region has buffers of its own for."""
+        """Return the tensors for which a region has its own buffers."""
         rows = [row for row in region["buffers"] if row["mode"] != "whole"]
-        return {row["tensor"]: self.placed(f"t{row['tensor']}.r{number}", *row["capacity"]) for row in rows}
+        return {row["tensor"]: self.view_of_arena(f"t{row['tensor']}.r{number}", *row["capacity"]) for row in rows}
 
-    def seen(self, v: int, buffers: Mapping[int, Bytes8]) -> Any:
+    def fetch_tensor(self, v: int, buffers: Mapping[int, Bytes8]) -> Any:
         """Return how an operation reads a tensor of the model."""
         wanted = [read.tensor for read in self.graph.operations[self.origins[v]].reads]
         numbers = dict(zip(wanted, self.reads[v], strict=True))
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             buffer = buffers.get(numbers[tensor])
-            found: Bytes8 = (self.whole(numbers[tensor]) if buffer is None else buffer)[at(buffer, rows, columns)]
+            found: Bytes8 = (self.whole_tensor(numbers[tensor]) if buffer is None else buffer)[
+                index_of(buffer, rows, columns)
+            ]
             return found
 
         return fetch
@@ -94,7 +96,7 @@ class Interpreter:
         last = region["ops"][-1]
         if name in self.point["offsets"]:
             pixel = self.told["tensors"][self.tensors[self.reads[last][0]]]["pixel"]
-            sums = self.placed(name, 1, 1, pixel)[0, 0]
+            sums = self.view_of_arena(name, 1, 1, pixel)[0, 0]
             sums[:] = 0
         ranges = {int(v): (spans(row["rows"]), spans(row["columns"])) for v, row in region["ranges"].items()}
         pieces = (region.get("pieces") or {}).items()
@@ -103,26 +105,26 @@ class Interpreter:
             for x in range(region["steps"][1]):
                 for tensor, (rows, columns) in pieces.items():
                     piece = self.expected[self.tensors[tensor]][slice(*rows[y]), slice(*columns[x])]
-                    buffers[tensor][at(buffers[tensor], rows[y], columns[x])] = piece
+                    buffers[tensor][index_of(buffers[tensor], rows[y], columns[x])] = piece
                 for v in region["ops"]:
                     rows, columns = ranges[v][0][y], ranges[v][1][x]
                     if rows[0] < rows[1] and columns[0] < columns[1]:
                         self.part(v, rows, columns, buffers, sums if v == last else sums[:0])
         if len(sums):
-            value = finished(self.graph, self.origins[last], sums.astype(np.int64))
+            value = finish_sums(self.graph, self.origins[last], sums.astype(np.int64))
             self.store(self.makes[last][0], (0, 1), (0, 1), value, buffers)
 
     def part(self, v: int, rows: Span, columns: Span, buffers: Mapping[int, Bytes8], sums: Bytes8) -> None:
         if len(sums):
             row = self.graph.operations[self.origins[v]]
-            sums += summed(self.graph, row, rows, columns, self.seen(v, buffers))
+            sums += partial_sum(self.graph, row, rows, columns, self.fetch_tensor(v, buffers))
             return
-        value = run_part(self.graph, self.origins[v], rows, columns, self.seen(v, buffers))
+        value = run_part(self.graph, self.origins[v], rows, columns, self.fetch_tensor(v, buffers))
         self.store(self.makes[v][0], rows, columns, value, buffers)
 
     def store(self, tensor: int, rows: Span, columns: Span, value: Bytes8, buffers: Mapping[int, Bytes8]) -> None:
         buffer = buffers.get(tensor)
-        (self.whole(tensor) if buffer is None else buffer)[at(buffer, rows, columns)] = value
+        (self.whole_tensor(tensor) if buffer is None else buffer)[index_of(buffer, rows, columns)] = value
         if tensor in self.taken:
             self.taken[tensor][slice(*rows), slice(*columns)] = value
 
@@ -136,13 +138,13 @@ class Interpreter:
         if is_summed:
             row = self.told["tensors"][self.tensors[out]]
             sizes = row["rows"], row["columns"], row["pixel"]
-            sums = self.placed(name if name in self.point["offsets"] else f"t{out}", *sizes)
+            sums = self.view_of_arena(name if name in self.point["offsets"] else f"t{out}", *sizes)
             sums[:] = 0
         for k in range(region["channel_steps"]):
             for v in region["ops"]:
                 origin, said = self.origins[v], region["ranges"][str(v)]
                 channels, top = spans(said["channels"])[k], max(end for _, end in spans(said["channels"]))
-                fetch = self.some(v, buffers, channels, top, v == last and is_summed)
+                fetch = self.fetch_channels(v, buffers, channels, top, v == last and is_summed)
                 rows, columns = spans(said["rows"])[0], spans(said["columns"])[0]
                 if v == last and is_summed:
                     sums += (read_part(self.graph, origin, rows, columns, fetch) & 255).astype(np.uint8)
@@ -150,7 +152,7 @@ class Interpreter:
                 (value,) = [value for _, value in run_whole(self.graph, origin, fetch)]
                 some = self.bytes_of(self.makes[v][0], channels, top)
                 if (buffer := buffers.get(self.makes[v][0])) is None:
-                    self.whole(self.makes[v][0])[..., some] = value[..., some]
+                    self.whole_tensor(self.makes[v][0])[..., some] = value[..., some]
                 else:
                     buffer[..., : some.stop - some.start] = value[..., some]
                 if self.makes[v][0] in self.taken:
@@ -158,15 +160,15 @@ class Interpreter:
         if is_summed:
             rows, columns = ((0, size) for size in self.expected[self.tensors[out]].shape[:2])
             total = sums + pattern_of(self.graph, self.origins[last], rows, columns)
-            self.whole(out)[:] = total & 255
-            self.taken.get(out, self.whole(out))[:] = self.whole(out)
+            self.whole_tensor(out)[:] = total & 255
+            self.taken.get(out, self.whole_tensor(out))[:] = self.whole_tensor(out)
 
     def bytes_of(self, tensor: int, channels: Span, top: int) -> slice:
         each = self.told["tensors"][self.tensors[tensor]]["pixel"] // top
         return slice(channels[0] * each, channels[1] * each)
 
-    def some(self, v: int, buffers: Mapping[int, Bytes8], channels: Span, top: int, is_added: bool) -> Any:
-        """Return how an operation reads: of what comes in steps, and of what it adds up, channels of the step alone."""
+    def fetch_channels(self, v: int, buffers: Mapping[int, Bytes8], channels: Span, top: int, is_added: bool) -> Any:
+        """Return a function that fetches tensors: of streamed and summed tensors only the channels of the step."""
         reads = self.graph.operations[self.origins[v]].reads
         numbers = dict(zip([read.tensor for read in reads], self.reads[v], strict=True))
 
@@ -174,12 +176,14 @@ class Interpreter:
             number = numbers[tensor]
             takes_all = any(read.channels == "all" for read in reads if read.tensor == tensor)
             if number not in buffers and takes_all and not is_added:
-                return self.whole(number)[slice(*rows), slice(*columns)]
+                return self.whole_tensor(number)[slice(*rows), slice(*columns)]
             row = self.told["tensors"][self.tensors[number]]
             found = np.zeros((row["rows"], row["columns"], row["pixel"]), np.uint8)
             some = self.bytes_of(number, channels, top)
             held = (
-                buffers[number][..., : some.stop - some.start] if number in buffers else self.whole(number)[..., some]
+                buffers[number][..., : some.stop - some.start]
+                if number in buffers
+                else self.whole_tensor(number)[..., some]
             )
             found[..., some] = held
             return found[slice(*rows), slice(*columns)]
@@ -187,8 +191,8 @@ class Interpreter:
         return fetch
 
 
-def at(buffer: Bytes8 | None, rows: Span, columns: Span) -> Any:
-    """Return where rows and columns are: in their places, or in those of a ring."""
+def index_of(buffer: Bytes8 | None, rows: Span, columns: Span) -> Any:
+    """Return the index of rows and columns: direct, or modulo the size of a ring."""
     if buffer is None:
         return slice(*rows), slice(*columns)
     return np.ix_(np.arange(*rows) % buffer.shape[0], np.arange(*columns) % buffer.shape[1])

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, driven
+from memplan.extensions.cascade.access.access_graph import AccessGraph, driving_tensor
 from memplan.extensions.cascade.core.kernels import KIND_AGAIN, KIND_ROWS
 from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.search.front import front, front_of_three
@@ -25,7 +25,7 @@ def beats(one: Costs, other: Costs) -> bool:
 
 
 def fronts_differ(seed: int, most: int) -> list[str]:
-    """Return which fronts of a random network's regions, `most` of them, are not those of all their chains."""
+    """Return the fronts of a random network's regions, `most` of them, that miss a chain of brute force."""
     rng = random.Random(seed)
     graph = random_network(rng, 3)
     n = len(graph.operations)
@@ -43,9 +43,9 @@ def fronts_differ(seed: int, most: int) -> list[str]:
         chains += [((*rows, k), int(found[k, 1])) for k in range(len(found)) if found[k, 0] == at]
     of_two = {costs[:2] for costs in whole}
     got = [(chain.peak, chain.macs) for chain in front(found, n)]
-    told = [] if got == _best(of_two) else ["two"]
+    told = [] if got == _undominated_costs(of_two) else ["two"]
     by_three = [(chain.peak, chain.macs, chain.traffic) for chain in front_of_three(found, n, 2**62)[0]]
-    return told if by_three == _best(whole) else [*told, "three"]
+    return told if by_three == _undominated_costs(whole) else [*told, "three"]
 
 
 def beaten(seed: int) -> list[Costs]:
@@ -65,7 +65,7 @@ def beaten(seed: int) -> list[Costs]:
         is_striped = all(graph.operations[v].role == "striped" for v in inner)
         if not is_striped or graph.operations[end - 1].role == "barrier" or any(r and r[0] >= end for r in read_early):
             continue
-        size = driven(graph, end - 1).rows
+        size = driving_tensor(graph, end - 1).rows
         for height, kind in product(range(1, size) or (1,), (KIND_ROWS, KIND_AGAIN)):
             row = [first, end, 0, 0, 0, 0, kind, height, 0, 0]
             region = region_of(graph, options, row)
@@ -78,9 +78,9 @@ def beaten(seed: int) -> list[Costs]:
 
 
 def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region, and what it grew from, multiplies no more than the search allows."""
+    """Return True if a region and its smaller forms multiply no more than the search allows."""
     macs = base = 0
-    for v in reversed(range(region.first, region.end)):
+    for v in reversed(range(region.first_operation, region.end)):
         made, once = region.ranges[v], graph.macs_of(v)
         area = sum(b - a for a, b in made.rows) * sum(b - a for a, b in made.columns)
         macs += once if graph.operations[v].role == "sum" else area * graph.operations[v].macs
@@ -90,5 +90,5 @@ def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
     return True
 
 
-def _best(points: set[Costs]) -> list[Costs]:
+def _undominated_costs(points: set[Costs]) -> list[Costs]:
     return sorted((point for point in points if not any(beats(other, point) for other in points)), reverse=True)

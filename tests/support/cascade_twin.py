@@ -34,7 +34,7 @@ def peak_of_region(graph: AccessGraph, options: CascadeOptions, row: Sequence[in
 
 
 def _peak(graph: AccessGraph, options: CascadeOptions, region: CascadeRegion) -> int:
-    last, first, end = last_uses(graph, options), region.first, region.end
+    last, first, end = last_uses(graph, options), region.first_operation, region.end
     whole = [rounded_up(tensor.bytes, options.alignment) for tensor in graph.tensors]
     before = {t for t, made in enumerate(graph.maker) if (made is None or made < first) and last[t] >= first}
     if region.kind == "whole":

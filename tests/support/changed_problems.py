@@ -19,7 +19,7 @@ def rows_of(problem: Problem) -> dict[str, Any]:
     return found
 
 
-def changed(problem: Problem, seed: int, share: float, step: int = 1) -> Problem:
+def change_problem(problem: Problem, seed: int, share: float, step: int = 1) -> Problem:
     """Return a problem with a share of its buffers removed, resized to a multiple of a step, lengthened or doubled."""
     rng = random.Random(seed)
     document = rows_of(problem)
@@ -42,7 +42,7 @@ def changed(problem: Problem, seed: int, share: float, step: int = 1) -> Problem
     return Problem.model_validate(document)
 
 
-def fewest_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
+def min_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
     """Return the least number of buffers that must leave their old places, by trying all sets that stay.
 
     `ends` are the sizes of the pools. None where nothing fits.
@@ -53,13 +53,13 @@ def fewest_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | Non
     known = {row.id: row for row in old.placements if row.id in problem.index}
     for count in range(len(known) + 1):
         for leave in combinations(known, count):
-            pinned = _pinned(document, {name: known[name] for name in known if name not in leave})
+            pinned = _pin_places(document, {name: known[name] for name in known if name not in leave})
             if pinned is not None and best_score(pinned) is not None:
                 return count
     return None
 
 
-def _pinned(document: dict[str, Any], stays: dict[Id, Any]) -> Problem | None:
+def _pin_places(document: dict[str, Any], stays: dict[Id, Any]) -> Problem | None:
     """Return the problem with old places pinned, or None where a pool or a pin forbids one."""
     rows = []
     for row in document["buffers"]:

@@ -29,19 +29,19 @@ _TURNED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,),
     ast.Sub: (ast.Add,),
 }
-"""What stands for an operator in a mutant: its contrary and, of a comparison, the one that differs in what is equal."""
+"""The replacements of an operator in a mutant: its contrary and, of a comparison, its strict or weak form."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module with one change in its functions; `name` is the line before it and what it became."""
+    """A module with one change in its functions; `name` is the old and the new line."""
 
     module: ModuleType
     name: str
     code: dict[str, CodeType]
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
+    def apply(self) -> Iterator[None]:
         """Let the functions of the module have the changed code while the block runs."""
         functions = dict(_functions(self.module))
         before = {name: function.__code__ for name, function in functions.items()}
@@ -57,14 +57,14 @@ class Mutant:
 def survivors(
     module: ModuleType, tried: list[tuple[Case, object]], said: Callable[[Case], object], without: Collection[str] = ()
 ) -> tuple[int, set[str]]:
-    """Return how many mutants a module has, and the names of those with which all cases give what was said before.
+    """Return how many mutants a module has, and the names of the mutants under which all cases give the same answers.
 
     `tried` are the cases and what was `said` of each; its order changes.
     """
     count, alive = 0, set[str]()
     for mutant in mutants(module, without):
         count += 1
-        with mutant.in_place():
+        with mutant.apply():
             killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
         if killer is None:
             alive.add(mutant.name)
@@ -73,13 +73,13 @@ def survivors(
     return count, alive
 
 
-def equivalent(module: ModuleType, names: Collection[str]) -> set[str]:
-    """Return those of the names of mutants that are of a module."""
+def equivalent_names(module: ModuleType, names: Collection[str]) -> set[str]:
+    """Return the names of mutants that belong to a module."""
     return {name for name in names if name.startswith(f"{module.__name__.rpartition('.')[2]}: ")}
 
 
 def mutants(module: ModuleType, without: Collection[str] = ()) -> Iterator[Mutant]:
-    """Yield the mutants of all functions but some: operators turned, and what is yielded left out."""
+    """Yield the mutants of all functions but some: operators replaced, and yields omitted."""
     tree = ast.parse(getsource(module))
     lines = getsource(module).splitlines()
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -90,10 +90,10 @@ def mutants(module: ModuleType, without: Collection[str] = ()) -> Iterator[Mutan
         for statement in function.body:
             for node in ast.walk(statement):
                 if id(node) not in endless:
-                    yield from _of_node(module, tree, node, lines)
+                    yield from _node_mutants(module, tree, node, lines)
 
 
-def _of_node(module: ModuleType, tree: ast.Module, node: ast.AST, lines: list[str]) -> Iterator[Mutant]:
+def _node_mutants(module: ModuleType, tree: ast.Module, node: ast.AST, lines: list[str]) -> Iterator[Mutant]:
     for field, value in _changes(node):
         before = getattr(node, field)
         setattr(node, field, value)

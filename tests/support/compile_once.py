@@ -1,4 +1,4 @@
-"""Compile a text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects stay beside Python.
+"""Compile a text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects are kept near Python.
 
 The core is one text to wheels, to CMake, and to what is installed, wherever its files lie; each would take 14 s of CPU.
 """
@@ -16,11 +16,11 @@ from pathlib import Path
 ONCE = (sys.executable, __file__)
 FOLDER = Path(sys.prefix) / "objects"
 MOST = 40
-"""The objects that are kept; those that were made longest ago make room."""
+"""The number of objects kept; the oldest objects make room."""
 
 
 def main(command: list[str]) -> int:
-    """Run a compiler, or take what it made before of the same text; return its exit status."""
+    """Run a compiler, or take its earlier result for the same text; return its exit status."""
     if "-c" not in command or "-o" not in command:
         return subprocess.run(command, check=False).returncode
     at = command.index("-o")

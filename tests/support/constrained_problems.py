@@ -58,11 +58,11 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
 def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Instance:
     """Return such a problem compiled; "clearances" and "intervals", which no field asks for, are columns alone."""
     instance = compile_problem(constrained_problem(seed, n, features, capacity))
-    instance = with_intervals(instance, seed) if "intervals" in features else instance
-    return with_clearances(instance, seed) if "clearances" in features else instance
+    instance = add_intervals(instance, seed) if "intervals" in features else instance
+    return add_clearances(instance, seed) if "clearances" in features else instance
 
 
-def with_intervals(instance: Instance, seed: int) -> Instance:
+def add_intervals(instance: Instance, seed: int) -> Instance:
     """Return the instance with ranges that are barred to the offsets of some buffers that are not pinned."""
     rng = np.random.default_rng(seed)
     lows = rng.integers(0, 9, (3, 2))
@@ -71,7 +71,7 @@ def with_intervals(instance: Instance, seed: int) -> Instance:
     return replace(instance, barred=np.where(instance.pin < 0, drawn, -1), barred_ranges=tuple(ranges))
 
 
-def with_clearances(instance: Instance, seed: int) -> Instance:
+def add_clearances(instance: Instance, seed: int) -> Instance:
     """Return the instance with clearances between some buffers of different rigid groups."""
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.integers(0, len(instance), (len(instance) // 2, 2)), axis=1)
@@ -114,7 +114,7 @@ def _add_relatives(rng: np.random.Generator, rows: list[dict[str, Any]], free: l
 
 
 def _groups(rows: list[dict[str, Any]]) -> list[int]:
-    """Return, for each buffer, the one at the end of its chain of relatives."""
+    """Return, for each buffer, the last buffer of its chain of relatives."""
     found = []
     for row in rows:
         at = row
@@ -125,8 +125,8 @@ def _groups(rows: list[dict[str, Any]]) -> list[int]:
 
 
 def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
-    """Say what is wrong with buffers that lie in memory `q`, one by one and pair by pair, at the instance's level."""
-    wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _broken_alone(instance, q, i, at)]
+    """Return the broken rules of buffers in memory `q`, one by one and pair by pair, at the instance's level."""
+    wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _broken_buffer_rules(instance, q, i, at)]
     for (i, x), (j, y) in combinations(sorted(offset.items()), 2):
         if instance.anchor[i] == instance.anchor[j]:
             if x - instance.distance[i] != y - instance.distance[j]:
@@ -137,12 +137,14 @@ def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str
             free = instance.clearance[instance.clear_pairs.tolist().index([i, j])]
             if x < y + instance.size[j] + free and y < x + instance.size[i] + free:
                 wrong.append(f"{i}, {j}: clearance")
-        if j in listed(instance.bank_first, instance.bank_with, i) and _in_one_bank(instance, q, i, x, j, y):
+        if j in neighbours_of(instance.bank_first, instance.bank_with, i) and _touches_common_bank(
+            instance, q, i, x, j, y
+        ):
             wrong.append(f"{i}, {j}: bank")
     return wrong
 
 
-def _broken_alone(instance: Instance, q: int, i: int, at: int) -> list[str]:
+def _broken_buffer_rules(instance: Instance, q: int, i: int, at: int) -> list[str]:
     memory, size = instance.pools[q], int(instance.size[i])
     page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
     holds = {
@@ -161,7 +163,7 @@ def _overlap(instance: Instance, i: int, x: int, j: int, y: int) -> bool:
     return bool(x < y + instance.size[j] and y < x + instance.size[i])
 
 
-def _in_one_bank(instance: Instance, q: int, i: int, x: int, j: int, y: int) -> bool:
+def _touches_common_bank(instance: Instance, q: int, i: int, x: int, j: int, y: int) -> bool:
     bank, shift = instance.pools[q].bank, instance.pools[q].bank_shift
     if bank == 0:
         return False
@@ -176,14 +178,14 @@ def conflict(instance: Instance, i: int, j: int) -> bool:
     lives = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
     start, end = instance.start, instance.end
     meets = any(start[a] < end[b] and start[b] < end[a] for a in lives[0] for b in lives[1])
-    return meets or j in listed(instance.conflict_first, instance.conflict, i)
+    return meets or j in neighbours_of(instance.conflict_first, instance.conflict, i)
 
 
 def may_share(instance: Instance, i: int, j: int) -> bool:
     """Say whether two buffers may have one offset although they are alive together."""
-    return j in listed(instance.share_first, instance.share, i)
+    return j in neighbours_of(instance.share_first, instance.share, i)
 
 
-def listed(first: np.ndarray, neighbour: np.ndarray, i: int) -> list[int]:
+def neighbours_of(first: np.ndarray, neighbour: np.ndarray, i: int) -> list[int]:
     """Return the neighbours of one buffer."""
     return [int(j) for j in neighbour[first[i] : first[i + 1]]]

@@ -81,6 +81,6 @@ def perceptron() -> bytes:
     return graph(nodes, shapes, [0, 1, 2, 2, 3, 4, 5], [[5, 0, 0], [5, 1, 0]])
 
 
-def recorded(*names: str) -> list[bytes]:
+def dump_bytes(*names: str) -> list[bytes]:
     """Return files of tests/dumps."""
     return [(DUMPS / name).read_bytes() for name in names]

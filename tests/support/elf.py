@@ -1,4 +1,4 @@
-"""What is in an ELF file, little-endian, of 32 or 64 bits: symbols, and bytes by address."""
+"""The content of an ELF file, little-endian, of 32 or 64 bits: symbols, and bytes by address."""
 
 from __future__ import annotations
 

@@ -41,16 +41,16 @@ class Job:
 
     def __reduce__(self) -> tuple[Callable[..., Job], tuple[object, ...]]:
         text = self.problem.model_dump_json()
-        return _spelled, (text, self.is_untold, self.has_start)
+        return _job_of_text, (text, self.is_untold, self.has_start)
 
 
-def _spelled(text: str, *rest: object) -> Job:
+def _job_of_text(text: str, *rest: object) -> Job:
     return Job(Problem.model_validate_json(text), *rest)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an engine said: the best plan, whether it `found` it, what it claimed, in bytes, and its log."""
+    """The result of an engine: the best plan, whether it `found` it, its claim in bytes, and its log."""
 
     placements: tuple[Placement, ...] | None
     score: Score | None
@@ -109,15 +109,15 @@ def _solve(engine: str, job: Job) -> Answer:
     placements = None if best is None else tuple(lift(job.problem, instance, best.pool, best.offset))
     return Answer(
         placements=placements,
-        score=None if best is None else _in_bytes(instance, best.score),
-        claim=None if claim is None else _in_bytes(instance, claim),
-        says_infeasible=search.infeasible is not None or claim is None,
+        score=None if best is None else _score_in_bytes(instance, best.score),
+        claim=None if claim is None else _score_in_bytes(instance, claim),
+        says_infeasible=search.infeasibility_witness is not None or claim is None,
         log="\n".join(search.lines),
         found=best is not None and best.by == engine,
     )
 
 
-def _in_bytes(instance: Instance, score: Score) -> Score:
+def _score_in_bytes(instance: Instance, score: Score) -> Score:
     is_cost = [instance.objective == "cost" and k == 0 for k in range(len(score))]
     return tuple(entry if cost else entry * instance.unit for entry, cost in zip(score, is_cost, strict=True))
 

@@ -16,7 +16,7 @@ class TooManyError(Exception):
     """There are too many plans to try them all."""
 
 
-def least_use(problem: Problem) -> int | None:
+def min_use(problem: Problem) -> int | None:
     """The least end of all pools, where what lies at one offset in several does so; None if nothing fits.
 
     Raises TooManyError.
@@ -66,7 +66,7 @@ def faults_of_plan(problem: Problem, plan: Plan) -> list[str]:
     if problem.objective != "peak":
         return found
     try:
-        least = least_use(problem)
+        least = min_use(problem)
     except TooManyError:
         return found
     used = max((use.used or 0 for use in plan.pools), default=0)

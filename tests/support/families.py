@@ -89,10 +89,10 @@ def conflicts(problem: Problem, first: Family, second: Family) -> bool:
     """Whether two families may not share bytes: alive together, or named as a pair."""
     if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
         return True
-    return kept_free(problem, first, second) is not None
+    return clearance_between(problem, first, second) is not None
 
 
-def kept_free(problem: Problem, first: Family, second: Family) -> int | None:
+def clearance_between(problem: Problem, first: Family, second: Family) -> int | None:
     """The bytes that two families keep free between them, whatever their lifetimes; None where nothing names them."""
     return 0 if conflict_by_name(problem, first, second) else None
 
@@ -108,7 +108,7 @@ def may_share(problem: Problem, first: Family, second: Family) -> bool:
 
 
 def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, float]:
-    """Whether two families must touch no common bank, and what it costs if they should not but do."""
+    """Whether two families must touch no common bank, and the cost if they should not but do."""
     must, weight = False, 0.0
     for use in problem.bank:
         mine = [a for a in use.buffers if a in first.ids]
@@ -118,11 +118,11 @@ def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, fl
 
 
 def reuse_price(problem: Problem, first: Family, second: Family) -> int:
-    """What it costs if two families that are never alive together share bytes."""
+    """The cost if two families that are never alive together share bytes."""
     return sum(row.cost for row in problem.reuse for pair in row.pairs if _is_between(pair, first, second))
 
 
-def apart(problem: Problem, first: Family, second: Family) -> int | None:
+def relative_distance(problem: Problem, first: Family, second: Family) -> int | None:
     """How far above the first family the second one must lie, by one `relative`; None if none says so."""
     for a, b, sign in ((first, second, -1), (second, first, 1)):
         row = a.members[0][1]
@@ -140,7 +140,7 @@ def rigid_groups(problem: Problem) -> list[list[tuple[int, Family]]]:
         group = [(0, waiting.pop(0))]
         for at, here in group:  # grows while it is gone through
             for there in list(waiting):
-                distance = apart(problem, here, there)
+                distance = relative_distance(problem, here, there)
                 if distance is not None:
                     waiting.remove(there)
                     group.append((at + distance, there))

@@ -1,4 +1,4 @@
-"""A client that goes on whatever dies, and what it may expect of the jobs that were accepted."""
+"""A client that continues after any crash, and its expectations about accepted jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from lab.families import tight
+from lab.families import draw_tight_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
@@ -24,7 +24,7 @@ _PATIENCE_S = 120.0
 
 @dataclass
 class Client:
-    """Submits jobs to servers, any of which may be away, and remembers what was accepted."""
+    """Submits jobs to servers, any of which may be away, and remembers the accepted ones."""
 
     servers: Sequence[Machine]
     draw: random.Random
@@ -124,12 +124,12 @@ def _blocks(stream: str) -> list[str]:
     return [block for block in stream.replace("\r\n", "\n").split("\n\n") if block.strip()]
 
 
-def easy(draw: random.Random) -> Problem:
+def easy_problem(draw: random.Random) -> Problem:
     """Draw a problem that is solved at once."""
     rows = [{"id": k, "size": draw.randint(1, 1000), "start": k, "end": k + draw.randint(1, 5)} for k in range(20)]
     return Problem.model_validate({"buffers": rows})
 
 
-def hard(draw: random.Random) -> Problem:
+def hard_problem(draw: random.Random) -> Problem:
     """Draw a problem that is searched for longer than anybody waits here."""
-    return tight(draw.randrange(2**31), 200, 1000, 20)
+    return draw_tight_problem(draw.randrange(2**31), 200, 1000, 20)

@@ -1,4 +1,4 @@
-"""A child process that tells what it knows and may do; run by `ChildProcess`, which finds this module on PYTHONPATH."""
+"""A child process that reports its surroundings; run by `ChildProcess`, which finds this module on PYTHONPATH."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 LONG_S = 120.0
 """How long a hard request may take."""
@@ -31,7 +31,7 @@ HARD, HARD_TOO, AS_HARD = (json.dumps(hard_request(seed)).encode() for seed in (
 
 
 @contextmanager
-def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
+def send_request(server: RunningServer, body: bytes = HARD) -> Iterator[None]:
     """Ask for a long plan; hang up at the end of the block."""
     head = f"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
@@ -39,7 +39,7 @@ def asking(server: Running, body: bytes = HARD) -> Iterator[None]:
         yield
 
 
-def soon(is_so: Callable[[], bool]) -> bool:
+def wait_until(is_so: Callable[[], bool]) -> bool:
     """Return True once a condition holds, False where it does not hold long before a hard request would end."""
     give_up = time.monotonic() + LONG_S / 4
     while not is_so() and time.monotonic() < give_up:

@@ -1,4 +1,4 @@
-"""The planner behind `memplan.h`, called as a program in C does, about a problem that the header can state."""
+"""The planner of `memplan.h`, called as a program in C does, for a problem that the header can express."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RESULT = _struct(
     " memory:n"
 )
 _LATER = 10**6
-"""From here on, buffers without a lifetime live alone: they conflict with what is named."""
+"""From here on, buffers without a lifetime live alone: they conflict only by name."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def plan(problem: Problem) -> Answer | None:
     if not all(homes):
         return None
     lives = [row.intervals or [(_LATER + k, _LATER + k + 1)] for k, row in enumerate(rows)]
-    gaps = [(k, a, b) for k, row in enumerate(lives) for (_, a), (b, _) in pairwise(_joined(row)) if a < b]
+    gaps = [(k, a, b) for k, row in enumerate(lives) for (_, a), (b, _) in pairwise(_join_intervals(row)) if a < b]
     pools = [problem.pools[home[0]] for home in homes]
     pins = [FREE if row.offset is None else row.offset for row in rows]
     steps = [lcm(row.alignment, pool.alignment) for row, pool in zip(rows, pools, strict=True)]
@@ -124,8 +124,10 @@ def plan(problem: Problem) -> Answer | None:
     if len(memories) > 1:
         given.memories, given.memory_count = _address(memory_table), len(memories)
         given.memory_of = ctypes.addressof(home_table)
-    first = {name: min(position[each] for each in _tied(problem, name)) for name in position}
-    ties = (ctypes.c_size_t * len(rows))(*(NONE if len(_tied(problem, row.id)) == 1 else first[row.id] for row in rows))
+    first = {name: min(position[each] for each in _tied_buffers(problem, name)) for name in position}
+    ties = (ctypes.c_size_t * len(rows))(
+        *(NONE if len(_tied_buffers(problem, row.id)) == 1 else first[row.id] for row in rows)
+    )
     if problem.equal_use:
         given.same_offset = ctypes.addressof(ties)
     offsets = (ctypes.c_int64 * max(1, len(rows)))()
@@ -137,14 +139,14 @@ def plan(problem: Problem) -> Answer | None:
     return Answer(status, found.peak, found.bound, found.cost, found.cost_bound, rows_of_plan)
 
 
-def _tied(problem: Problem, name: int | str) -> set[int | str]:
+def _tied_buffers(problem: Problem, name: int | str) -> set[int | str]:
     found = {name}
     while more := {each for names in problem.same_offset if found & {*names} for each in names} - found:
         found |= more
     return found
 
 
-def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_intervals(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for a, b in sorted(intervals):
         if found and a <= found[-1][1]:
@@ -155,7 +157,7 @@ def _joined(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _ranges(reserved: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return _joined([(low, low + size) for low, size in reserved if size])
+    return _join_intervals([(low, low + size) for low, size in reserved if size])
 
 
 def _array(of: Any, rows: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Copies of the packages, to which the guides of docs/adding.md are applied, and programs that run beside one."""
+"""Copies of the packages, to which the guides of docs/adding.md are applied, and programs that run with a copy."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def run_beside(
 
 
 Patch = Mapping[str, Sequence[tuple[str, str]]]
-"""The edits of each file: what is found there once, and what it becomes; for "", what is added at the end."""
+"""The edits of each file: a text found once, and its replacement; for "", an addition at the end."""
 
 
-def before(anchor: str, text: str) -> tuple[str, str]:
+def insertion_before(anchor: str, text: str) -> tuple[str, str]:
     """Return the edit that puts a text before another one."""
     return anchor, text + anchor
 

@@ -1,4 +1,4 @@
-"""Solvers in processes of their own: `python -m tests.support.isolated` is the parent of one, until it is killed."""
+"""Solvers in separate processes: `python -m tests.support.isolated` is the parent of one, until it is killed."""
 
 from __future__ import annotations
 

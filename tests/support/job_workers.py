@@ -1,4 +1,4 @@
-"""Workers of jobs for tests: real ones, on a store of their own, with a pool that does as it is told."""
+"""Workers of jobs for tests: real ones, on a separate store, with a scripted pool."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Pool:
             self.in_work -= 1
         if self.error is not None:
             raise self.error
-        return task.run(TaskControl(task.due(), cancelled), *task.arguments)
+        return task.run(TaskControl(task.deadline_now(), cancelled), *task.arguments)
 
 
 @contextmanager
@@ -99,10 +99,10 @@ def job(store: Store, job_id: str) -> Job:
 
 def kinds(store: Store, job_id: str) -> list[str]:
     """Return what happened to a job."""
-    return [event.kind for event in store.events.after(job_id, 0)]
+    return [event.kind for event in store.events.events_after(job_id, 0)]
 
 
-def soon(is_so: Callable[[], bool]) -> None:
+def wait_until(is_so: Callable[[], bool]) -> None:
     """Wait until it is so."""
     give_up = time.monotonic() + PATIENCE_S
     while not is_so():
@@ -110,7 +110,7 @@ def soon(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def ended(store: Store, job_id: str) -> Job:
+def wait_for_end(store: Store, job_id: str) -> Job:
     """Return a job once it has ended."""
-    soon(lambda: job(store, job_id).finished_at is not None)
+    wait_until(lambda: job(store, job_id).finished_at is not None)
     return job(store, job_id)

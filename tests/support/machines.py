@@ -35,7 +35,7 @@ class Machine:
     log: Path | None = None
 
     def start(self) -> None:
-        """Start the process; what it says goes to its log."""
+        """Start the process; its output is written to its log."""
         with (self.log or Path(os.devnull)).open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
@@ -53,7 +53,7 @@ class Machine:
         self.process.wait(_PATIENCE_S)
 
     def end(self) -> None:
-        """Kill what is left of the process and of its children."""
+        """Kill the process and its remaining children."""
         if self.process is not None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -64,11 +64,11 @@ class Machine:
 
     def wait_until_ready(self, path: str = "/readyz") -> None:
         """Wait until a server answers that it is ready."""
-        soon(lambda: answers(f"{self.url}{path}"), f"{self.name} is ready")
+        wait_until(lambda: answers(f"{self.url}{path}"), f"{self.name} is ready")
 
 
 def server(name: str, folder: Path, **settings: str) -> Machine:
-    """Make a server with its data in `folder`, on a port of its own; its settings go without their MEMPLAN_."""
+    """Make a server with its data in `folder`, on a free port; its settings are given without their prefix MEMPLAN_."""
     port = free_port()
     return Machine(
         name,
@@ -99,7 +99,7 @@ def machines(*all_of_them: Machine) -> Iterator[None]:
             machine.end()
 
 
-def soon(is_so: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
+def wait_until(is_so: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
     """Wait until something is so; fails with `what` where it does not come to be."""
     deadline = time.monotonic() + patience_s
     while not is_so():
@@ -108,7 +108,7 @@ def soon(is_so: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) 
 
 
 def request(method: str, url: str, timeout_s: float = 30.0, **said: Any) -> httpx.Response:
-    """Call a server over a connection of its own; raises httpx.TransportError."""
+    """Call a server over a new connection; raises httpx.TransportError."""
     with httpx.Client(timeout=timeout_s, trust_env=False, verify=_NO_AUTHORITIES) as client:
         return client.request(method, url, **said)
 

@@ -17,17 +17,17 @@ REASON = "its worker stopped"
 PLAN = WorkAnswer(b"plan", "feasible", facts=FOUND)
 
 
-def new(**said: Any) -> Job:
+def new_job(**said: Any) -> Job:
     usual: dict[str, Any] = {"problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
     sent = {"head": "application/json\t", "body": b"problem"}
     return Job(**usual | sent | {"options": {"seed": 3}} | said)
 
 
 def add(store: Store, most: int = 1000, most_of_key: int | None = None, **said: Any) -> str:
-    return store.jobs.add(new(**said), most, most_of_key).id
+    return store.jobs.add(new_job(**said), most, most_of_key).id
 
 
-def listed(store: Store, **wanted: Any) -> list[Job]:
+def list_jobs(store: Store, **wanted: Any) -> list[Job]:
     """Return the jobs that are wanted, of a key or of all."""
     key_id = wanted.pop("key_id", "")
     caller = ANY_CALLER if key_id == "" else Caller(key_id, None, frozenset({"read"}))
@@ -36,7 +36,7 @@ def listed(store: Store, **wanted: Any) -> list[Job]:
 
 def states(store: Store) -> dict[str, int]:
     """Return the number of all jobs in each state that occurs."""
-    return dict(Counter(job.state for job in listed(store, limit=1000)))
+    return dict(Counter(job.state for job in list_jobs(store, limit=1000)))
 
 
 def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Job:
@@ -44,8 +44,8 @@ def claim(store: Store, holder: str = "here", lease_s: float = 60.0) -> Job:
     return claimed
 
 
-def told(store: Store, job_id: str) -> list[str]:
-    events = store.events.after(job_id, 0)
+def event_kinds(store: Store, job_id: str) -> list[str]:
+    events = store.events.events_after(job_id, 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     return [event.kind for event in events]
 

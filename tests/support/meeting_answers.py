@@ -1,4 +1,4 @@
-"""The answers to all questions about a problem in which kinds meet, beside brute force."""
+"""The answers to all questions about a problem that combines kinds, checked by brute force."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from tests.support import equal_pools, meeting_questions, oracle
-from tests.support.changed_problems import fewest_moves
+from tests.support.changed_problems import min_moves
 from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
@@ -26,7 +26,7 @@ _SECONDS = 0.2
 def faults(
     number: int, problem: Problem, tally: Counter[str], post: meeting_questions.Post | None = None, every: int = 1
 ) -> Iterator[str]:
-    """Yield what is false, and what memplan itself refuses of its answers; count what was asked.
+    """Yield false statements, and answers that memplan itself refuses; count the questions.
 
     Other questions than those of a plan are asked of each problem whose number is a multiple of `every`.
     """
@@ -47,25 +47,25 @@ def _faults(number: int, problem: Problem, tally: Counter[str]) -> Generator[str
     tally[f"plans {plan.status}"] += 1
     yield from faults_of(problem, plan)
     if number % _EVERY == 0:
-        yield from _of_engine(_ENGINES[number // _EVERY % len(_ENGINES)], problem, tally)
+        yield from _engine_faults(_ENGINES[number // _EVERY % len(_ENGINES)], problem, tally)
     if plan.peak is not None:
-        yield from _of_mutants(rng, problem, plan, tally)
+        yield from _mutant_faults(rng, problem, plan, tally)
         if number % _KEPT == 0:
-            yield from _of_keeping(rng, problem, plan, tally)
-        yield from _of_others(problem, tally)
+            yield from _replan_faults(rng, problem, plan, tally)
+        yield from _other_plan_faults(problem, tally)
     elif not problem.equal_use:
-        yield from _of_refusal(problem, plan, tally)
+        yield from _refusal_faults(problem, plan, tally)
     return plan
 
 
 def faults_of(problem: Problem, plan: Plan, name: str = "auto") -> Iterator[str]:
-    """Yield what is false of a plan."""
+    """Yield the false statements of a plan."""
     found = equal_pools.faults_of_plan(problem, plan) if problem.equal_use else faults_of_plan(problem, plan)
     found += oracle.check(problem, plan.placements) if plan.peak is not None else []
     yield from (f"{name}: {fault}" for fault in found)
 
 
-def _of_engine(engine: str, problem: Problem, tally: Counter[str]) -> Iterator[str]:
+def _engine_faults(engine: str, problem: Problem, tally: Counter[str]) -> Iterator[str]:
     try:
         plan = memplan.solve(problem, solver=engine, time_limit_s=2 * _SECONDS)
     except OptionError:
@@ -75,7 +75,7 @@ def _of_engine(engine: str, problem: Problem, tally: Counter[str]) -> Iterator[s
     yield from faults_of(problem, plan, engine)
 
 
-def _of_mutants(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+def _mutant_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
     """`verify` refuses a plan with one buffer elsewhere where brute force does, and each claim that is false."""
     rows: list[Placement] = list(plan.placements)
     for _ in range(2):
@@ -95,7 +95,7 @@ def _of_mutants(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
             yield f"verify passes a plan of peak {plan.peak} that says {claim}"
 
 
-def _of_keeping(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+def _replan_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
     """A new plan near an old one is a plan, and counts what moved as anybody would."""
     old: list[Placement] = [
         row.model_copy(update={"offset": row.offset + rng.choice((0, 0, 1, 2))})
@@ -121,15 +121,15 @@ def _of_keeping(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
     own -= {name for names in problem.same_offset for name in names}  # which count as one
     stayed = sum(places[name] == before[name] for name in before if name in own)
     counts = stayed, sum(name in own for name in before) - stayed
-    yield from _of_fewest(problem, found, [row for row in old if row.id in own], tally)
+    yield from _min_move_faults(problem, found, [row for row in old if row.id in own], tally)
     has_hints = any(row.hint is not None and row.id not in before for row in problem.buffers)
     if not (problem.same_offset or has_hints) and (found.kept.stayed, found.kept.moved) != counts:
         said = f"{found.kept.stayed} stayed and {found.kept.moved} moved"
         yield f"keep: says {said}, where {stayed} stayed of {len(before)}"
 
 
-def _of_fewest(problem: Problem, found: Plan, old: list[Placement], tally: Counter[str]) -> Iterator[str]:
-    """Yield what is false of the fewest buffers that must move in the only pool at the least peak."""
+def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally: Counter[str]) -> Iterator[str]:
+    """Yield false statements about the fewest buffers that must move in the only pool at the least peak."""
     plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
     if not plain or found.kept is None or any(row.hint is not None or not row.size for row in problem.buffers):
         return  # a hint is an old place, too; and a buffer of no bytes may lie above what is used
@@ -137,13 +137,13 @@ def _of_fewest(problem: Problem, found: Plan, old: list[Placement], tally: Count
     assert best is not None
     tally["fewest moves"] += 1
     kept = Plan.model_validate({"status": "feasible", "placements": old})
-    fewest = fewest_moves(problem, kept, {problem.pools[0].name: int(best[0])})
+    fewest = min_moves(problem, kept, {problem.pools[0].name: int(best[0])})
     if fewest is None or found.kept.least_moves > fewest or (found.kept.proved and found.kept.moved != fewest):
         said = f"{found.kept.moved} moved, {found.kept.least_moves} at least"
         yield f"keep: {said}{', proved' * found.kept.proved}, where {fewest} is the fewest"
 
 
-def _of_forged(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
     """Nothing that is forged into the list of other plans passes without a word: refuted, or said to be unchecked."""
     if plan.others is None:
         return
@@ -158,7 +158,7 @@ def _of_forged(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[st
             yield f"others: verify passes forgery {k} without a word"
 
 
-def _of_others(problem: Problem, tally: Counter[str]) -> Iterator[str]:
+def _other_plan_faults(problem: Problem, tally: Counter[str]) -> Iterator[str]:
     """Plans that differ are plans, none refused by memplan itself."""
     try:
         found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
@@ -167,20 +167,20 @@ def _of_others(problem: Problem, tally: Counter[str]) -> Iterator[str]:
     if found.others is None:
         return
     tally["lists of plans that differ"] += 1
-    yield from _of_forged(problem, found, tally)
+    yield from _forgery_faults(problem, found, tally)
     for plan in found.others.plans:
         yield from (f"others: {fault}" for fault in oracle.check(problem, plan.placements))
     priced = paid_sets(problem)
     if priced is None:
         return
     tally["lists beside all plans"] += 1
-    known = [_paid(problem, plan.placements) for plan in (found, *found.others.plans)]
+    known = [_paid_pairs(problem, plan.placements) for plan in (found, *found.others.plans)]
     left = [paid for paid in priced if paid not in known]
     if found.others.complete and left:
         yield f"others: complete, though a plan pays for {sorted(map(sorted, left[0]))}"
 
 
-def _of_refusal(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
+def _refusal_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
     tally["without a plan"] += 1
     if plan.status == "infeasible" and oracle.best_score(problem) is not None:
         yield "infeasible, though a plan exists"
@@ -199,12 +199,12 @@ FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
     },
     lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
 )
-"""What is forged into the others of a plan."""
+"""The forgeries inserted into the other plans of a plan."""
 Paid = frozenset[tuple[str, str]]
 
 
-def _paid(problem: Problem, placements: Any) -> Paid:
-    """The pairs that pay in a plan, of those with a price."""
+def _paid_pairs(problem: Problem, placements: Any) -> Paid:
+    """The priced pairs that pay in a plan."""
     at = {row.id: row for row in placements}
     size = {row.id: row.size for row in problem.buffers}
     found = set()
@@ -236,5 +236,5 @@ def paid_sets(problem: Problem) -> set[Paid] | None:
     for at in product(*(range(end - size + 1) for size in sizes)):
         places = [Placement(id=row.id, pool=pool.name, offset=k) for row, k in zip(rows, at, strict=True)]
         if not oracle.check(problem, places):
-            found.add(_paid(problem, places))
+            found.add(_paid_pairs(problem, places))
     return found

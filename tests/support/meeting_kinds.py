@@ -41,7 +41,7 @@ class Draft:
         return True
 
     def try_buffer(self, k: int, fields: Fields) -> bool:
-        """Give a buffer some fields, unless that contradicts what it has."""
+        """Give a buffer some fields, unless they contradict its present ones."""
         before = self.buffers[k]
         self.buffers[k] = before | fields
         if self.is_sound():
@@ -50,7 +50,7 @@ class Draft:
         return False
 
     def try_entry(self, name: str, entry: Any) -> bool:
-        """Add an entry to a list of the problem, unless that contradicts what it has."""
+        """Add an entry to a list of the problem, unless it contradicts the present entries."""
         before = self.rest.get(name, [])
         self.rest[name] = [*before, entry]
         if self.is_sound():
@@ -58,12 +58,12 @@ class Draft:
         self.rest[name] = before
         return False
 
-    def some(self, count: int) -> list[Any]:
+    def sample_names(self, count: int) -> list[Any]:
         """Return the names of so many buffers, or of all."""
         return [row["id"] for row in self.rng.sample(self.buffers, min(count, len(self.buffers)))]
 
 
-def _of_buffers(make: Callable[[Draft, int], Fields], chance: float = 0.5) -> Callable[[Draft], bool]:
+def _buffer_kind(make: Callable[[Draft, int], Fields], chance: float = 0.5) -> Callable[[Draft], bool]:
     def draw(draft: Draft) -> bool:
         done = 0
         for k in draft.rng.sample(range(len(draft.buffers)), len(draft.buffers)):
@@ -74,14 +74,14 @@ def _of_buffers(make: Callable[[Draft, int], Fields], chance: float = 0.5) -> Ca
     return draw
 
 
-def _of_entries(name: str, make: Callable[[Draft], Any], most: int = 3) -> Callable[[Draft], bool]:
+def _entry_kind(name: str, make: Callable[[Draft], Any], most: int = 3) -> Callable[[Draft], bool]:
     def draw(draft: Draft) -> bool:
         return sum(draft.try_entry(name, make(draft)) for _ in range(draft.rng.randint(1, most))) > 0
 
     return draw
 
 
-def _of_pools(make: Callable[[Draft, int], Fields], chance: float = 0.7) -> Callable[[Draft], bool]:
+def _pool_kind(make: Callable[[Draft, int], Fields], chance: float = 0.7) -> Callable[[Draft], bool]:
     def draw(draft: Draft) -> bool:
         before, done = [dict(pool) for pool in draft.pools], False
         of_all = make(draft, 0) if "equal_use" in draft.rest else None  # whose pools are alike
@@ -101,14 +101,14 @@ def _names(draft: Draft) -> list[str]:
     return [pool["name"] for pool in draft.pools]
 
 
-def _several(draft: Draft) -> bool:
+def _limit_pools(draft: Draft) -> bool:
     draft.pools += [{"name": name} for name in ("mid", "slow")[: draft.rng.randint(1, 2)]]
     for pool in draft.pools[:-1]:
         pool["size"] = draft.rng.randint(4, 14)
     return True
 
 
-def _other(draft: Draft, k: int) -> Any:
+def _earlier_buffer(draft: Draft, k: int) -> Any:
     return draft.buffers[draft.rng.randrange(max(1, k))]["id"]
 
 
@@ -118,14 +118,20 @@ def _remainder(draft: Draft, _: int) -> Fields:
 
 
 def _alias(draft: Draft, k: int) -> Fields:
-    return {"alias_of": _other(draft, k), "alias_offset": draft.rng.randint(0, 2), "size": draft.rng.randint(0, 2)}
+    return {
+        "alias_of": _earlier_buffer(draft, k),
+        "alias_offset": draft.rng.randint(0, 2),
+        "size": draft.rng.randint(0, 2),
+    }
 
 
 def _bank(draft: Draft, **weight: float) -> bool:
     size = draft.rng.choice((2, 3, 4))
     for pool in draft.pools:
         pool.setdefault("bank_size", size)
-    made = [draft.try_entry("bank", {"buffers": draft.some(draft.rng.randint(2, 3)), **weight}) for _ in range(2)]
+    made = [
+        draft.try_entry("bank", {"buffers": draft.sample_names(draft.rng.randint(2, 3)), **weight}) for _ in range(2)
+    ]
     return any(made)
 
 
@@ -135,12 +141,15 @@ def _weights(draft: Draft) -> bool:
 
 def _reuse(draft: Draft) -> bool:
     def entry(draft: Draft) -> Fields:
-        return {"pairs": [draft.some(2) for _ in range(draft.rng.randint(1, 3))], "cost": draft.rng.choice((1, 2, 5))}
+        return {
+            "pairs": [draft.sample_names(2) for _ in range(draft.rng.randint(1, 3))],
+            "cost": draft.rng.choice((1, 2, 5)),
+        }
 
-    return _of_entries("reuse", entry)(draft)
+    return _entry_kind("reuse", entry)(draft)
 
 
-def _closed(draft: Draft) -> bool:
+def _close_intervals(draft: Draft) -> bool:
     draft.rest["interval"] = "closed"
     if draft.is_sound():
         return True
@@ -167,67 +176,67 @@ def _equal_use(draft: Draft) -> bool:
 
 
 KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Draft], bool]]] = {
-    "pools": (("pools", "name"), _several),
+    "pools": (("pools", "name"), _limit_pools),
     "choice": (
         ("pools",),
-        _of_buffers(lambda d, _: {"pools": d.rng.sample(_names(d), d.rng.randint(1, len(d.pools)))}),
+        _buffer_kind(lambda d, _: {"pools": d.rng.sample(_names(d), d.rng.randint(1, len(d.pools)))}),
     ),
-    "forbidden": (("forbid_pools",), _of_buffers(lambda d, _: {"forbid_pools": [d.rng.choice(_names(d))]}, 0.3)),
-    "limited": (("size",), _of_pools(lambda d, _: {"size": d.rng.randint(4, 16)})),
-    "no bytes": (("size",), _of_buffers(lambda _d, _k: {"size": 0}, 0.3)),
+    "forbidden": (("forbid_pools",), _buffer_kind(lambda d, _: {"forbid_pools": [d.rng.choice(_names(d))]}, 0.3)),
+    "limited": (("size",), _pool_kind(lambda d, _: {"size": d.rng.randint(4, 16)})),
+    "no bytes": (("size",), _buffer_kind(lambda _d, _k: {"size": 0}, 0.3)),
     "holes": (
         ("lifetimes", "start", "end"),
-        _of_buffers(lambda d, _: {"start": None, "end": None, "lifetimes": [[0, 1], [d.rng.randint(2, 3), 4]]}),
+        _buffer_kind(lambda d, _: {"start": None, "end": None, "lifetimes": [[0, 1], [d.rng.randint(2, 3), 4]]}),
     ),
-    "timeless": (("lifetimes",), _of_buffers(lambda _d, _k: {"start": None, "end": None}, 0.3)),
-    "alignment": (("alignment",), _of_buffers(lambda d, _: {"alignment": d.rng.choice((2, 3, 4))})),
+    "timeless": (("lifetimes",), _buffer_kind(lambda _d, _k: {"start": None, "end": None}, 0.3)),
+    "alignment": (("alignment",), _buffer_kind(lambda d, _: {"alignment": d.rng.choice((2, 3, 4))})),
     "aligned pool": (
         ("alignment", "base_address", "device"),
-        _of_pools(
+        _pool_kind(
             lambda d, k: {"alignment": d.rng.choice((1, 2)), "base_address": d.rng.choice((0, 1, 3, 6)), "device": k}
         ),
     ),
-    "reserved": (("reserved",), _of_pools(lambda d, _: {"reserved": [[d.rng.randint(0, 8), d.rng.randint(1, 2)]]})),
+    "reserved": (("reserved",), _pool_kind(lambda d, _: {"reserved": [[d.rng.randint(0, 8), d.rng.randint(1, 2)]]})),
     "pin": (
         ("offset",),
-        _of_buffers(lambda d, _: {"offset": d.rng.randint(0, 8), "pools": [d.rng.choice(_names(d))]}, 0.3),
+        _buffer_kind(lambda d, _: {"offset": d.rng.randint(0, 8), "pools": [d.rng.choice(_names(d))]}, 0.3),
     ),
-    "hint": (("hint",), _of_buffers(lambda d, _: {"hint": d.rng.randint(0, 9)})),
+    "hint": (("hint",), _buffer_kind(lambda d, _: {"hint": d.rng.randint(0, 9)})),
     "traffic": (
         ("traffic", "cost"),
         lambda d: all(
             (
-                _of_buffers(lambda d, _: {"traffic": d.rng.randint(0, 9)})(d),
-                _of_pools(lambda d, _: {"cost": d.rng.choice((0, 1, 2.5))})(d),
+                _buffer_kind(lambda d, _: {"traffic": d.rng.randint(0, 9)})(d),
+                _pool_kind(lambda d, _: {"cost": d.rng.choice((0, 1, 2.5))})(d),
             )
         ),
     ),
-    "alias": (("alias_of", "alias_offset"), _of_buffers(_alias, 0.4)),
+    "alias": (("alias_of", "alias_offset"), _buffer_kind(_alias, 0.4)),
     "relative": (
         ("relative",),
-        _of_buffers(lambda d, k: {"relative": {"to": _other(d, k), "offset": d.rng.randint(-4, 6)}}, 0.4),
+        _buffer_kind(lambda d, k: {"relative": {"to": _earlier_buffer(d, k), "offset": d.rng.randint(-4, 6)}}, 0.4),
     ),
-    "page": (("no_cross",), _of_buffers(lambda d, _: {"no_cross": d.rng.choice((4, 5, 6, 8))})),
-    "remainder": (("offset_mod",), _of_buffers(_remainder)),
-    "conflicts": (("conflicts",), _of_entries("conflicts", lambda d: d.some(2))),
-    "sharing": (("may_share",), _of_entries("may_share", lambda d: d.some(2))),
+    "page": (("no_cross",), _buffer_kind(lambda d, _: {"no_cross": d.rng.choice((4, 5, 6, 8))})),
+    "remainder": (("offset_mod",), _buffer_kind(_remainder)),
+    "conflicts": (("conflicts",), _entry_kind("conflicts", lambda d: d.sample_names(2))),
+    "sharing": (("may_share",), _entry_kind("may_share", lambda d: d.sample_names(2))),
     "bank": (("bank", "bank_size"), _bank),
     "weights": (("bank", "bank_size"), _weights),
     "reuse": (("reuse",), _reuse),
-    "together": (("together",), _of_entries("together", lambda d: d.some(d.rng.randint(1, 3)))),
-    "closed": (("interval",), _closed),
+    "together": (("together",), _entry_kind("together", lambda d: d.sample_names(d.rng.randint(1, 3)))),
+    "closed": (("interval",), _close_intervals),
     "equal use": (("equal_use", "same_offset"), _equal_use),
 }
 """From a kind to the fields that state it, and what draws it into a draft; False where it found no place."""
 LAST = ("closed",)
-"""Kinds that are drawn behind all others."""
+"""Kinds that are drawn after all others."""
 OF_SEVERAL = ("forbidden", "choice", "equal use")
 """Kinds that say something where there are several pools."""
 PAIRS: tuple[Pair, ...] = tuple(combinations(KINDS, 2))
 
 
 def problems(seed: int, count: int) -> Iterator[tuple[str, Problem, tuple[str, ...]]]:
-    """Yield so many problems by their names, with the kinds that each has, those that have met least first."""
+    """Yield so many problems by their names, with the kinds that each has, the rarest combinations first."""
     met = Counter[Pair]()
     for k in range(count):
         rng = random.Random(f"{seed}/{k}")

@@ -1,4 +1,4 @@
-"""What other questions than a plan say where kinds meet, beside brute force: worth, repairs, sizes, proofs, the header.
+"""Answers to further questions about combined kinds, against brute force: worth, repairs, sizes, proofs, the header.
 
 Each is asked of every so many problems, so that all are asked of all kinds.
 """
@@ -20,10 +20,10 @@ from memplan.extensions.checkers.tests.checkers import CHECKER
 from memplan.planner.errors import InputError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from tests.support import equal_pools, header_calls, oracle
 from tests.support.families import rigid_groups
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 Faults = Iterator[str]
 Post = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -31,20 +31,20 @@ Post = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 _SECONDS = 2.0
 
 
-def _least(problem: Problem) -> int | None:
+def _best_peak(problem: Problem) -> int | None:
     found = oracle.best_score(problem)
     return None if found is None else int(found[0])
 
 
-def of_worth(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield what is false of what is said of a buffer dropped or smaller, in one pool or several."""
+def worth_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield false statements about a dropped or smaller buffer, in one pool or several."""
     options = memplan.ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
     found = memplan.explain(problem, options=options).what_if
     if found is None or found.peak is None:
         return
-    base = problem if found.without_size is None else _without_size(problem)
+    base = problem if found.without_size is None else _unlimited_problem(problem)
     single = len(base.pools) == 1
-    truth = _least(base) if base.objective == "peak" and single else None
+    truth = _best_peak(base) if base.objective == "peak" and single else None
     if truth is not None and found.status == "optimal" and found.peak != truth:
         yield f"what-if: a peak of {found.peak}, where {truth} is the least"
     if truth is None or found.status != "optimal":
@@ -52,21 +52,24 @@ def of_worth(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[st
     bodies = [{name for _, family in group for name in family.ids} for group in rigid_groups(base)]
     for row in found.buffers:
         gone = next(body for body in bodies if row.id in body)
-        for changed, gain in ((_without(base, gone), row.gain_if_dropped), (_shrunk(base, row), row.gain_if_shrunk)):
+        for changed, gain in (
+            (_remove_buffers(base, gone), row.gain_if_dropped),
+            (_shrunk(base, row), row.gain_if_shrunk),
+        ):
             if changed is None or gain is None:
                 continue
             tally["changes of a buffer"] += 1
-            worth = truth - (_least(changed) or 0)
+            worth = truth - (_best_peak(changed) or 0)
             if not gain[0] <= worth <= gain[1]:
                 yield f"what-if: {row.id!r} of {row.size} bytes or {row.shrunk_to} gains {worth}, not {gain}"
 
 
-def _without_size(problem: Problem) -> Problem:
-    return with_fields(problem, pools=[pool.model_copy(update={"size": None}) for pool in problem.pools])
+def _unlimited_problem(problem: Problem) -> Problem:
+    return replace_fields(problem, pools=[pool.model_copy(update={"size": None}) for pool in problem.pools])
 
 
-def _without(problem: Problem, gone: set[int | str]) -> Problem | None:
-    """Return the problem without some buffers, and without what is said of them."""
+def _remove_buffers(problem: Problem, gone: set[int | str]) -> Problem | None:
+    """Return the problem without some buffers and without the rules about them."""
     data = problem.model_dump(mode="json", exclude_defaults=True)
     data["buffers"] = [row for row in data["buffers"] if row["id"] not in gone]
     for name in ("conflicts", "may_share", "together"):
@@ -85,11 +88,11 @@ def _shrunk(problem: Problem, worth: Any) -> Problem | None:
     if worth.shrunk_to is None:
         return None
     rows = [row.model_copy(update={"size": worth.shrunk_to} if row.id == worth.id else {}) for row in problem.buffers]
-    return with_fields(problem, buffers=rows)
+    return replace_fields(problem, buffers=rows)
 
 
-def of_repairs(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield what is false of repairs: each is a problem with a plan of it, and nothing that fits is repaired."""
+def repair_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield false statements about repairs: each is a problem with a plan of it, and nothing that fits is repaired."""
     options = memplan.ExplainOptions(repairs=3, with_plans=True, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
     found = memplan.explain(problem, options=options)
     fits = oracle.best_score(problem) is not None
@@ -109,8 +112,8 @@ def of_repairs(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[
             yield f"repairs: fewest is {found.repairs.fewest}, with one of {len(repair.changes)}"
 
 
-def of_sizes(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield what is false of a sweep over sizes of one pool: each point beside the best of all plans of that size."""
+def size_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield false statements of a sweep over sizes of one pool: each point must equal the best plan of that size."""
     pool = rng.choice(problem.pools)
     sizes = sorted(rng.sample(range(1, 20), 3))
     try:
@@ -136,8 +139,8 @@ def of_sizes(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[st
             yield f"sweep at {point.sizes}: optimal with {goals}, where {best} is the best"
 
 
-def of_proof(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield what is false of a certificate: the checker takes it, and no claim of more, whatever else is changed."""
+def proof_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield faults of a certificate: the checker must accept it, and no larger claim, whatever else is changed."""
     if plan.status not in ("optimal", "infeasible"):
         return
     found = memplan.certify(problem, plan, time_limit_s=_SECONDS, proof_s=_SECONDS / 2)
@@ -160,37 +163,37 @@ def of_proof(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[st
         if status(lines):
             yield "certify: its own checker refuses the certificate"
         for false in false_claims(lines):
-            for changed in (false, _changed(false, rng), _with_claims(false)):
+            for changed in (false, _change_lines(false, rng), _false_certificate(false)):
                 tally["false certificates"] += 1
                 if not status(changed):
                     yield f"certify: the checker takes {changed[2]!r}, where {lines[2]!r} is the best"
 
 
-def _changed(lines: list[str], rng: random.Random) -> list[str]:
+def _change_lines(lines: list[str], rng: random.Random) -> list[str]:
     return (
         mutant(lines, rng) if any(line.startswith(("l ", "s ", "set ", "worth ", "end ")) for line in lines) else lines
     )
 
 
-def _with_claims(lines: list[str]) -> list[str]:
+def _false_certificate(lines: list[str]) -> list[str]:
     """Return a false certificate whose proofs are of the claims that it would need: each of one byte more."""
-    return [_more(line) if line.startswith("claim ") else line for line in lines]
+    return [_increment_numbers(line) if line.startswith("claim ") else line for line in lines]
 
 
-def _more(line: str) -> str:
+def _increment_numbers(line: str) -> str:
     words = [str(int(word) + 1) if word.isdecimal() and int(word) < 2**62 else word for word in line.split()]
     return " ".join(words)
 
 
-def of_header(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield what is false of what the header in C answers, where it can state the problem."""
+def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
+    """Yield the false answers of the header in C, if it can express the problem."""
     if not header_calls.can_state(problem) or (found := header_calls.plan(problem)) is None:
         return
     tally[f"headers {found.status}"] += 1
     yield from (f"header: {fault}" for fault in oracle.check(problem, found.placements) if found.placements)
     if problem.equal_use:
         try:
-            use = equal_pools.least_use(problem)
+            use = equal_pools.min_use(problem)
         except equal_pools.TooManyError:
             return
         best: tuple[float, ...] | None = None if use is None else (use,)
@@ -206,7 +209,7 @@ def of_header(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[s
         yield f"header: {found.status} with {mine}, at least {bound}, where {least} is the least"
 
 
-def posted_to(service: Running) -> Post:
+def posted_to(service: RunningServer) -> Post:
     """Return what posts a body to the plans of a service that runs."""
 
     def post(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -218,7 +221,7 @@ def posted_to(service: Running) -> Post:
     return post
 
 
-def of_service(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str], post: Post) -> Faults:
+def service_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str], post: Post) -> Faults:
     """Yield what a service says of a problem that this process does not: proved plans are equally good."""
     found = post({"problem": problem.model_dump(mode="json", exclude_defaults=True)})
     tally[f"posted {found['status']}"] += 1
@@ -232,20 +235,20 @@ def of_service(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[
 
 
 QUESTIONS: Mapping[str, Callable[[random.Random, Problem, Plan, Counter[str]], Faults]] = {
-    "worth": of_worth,
-    "repairs": of_repairs,
-    "sizes": of_sizes,
-    "proof": of_proof,
+    "worth": worth_faults,
+    "repairs": repair_faults,
+    "sizes": size_faults,
+    "proof": proof_faults,
 }
-"""The questions beside a plan, of which each problem gets one in turn; of pools of equal use proof alone."""
+"""The questions besides `plan`, of which each problem gets one in turn; for pools of equal use only the proof."""
 
 
 def faults(number: int, problem: Problem, plan: Plan, tally: Counter[str], post: Post | None = None) -> Faults:
-    """Yield what is false of one more question about a problem, and of the header where it can be asked."""
+    """Yield false answers to one more question about a problem, and of the header if it applies."""
     rng = random.Random(f"question {number}")
-    yield from of_header(rng, problem, plan, tally)
+    yield from header_faults(rng, problem, plan, tally)
     name = [*QUESTIONS][number % len(QUESTIONS)]
     if not problem.equal_use or name == "proof":
         yield from QUESTIONS[name](rng, problem, plan, tally)
     if post is not None and number % 3 == 0:
-        yield from of_service(rng, problem, plan, tally, post)
+        yield from service_faults(rng, problem, plan, tally, post)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 
 class Mistake(NamedTuple):
-    """A mistake: its set, what is called, the words that meet the rules of the rubric, and what its file holds."""
+    """A mistake: its set, its call, the words that meet the rules of the rubric, and the content of its file."""
 
     kind: str
     content: str
@@ -72,7 +72,7 @@ FILES: dict[str, bytes] = {
 
 
 def broken_files() -> dict[str, bytes]:
-    """Return the files of WITH_FILES by their names: halves of what is whole, and others."""
+    """Return the files of WITH_FILES by their names: truncated files, and others."""
     from memplan.extensions.models.tests import onnx_models
 
     tests = Path(__file__).parents[1]

@@ -50,7 +50,7 @@ class Network:
         pad: Pads = "same",
         groups: int = 1,
     ) -> int:
-        kernel, strides, dilations = (two(value) for value in (k, s, d))
+        kernel, strides, dilations = (as_pair(value) for value in (k, s, d))
         _, rows, columns, into = self.shapes[x]
         reach = [(kernel[axis] - 1) * dilations[axis] + 1 for axis in (0, 1)]
         sizes = (rows, columns)
@@ -114,7 +114,7 @@ class Network:
     def global_pool(self, x: int) -> int:
         return self.add_op("global_average_pool", [x], (1, 1, 1, self.shapes[x][3]))
 
-    def dense(self, x: int, channels: int) -> int:
+    def add_dense(self, x: int, channels: int) -> int:
         into = 1
         for size in self.shapes[x]:
             into *= size
@@ -146,11 +146,11 @@ def product(sizes: Sequence[int]) -> int:
     return found
 
 
-def two(value: int | tuple[int, int]) -> tuple[int, int]:
+def as_pair(value: int | tuple[int, int]) -> tuple[int, int]:
     return value if isinstance(value, tuple) else (value, value)
 
 
-def rounded(channels: int, width: float) -> int:
+def round_channels(channels: int, width: float) -> int:
     """MobileNet's rounding of channels to multiples of 8."""
     found = max(8, int(channels * width + 4) // 8 * 8)
     return found + 8 if found < 0.9 * channels * width else found
@@ -180,11 +180,11 @@ def mobilenet_v1(width: float = 1.0, size: int = 224) -> OperationGraph:
     table = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)]
     for channels, stride in table:
         x = net.conv(net.depthwise(x, 3, stride), int(channels * width), 1)
-    net.dense(net.global_pool(x), 1000)
+    net.add_dense(net.global_pool(x), 1000)
     return net.graph()
 
 
-def inverted(
+def add_inverted_block(
     net: Network, x: int, channels: int, expand: int, s: int, k: int = 3, *, excite: bool = False, middle: int = 0
 ) -> int:
     """An inverted residual block, with squeeze-and-excite if asked."""
@@ -192,7 +192,7 @@ def inverted(
     y = x if (middle or expand) == 1 else net.conv(x, middle or into * expand, 1)
     y = net.depthwise(y, k, s)
     if excite:
-        scale = net.dense(net.dense(net.global_pool(y), max(1, into // 4)), net.shapes[y][3])
+        scale = net.add_dense(net.add_dense(net.global_pool(y), max(1, into // 4)), net.shapes[y][3])
         net.shapes[scale] = (1, 1, 1, net.shapes[y][3])
         y = net.mul(y, scale)
     y = net.conv(y, channels, 1)
@@ -214,11 +214,13 @@ def mobilenet_v2(
     width: float = 1.0, size: int = 224, table: Sequence[Sequence[int]] = MOBILENET_V2, *, excite: bool = False
 ) -> OperationGraph:
     net = Network("mobilenet_v2")
-    x = net.conv(net.input(size, size, 3), rounded(32, width), 3, 2)
+    x = net.conv(net.input(size, size, 3), round_channels(32, width), 3, 2)
     for expand, channels, count, stride, kernel in table:
         for i in range(count):
-            x = inverted(net, x, rounded(channels, width), expand, stride if i == 0 else 1, kernel, excite=excite)
-    net.dense(net.global_pool(net.conv(x, 1280, 1)), 1000)
+            x = add_inverted_block(
+                net, x, round_channels(channels, width), expand, stride if i == 0 else 1, kernel, excite=excite
+            )
+    net.add_dense(net.global_pool(net.conv(x, 1280, 1)), 1000)
     return net.graph()
 
 
@@ -252,7 +254,7 @@ def vgg16() -> OperationGraph:
             x = net.conv(x, channels)
         x = net.pool(x)
     for channels in (4096, 4096, 1000):
-        x = net.dense(x, channels)
+        x = net.add_dense(x, channels)
     return net.graph()
 
 
@@ -264,7 +266,7 @@ def resnet50() -> OperationGraph:
             s = stride if i == 0 else 1
             skip = net.conv(x, 4 * channels, 1, s) if i == 0 else x
             x = net.add(skip, net.conv(net.conv(net.conv(x, channels, 1), channels, 3, s, pad=1), 4 * channels, 1))
-    net.dense(net.global_pool(x), 1000)
+    net.add_dense(net.global_pool(x), 1000)
     return net.graph()
 
 

@@ -6,17 +6,17 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from tests.support.networks import Network
 
 
-def activated(net: Network, x: int, kind: str) -> int:
+def add_activation(net: Network, x: int, kind: str) -> int:
     """Apply an activation; `silu` as the exporters write it, a sigmoid and a product."""
     if kind == "silu":
         return net.mul(x, net.add_op("sigmoid", [x], net.shapes[x]))
     return net.add_op(kind, [x], net.shapes[x]) if kind else x
 
 
-def excited(net: Network, x: int, middle: int, act: str, gate: str) -> int:
+def add_excitation(net: Network, x: int, middle: int, act: str, gate: str) -> int:
     """Scale a tensor by what its global pool says."""
-    squeezed = activated(net, net.conv(net.global_pool(x), middle, 1), act)
-    return net.mul(x, activated(net, net.conv(squeezed, net.shapes[x][3], 1), gate))
+    squeezed = add_activation(net, net.conv(net.global_pool(x), middle, 1), act)
+    return net.mul(x, add_activation(net, net.conv(squeezed, net.shapes[x][3], 1), gate))
 
 
 def se_twice(size: int = 56) -> OperationGraph:
@@ -24,8 +24,8 @@ def se_twice(size: int = 56) -> OperationGraph:
     net = Network("se_twice")
     x = net.conv(net.input(size, size, 3), 16, 3, 2)
     for _ in range(2):
-        x = net.add(x, net.conv(excited(net, net.depthwise(net.conv(x, 96, 1)), 8, "", "sigmoid"), 16, 1))
-    net.dense(net.global_pool(x), 10)
+        x = net.add(x, net.conv(add_excitation(net, net.depthwise(net.conv(x, 96, 1)), 8, "", "sigmoid"), 16, 1))
+    net.add_dense(net.global_pool(x), 10)
     return net.graph()
 
 
@@ -36,13 +36,13 @@ def regnet_y_400mf() -> OperationGraph:
         for i in range(count):
             into, s = net.shapes[x][3], 2 if i == 0 else 1
             y = net.conv(net.conv(x, channels, 1), channels, 3, s, groups=channels // 8)
-            y = net.conv(excited(net, y, into // 4, "", "sigmoid"), channels, 1)
+            y = net.conv(add_excitation(net, y, into // 4, "", "sigmoid"), channels, 1)
             x = net.add(y, net.conv(x, channels, 1, s) if i == 0 else x)
-    net.dense(net.global_pool(x), 1000)
+    net.add_dense(net.global_pool(x), 1000)
     return net.graph()
 
 
-def shuffled(net: Network, x: int) -> int:
+def add_shuffle(net: Network, x: int) -> int:
     """Interleave two halves of the channels: a reshape to five axes, a transposition, a reshape back."""
     _, rows, columns, channels = net.shapes[x]
     apart = net.add_op("reshape", [x], (1, rows, columns, 2, channels // 2))
@@ -66,12 +66,12 @@ def shufflenet_v2(size: int = 224) -> OperationGraph:
         half = channels // 2
         left = net.conv(net.depthwise(x, 3, 2), half, 1)
         right = net.conv(net.depthwise(net.conv(x, half, 1), 3, 2), half, 1)
-        x = shuffled(net, net.concat(left, right))
+        x = add_shuffle(net, net.concat(left, right))
         for _ in range(count - 1):
             left, right = halves(net, x)
             right = net.conv(net.depthwise(net.conv(right, half, 1)), half, 1)
-            x = shuffled(net, net.concat(left, right))
-    net.dense(net.global_pool(net.conv(x, 1024, 1)), 1000)
+            x = add_shuffle(net, net.concat(left, right))
+    net.add_dense(net.global_pool(net.conv(x, 1024, 1)), 1000)
     return net.graph()
 
 
@@ -82,26 +82,26 @@ def vit(size: int = 96, layers: int = 4, width: int = 128, heads: int = 4, dtype
     n, each = side * side, width // heads
     x = net.add_op("reshape", [net.conv(net.input(size, size, 3), width, 8, 8, pad="valid")], (1, n, width))
 
-    def dense(x: int, channels: int) -> int:
+    def add_dense(x: int, channels: int) -> int:
         return net.add_op("fully_connected", [x], (1, n, channels), (channels, net.shapes[x][2]))
 
-    def by_heads(x: int, order: tuple[int, ...]) -> int:
+    def transpose_heads(x: int, order: tuple[int, ...]) -> int:
         apart = net.add_op("reshape", [x], (1, n, heads, each))
         axes = (1, n, heads, each)
         return net.add_op("transpose", [apart], tuple(axes[k] for k in order), perm=order)
 
     for _ in range(layers):
         y = net.add_op("layer_norm", [x], (1, n, width), axis=-1)
-        q, v = by_heads(dense(y, width), (0, 2, 1, 3)), by_heads(dense(y, width), (0, 2, 1, 3))
-        k = by_heads(dense(y, width), (0, 2, 3, 1))
+        q, v = transpose_heads(add_dense(y, width), (0, 2, 1, 3)), transpose_heads(add_dense(y, width), (0, 2, 1, 3))
+        k = transpose_heads(add_dense(y, width), (0, 2, 3, 1))
         scores = net.add_op("softmax", [net.add_op("matmul", [q, k], (1, heads, n, n))], (1, heads, n, n), axis=-1)
         mixed = net.add_op("matmul", [scores, v], (1, heads, n, each))
         back = net.add_op("transpose", [mixed], (1, n, heads, each), perm=(0, 2, 1, 3))
-        x = net.add(x, dense(net.add_op("reshape", [back], (1, n, width)), width))
-        y = dense(net.add_op("layer_norm", [x], (1, n, width), axis=-1), 4 * width)
-        x = net.add(x, dense(net.add_op("gelu", [y], net.shapes[y]), width))
+        x = net.add(x, add_dense(net.add_op("reshape", [back], (1, n, width)), width))
+        y = add_dense(net.add_op("layer_norm", [x], (1, n, width), axis=-1), 4 * width)
+        x = net.add(x, add_dense(net.add_op("gelu", [y], net.shapes[y]), width))
     pooled = net.add_op("reduce_mean", [x], (1, width), axis=1)
-    net.dense(pooled, 1000)
+    net.add_dense(pooled, 1000)
     return net.graph()
 
 
@@ -116,22 +116,22 @@ def convnext_tiny(size: int = 224, depths: tuple[int, ...] = (3, 3, 9, 3)) -> Op
         more = {"kernel": (k, k), "strides": (s, s), "pads": (pad,) * 4, "groups": groups, "layout": "NCHW"}
         return net.add_op("conv2d", [x], (1, channels, *out), (channels, into // groups, k, k), **more)
 
-    def turned(x: int, order: tuple[int, ...]) -> int:
+    def transpose(x: int, order: tuple[int, ...]) -> int:
         return net.add_op("transpose", [x], tuple(net.shapes[x][k] for k in order), perm=order)
 
-    def normed(x: int) -> int:
+    def normalize(x: int) -> int:
         return net.add_op("layer_norm", [x], net.shapes[x], axis=-1)
 
     for stage, channels in enumerate((96, 192, 384, 768)[: len(depths)]):
         if stage == 0:
-            x = turned(normed(turned(conv(x, channels, 4, 4), (0, 2, 3, 1))), (0, 3, 1, 2))
+            x = transpose(normalize(transpose(conv(x, channels, 4, 4), (0, 2, 3, 1))), (0, 3, 1, 2))
         else:
-            x = conv(turned(normed(turned(x, (0, 2, 3, 1))), (0, 3, 1, 2)), channels, 2, 2)
+            x = conv(transpose(normalize(transpose(x, (0, 2, 3, 1))), (0, 3, 1, 2)), channels, 2, 2)
         for _ in range(depths[stage]):
-            y = normed(turned(conv(x, channels, 7, 1, channels, 3), (0, 2, 3, 1)))
+            y = normalize(transpose(conv(x, channels, 7, 1, channels, 3), (0, 2, 3, 1)))
             wide = net.add_op("matmul", [y], (*net.shapes[y][:3], 4 * channels), (channels, 4 * channels))
             wide = net.add_op("gelu", [wide], net.shapes[wide])
             y = net.add_op("matmul", [wide], net.shapes[y], (4 * channels, channels))
-            x = net.add(x, turned(y, (0, 3, 1, 2)))
-    net.dense(net.add_op("global_average_pool", [x], (1, net.shapes[x][1], 1, 1), layout="NCHW"), 1000)
+            x = net.add(x, transpose(y, (0, 3, 1, 2)))
+    net.add_dense(net.add_op("global_average_pool", [x], (1, net.shapes[x][1], 1, 1), layout="NCHW"), 1000)
     return net.graph()

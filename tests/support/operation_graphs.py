@@ -80,13 +80,13 @@ def plain_graph(rng: random.Random, n: int) -> OperationGraph:
     """Return a random graph without control edges and tensors that are made twice, as `least_extra_cost` takes it."""
     graph = random_graph(rng, n)
     ops = [
-        row.model_copy(update={"outputs": graph.made[v], "after": (), "cost": rng.randint(0, 5)})
+        row.model_copy(update={"outputs": graph.new_tensors[v], "after": (), "cost": rng.randint(0, 5)})
         for v, row in enumerate(graph.ops)
     ]
     return OperationGraph(size=graph.size, kept=graph.kept, ops=tuple(ops))
 
 
-def with_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:
+def add_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:
     """Return a graph whose operations may write outputs over inputs, pairs at random, right and wrong ones."""
     ops = []
     for row in graph.ops:
@@ -143,7 +143,7 @@ def layered_graph(rng: random.Random, n: int, width: int) -> OperationGraph:
     return OperationGraph(size=tuple(size), ops=tuple(ops))
 
 
-def least_peak(graph: OperationGraph) -> int:
+def min_peak(graph: OperationGraph) -> int:
     """Return the least peak over all orders, by the definition: the bottleneck path over all sets of operations."""
     n, kept = len(graph.ops), set(graph.kept)
     makes = [set(row.outputs) for row in graph.ops]
@@ -157,16 +157,16 @@ def least_peak(graph: OperationGraph) -> int:
         for v in range(n)
     ]
 
-    def alive(done: int) -> int:
+    def live_bytes(done: int) -> int:
         there = [t for t in range(len(graph.size)) if t not in maker or done >> maker[t] & 1]
         is_read = {t for v in range(n) if not done >> v & 1 for t in touches[v]}
         return sum(size[t] for t in there if t in kept or t in is_read)
 
-    best = {0: alive(0)}
+    best = {0: live_bytes(0)}
     for done in range(1 << n):
         if done not in best:
             continue
-        before = alive(done)
+        before = live_bytes(done)
         for v in range(n):
             if done >> v & 1 or any(not done >> u & 1 for u in needs[v]):
                 continue
@@ -180,7 +180,7 @@ def least_peak(graph: OperationGraph) -> int:
                 & {graph.ops[v].inputs[j] for k, j in graph.ops[v].may_overwrite if graph.ops[v].outputs[k] == out}
                 for out in made
             ]
-            saved = _most_saved([size[t] for t in made], over, size, frozenset())
+            saved = _max_saved_bytes([size[t] for t in made], over, size, frozenset())
             peak = max(best[done], before + sum(size[t] for t in made) + graph.ops[v].work - saved)
             then = done | 1 << v
             best[then] = min(peak, best.get(then, peak))
@@ -192,16 +192,16 @@ def _is_last(touches: list[set[int]], tensor: int, done: int, maker: dict[int, i
     return all(done >> v & 1 for v, touched in enumerate(touches) if tensor in touched and maker.get(tensor) != v)
 
 
-def _most_saved(outputs: list[int], over: list[set[int]], size: list[int], taken: frozenset[int]) -> int:
-    """Return the most bytes of outputs that fit into inputs, each in one of its own, by trying all ways."""
+def _max_saved_bytes(outputs: list[int], over: list[set[int]], size: list[int], taken: frozenset[int]) -> int:
+    """Return the most bytes of outputs that fit into distinct inputs, by trying all ways."""
     if not outputs:
         return 0
     fits = [t for t in over[0] if t not in taken and outputs[0] <= size[t]]
-    found = [outputs[0] + _most_saved(outputs[1:], over[1:], size, taken | {t}) for t in fits]
-    return max([_most_saved(outputs[1:], over[1:], size, taken), *found])
+    found = [outputs[0] + _max_saved_bytes(outputs[1:], over[1:], size, taken | {t}) for t in fits]
+    return max([_max_saved_bytes(outputs[1:], over[1:], size, taken), *found])
 
 
-def least_peak_of_tree(graph: OperationGraph) -> int:
+def min_peak_of_tree(graph: OperationGraph) -> int:
     """Return the least peak of an in-tree, by merging the hills and valleys of subtrees (Liu 1987)."""
     maker = {row.outputs[0]: v for v, row in enumerate(graph.ops)}
     profile: dict[int, list[tuple[int, int]]] = {}
@@ -237,7 +237,7 @@ def _op(inputs: list[int], outputs: list[int], work: int = 0, after: list[int] |
     return GraphOperation(inputs=tuple(inputs), outputs=tuple(outputs), work=work, after=tuple(after or ()))
 
 
-def any_order(graph: OperationGraph, rng: random.Random) -> list[int]:
+def random_order(graph: OperationGraph, rng: random.Random) -> list[int]:
     """Return a random legal order."""
     order: list[int] = []
     while len(order) < len(graph.ops):

@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
 from memplan.questions.inputs.values import read_inputs
 from memplan.questions.question import Control, Question
-from memplan.questions.reading import Reader, ReadOptions, validated, with_reading
+from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, validate_options
 
 _TESTS = Path(__file__).parents[1]
 _UNTOLD = {"wall_time_s", "search_s", "read_with", "stop_reason"}
@@ -113,7 +113,7 @@ def asked(question: Question[Any], files: Mapping[str, Any], options: Mapping[st
     """
     own = {name: value for name, value in options.items() if name in question.options.model_fields}
     read_with = {name: value for name, value in options.items() if name in ReadOptions.model_fields}
-    reader = Reader(validated(ReadOptions, read_with))
+    reader = Reader(validate_options(ReadOptions, read_with))
 
     def read(each: Any, sent: Any, values: Mapping[str, Any], files: Reader) -> Any:
         return (
@@ -121,7 +121,7 @@ def asked(question: Question[Any], files: Mapping[str, Any], options: Mapping[st
         )
 
     values = read_inputs(question.inputs, files, read, reader)
-    answer = with_reading(question.answered(values, validated(question.options, own), Control()), reader)
+    answer = add_reading_facts(question.answered(values, validate_options(question.options, own), Control()), reader)
     return _told(json.loads(question.write(answer))), values, sorted({each.message for each in reader.warnings})
 
 

@@ -15,10 +15,10 @@ from tests.support.families import (
     LAST_END,
     Family,
     bank_rule,
+    clearance_between,
     conflict_by_name,
     conflicts,
     crosses,
-    kept_free,
     may_share,
     rigid_groups,
 )
@@ -26,18 +26,18 @@ from tests.support.orientations import costs_that_fit
 
 
 def best_score(problem: Problem) -> tuple[float, ...] | None:
-    """The least score, in bytes: what is used of the last pool, ..., of the first; for "cost", the cost before it.
+    """The least score, in bytes: the use of the last pool, ..., of the first; for "cost", the cost before it.
 
     None if nothing fits. Buffers of no bytes count only in that each must have a legal offset somewhere.
     """
     if problem.objective == ("peak", "cost"):
-        return _least_cost_at_peak(problem)
+        return _min_cost_at_peak(problem)
     has_cost = problem.objective == "cost"
     fitting = costs_that_fit(problem, has_cost)
     return min(((cost, *reversed(ends)) if has_cost else ends[::-1] for cost, ends in fitting), default=None)
 
 
-def _least_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
+def _min_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
     """The least ends, the last pool's first, and the least cost at these.
 
     The cost is not a number where a buffer of no bytes lies above the ends, which are limits here.
@@ -50,8 +50,8 @@ def _least_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
     return (*ends, min((cost for cost, _ in costs_that_fit(limited, True)), default=nan))
 
 
-def least_total(problem: Problem) -> int | None:
-    """The least sum of what is used over the pools, whatever it costs; None if nothing fits."""
+def min_total(problem: Problem) -> int | None:
+    """The least sum of the pools' uses, at any cost; None if nothing fits."""
     return min((sum(ends) for _, ends in costs_that_fit(problem)), default=None)
 
 
@@ -78,7 +78,7 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
     for (k, first, a), (m, second, b) in combinations(placed, 2):
         if a is None or b is None or a.pool != b.pool or first.size == 0 or second.size == 0:
             continue
-        free = kept_free(problem, first, second)
+        free = clearance_between(problem, first, second)
         room = free or 0
         is_apart = a.offset + first.size + room <= b.offset or b.offset + second.size + room <= a.offset
         may_meet = (k == m and not conflict_by_name(problem, first, second)) or (

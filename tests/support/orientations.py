@@ -29,8 +29,8 @@ from tests.support.families import (
     LAST_END,
     Family,
     bank_rule,
+    clearance_between,
     conflicts,
-    kept_free,
     may_share,
     reuse_price,
     rigid_groups,
@@ -116,7 +116,7 @@ class Rivals:
         return self.conflict and not share and is_near
 
     def ways(self) -> Iterator[tuple[list[AtLeast], Rivals | None, float]]:
-        """Each way not to clash: what it asks, what is left to ask of the two where a weight is paid, and that."""
+        """Each way to avoid a clash: its rules, the rules that remain if a weight is paid, and the weight."""
         first_end = (self.first[0], self.first[1] + self.sizes[0])
         second_end = (self.second[0], self.second[1] + self.sizes[1])
         bank = self.bank or 1
@@ -188,7 +188,7 @@ class _Packing:
             is_banked = bank > 0 and (must or (has_weights and weight > 0))
             is_conflict = conflicts(problem, a, b)
             if is_conflict or is_banked:
-                free = kept_free(problem, a, b)
+                free = clearance_between(problem, a, b)
                 share = free is None and may_share(problem, a, b)
                 price = None if must or not is_banked else weight
                 yield Rivals(first, second, (a.size, b.size), is_conflict, share, free or 0, bank * is_banked, price)
@@ -212,7 +212,7 @@ class _Packing:
         )
 
     def _search(self, asked: list[AtLeast], rivals: list[Rivals], paid: float) -> None:
-        x = self._lowest(asked)
+        x = self._min_assignment(asked)
         if x is None:
             return
         end = max(
@@ -228,8 +228,8 @@ class _Packing:
         for more, left, price in clash.ways():
             self._search(asked + more, others if left is None else [left, *others], paid + price)
 
-    def _lowest(self, asked: list[AtLeast]) -> list[int] | None:
-        """The least assignment that keeps what is asked, or None."""
+    def _min_assignment(self, asked: list[AtLeast]) -> list[int] | None:
+        """The least assignment that satisfies the rules, or None."""
         x: list[int] = []
         for group in self.groups:
             at = group.next_legal(0, self.horizon)

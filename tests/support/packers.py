@@ -1,4 +1,4 @@
-"""Packers with blocks of a given width, packed flat or beside a tree: that changes their speed, never the offsets."""
+"""Packers with blocks of a given width, packed flat or with a tree: that changes their speed, never the offsets."""
 
 from __future__ import annotations
 

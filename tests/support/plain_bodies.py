@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memplan.planner.instance.legal_offsets import Ranges, merged
+from memplan.planner.instance.legal_offsets import Ranges, merge_ranges
 from memplan.solvers.packing.rigid_bodies import Bodies, first_multiple
 
 _TRIES = 1_000
@@ -37,7 +37,7 @@ class Body:
     pages: tuple[Page, ...] = ()
     barred: Ranges = ()
 
-    def next(self, at: int) -> int | None:
+    def next_offset(self, at: int) -> int | None:
         """Return the least offset, not below `at`, that it may have; None if there is none, or it is far to seek."""
         at = self.lowest if at <= self.lowest else at + (self.lowest - at) % self.step
         for _ in range(_TRIES):
@@ -60,9 +60,9 @@ class Body:
 
 
 class PlainBodies(Bodies):
-    """The bodies of one pool, each by its members, its grid, its pages and what is barred to it."""
+    """The bodies of one pool, each by its members, its grid, its pages and its barred offsets."""
 
-    def of(self, i: int) -> Body:
+    def body_of(self, i: int) -> Body:
         """Return the body of buffer `i`."""
         return self._body(self.members(int(self.lead[i])))
 
@@ -86,16 +86,16 @@ class PlainBodies(Bodies):
                 ),
                 *self._bank_borders(members),
             ),
-            barred=self._barred(members, distances),
+            barred=self._barred_ranges(members, distances),
         )
 
-    def _barred(self, members: list[int], distances: list[int]) -> Ranges:
-        """Return what is barred to a body, as it is to one of its members."""
+    def _barred_ranges(self, members: list[int], distances: list[int]) -> Ranges:
+        """Return the offsets barred to a body because they are barred to a member."""
         rows = [(x, self.instance.barred_to(i, self.q)) for i, x in zip(members, distances, strict=True)]
-        return merged((low - x, high - x) for x, ranges in rows for low, high in ranges)
+        return merge_ranges((low - x, high - x) for x, ranges in rows for low, high in ranges)
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
-        """Yield what keeps apart, by banks, those of a body that must touch no common one."""
+        """Yield the rules that separate, by banks, members of a body that must touch no common bank."""
         pool = self.instance.pools[self.q]
         for j, taken in self._borders(members):
             yield Page(pool.bank, pool.bank_shift + int(self.distance[j]), taken)

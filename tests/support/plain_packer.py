@@ -36,7 +36,7 @@ class PlainPacker:
         """
         if q not in self._bodies:
             self._bodies[q] = PlainBodies(self.instance, q, self.glued)
-            self.rules[q] = PairRules.of(self.instance, q)
+            self.rules[q] = PairRules.from_pool(self.instance, q)
         floor = _Floor(self, q)
         offset: dict[int, int | None] = dict.fromkeys(order.tolist())
         is_met: set[int] = set()
@@ -45,7 +45,7 @@ class PlainPacker:
                 break
             if i in is_met:
                 continue
-            body = self._bodies[q].of(i)
+            body = self._bodies[q].body_of(i)
             is_met.update(body.members)
             at = floor.fit(body, best_fit)
             for j, distance in zip(body.members, body.distances, strict=True):
@@ -73,8 +73,8 @@ class _Floor:
     def fit(self, body: Body, best_fit: bool) -> int | None:
         """Return the lowest offset that is free for a body; for best fit, a shared one, or the least gap's."""
         best, least = None, I64_MAX
-        at, shared = body.next(body.lowest), self._shared(body) if best_fit else ()
-        for low, high in sorted(self._blocked(body)):
+        at, shared = body.next_offset(body.lowest), self._shared_offsets(body) if best_fit else ()
+        for low, high in sorted(self._blocked_ranges(body)):
             if at is None:
                 return best
             if low > at:
@@ -83,15 +83,15 @@ class _Floor:
                 if best is None or low - at < least:
                     best, least = at, low - at
             if high > at:
-                at = body.next(high)
+                at = body.next_offset(high)
         return at if at is not None and (best is None or I64_MAX - at < least) else best
 
-    def _shared(self, body: Body) -> set[int]:
+    def _shared_offsets(self, body: Body) -> set[int]:
         """Return the offsets at which a body would share one."""
         members = zip(body.members, body.distances, strict=True)
         return {self.at[j] - distance for i, distance in members for j in self.packer.share[i] if j in self.at}
 
-    def _blocked(self, body: Body) -> list[tuple[int, int]]:
+    def _blocked_ranges(self, body: Body) -> list[tuple[int, int]]:
         """Return the offsets that a body cannot have, as half-open ranges, some of them empty."""
         found = list(body.barred)
         for i, distance in zip(body.members, body.distances, strict=True):
@@ -101,10 +101,10 @@ class _Floor:
                     at = low - distance
                     blocked = (at - reach, high - distance)
                     found += [(blocked[0], at), (at + 1, blocked[1])] if j in share else [blocked]
-            found += [(low - distance - reach, high - distance) for low, high in self._kept_out(i)]
+            found += [(low - distance - reach, high - distance) for low, high in self._pair_ranges(i)]
         return found
 
-    def _kept_out(self, i: int) -> Iterator[tuple[int, int]]:
+    def _pair_ranges(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of offsets that the rules of pairs keep buffer `i` out of."""
         rules = self.rules
         for k in range(int(rules.first[i]), int(rules.first[i + 1])):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.families import tight
+from lab.families import draw_tight_problem
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
 from memplan.api.service.admission import AdmissionQueue
@@ -28,17 +28,17 @@ from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
-from tests.support.renaming import respelled, spelled
+from tests.support.renaming import problem_data, respell
 from tests.support.workers import PatientWorkers
 
 QUICK = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 )
 HARD = Problem.model_validate(hard_request()["problem"])
-HARD_TOO = Problem.model_validate(respelled(spelled(HARD), random.Random(5), 2))
-SMALL = tight(seed=1, n=300, live=20, turnover=3.0)
+HARD_TOO = Problem.model_validate(respell(problem_data(HARD), random.Random(5), 2))
+SMALL = draw_tight_problem(seed=1, n=300, live=20, turnover=3.0)
 """Small enough to be tried while everybody waits, and nobody proves it soon."""
-SMALL_TOO = Problem.model_validate(respelled(spelled(SMALL), random.Random(5), 2))
+SMALL_TOO = Problem.model_validate(respell(problem_data(SMALL), random.Random(5), 2))
 LONG = Options(time_limit_s=60.0)
 _METRICS = Metrics()
 
@@ -58,13 +58,13 @@ class Room:
         options: Options = LONG,
         cancelled: asyncio.Event | None = None,
     ) -> Plan:
-        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(options.time_limit_s))
+        request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(options.time_limit_s))
         plan = await self.solving.plan(request, cancelled or asyncio.Event())
         assert verify(problem, plan) == ()
         return plan
 
     def lookups(self) -> dict[str, float]:
-        families = text_string_to_metric_families(self.metrics.rendered(JobCounts({}, {}, 0, 0.0, 0), {}).decode())
+        families = text_string_to_metric_families(self.metrics.render(JobCounts({}, {}, 0, 0.0, 0), {}).decode())
         samples = next(one.samples for one in families if one.name == "memplan_cache_lookups")
         return {one.labels["result"]: one.value for one in samples if one.name.endswith("_total")}
 
@@ -77,7 +77,7 @@ class EagerWorkers:
 
 
 class AloneService:
-    """A plan service with a cache of its own, in memory, whose workers are in this process."""
+    """A plan service with its own cache, in memory, whose workers are in this process."""
 
     def __init__(self, store: Store | None = None) -> None:
         self.cache = PlanCache(store)
@@ -86,7 +86,7 @@ class AloneService:
     async def ask(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
         """Return the verified answer."""
         options = Options(time_limit_s=time_limit_s)
-        request = PlanRequest(CompiledProblem.of(problem), options, Deadline.after(time_limit_s))
+        request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(time_limit_s))
         plan = await self._solving.plan(request, asyncio.Event())
         assert verify(problem, plan) == ()
         return plan
@@ -105,7 +105,7 @@ async def room(store: Store | None) -> AsyncIterator[Room]:
 _MOST_S = 120
 
 
-def in_a_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
+def run_in_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
     async def run() -> None:
         # What waits for an answer that never comes fails, and does not hang.
         async with room(store) as found, asyncio.timeout(_MOST_S):

@@ -9,7 +9,7 @@ import time
 from itertools import count
 
 _LOWEST, _COUNT = 10_000, 20_000
-"""The range of ports below those that systems give to outgoing connections, which come and go while a server starts."""
+"""The ports below the range of outgoing connections, which open and close while a server starts."""
 _candidates = count(os.getpid() * 101)
 """Processes that run tests side by side begin at different ports."""
 
@@ -27,8 +27,8 @@ def free_port() -> int:
     raise AssertionError("the candidates do not end")
 
 
-def listening(port: int, patience_s: float = 60.0) -> int:
-    """Return a port once something listens on it: a process of its own takes seconds to start on a busy machine."""
+def wait_for_port(port: int, patience_s: float = 60.0) -> int:
+    """Return a port once something listens on it: a process takes seconds to start on a busy machine."""
     give_up = time.monotonic() + patience_s
     while time.monotonic() < give_up:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):

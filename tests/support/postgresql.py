@@ -24,7 +24,7 @@ _FAST = (*_SAFE, *(word for setting in (*_UNSAFE, *_NO_BACKGROUND) for word in (
 _PATIENCE_S = 30.0
 
 
-def why_not() -> str | None:
+def obstacle() -> str | None:
     """Say why no server can be started here; None if one can."""
     if _program("initdb") is None:
         return "PostgreSQL's server is not installed"

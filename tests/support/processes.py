@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 WORKER, ENGINE = "memplan.api.workers.child", "memplan.solvers.portfolio.subprocess_solver"
 
 
-def below(pid: int, module: str) -> list[psutil.Process]:
+def child_processes(pid: int, module: str) -> list[psutil.Process]:
     """Return the processes below one that run a module of ours."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return [child for child in psutil.Process(pid).children(recursive=True) if runs(child, module)]
@@ -26,7 +26,7 @@ def below(pid: int, module: str) -> list[psutil.Process]:
 
 def workers() -> list[psutil.Process]:
     """Return the worker processes of the tests' own process."""
-    return below(os.getpid(), WORKER)
+    return child_processes(os.getpid(), WORKER)
 
 
 def runs(process: psutil.Process, module: str) -> bool:

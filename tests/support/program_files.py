@@ -1,4 +1,4 @@
-"""Programs in files, solved by engines in processes of their own, and what skips a test where an engine is missing."""
+"""Programs in files, solved by engines in separate processes, and marks that skip tests without an engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(json.dumps(objectives))
 
 
 def read_back(program: str, files: list[Path]) -> list[float | None]:
-    """The optima that an engine finds in files, in a process of its own."""
+    """The optima that an engine finds in files, in a separate process."""
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, *map(str, files)], stdout=subprocess.PIPE, check=True
     )

@@ -23,7 +23,7 @@ def values_of(program: Operations, seed: int) -> dict[str, Any]:
 
 
 def _run(program: Operations, function: str, body: Sequence[Statement], held: dict[str, int], seed: int) -> None:
-    declared = program.functions[function].declared
+    declared = program.functions[function].declarations
     root = {name: row.alias_of or name for name, row in declared.items()}
     for statement in body:
         reads = tuple(held[root[name]] for name in getattr(statement, "inputs", ()))

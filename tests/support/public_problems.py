@@ -1,4 +1,4 @@
-"""The real problems in `examples/problems`, and what is recorded of them; and those of the library."""
+"""The real problems in `examples/problems` with their recorded results, and the problems of the library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def problem(name: str) -> Problem:
     return read_problem((FOLDER / name).read_bytes(), name)
 
 
-def of_library(name: str) -> Path:
+def library_file(name: str) -> Path:
     """Return the file of a problem of the library, `reuse/lift_a.json`, unpacked from the archive of its kind."""
     from memplan.extensions.library.archives import unpack
 
@@ -32,7 +32,7 @@ def of_library(name: str) -> Path:
     return folder / "problems" / file
 
 
-def recorded(folder: str) -> list[dict[str, Any]]:
-    """Return what is recorded of the problems in a folder: an object with `file` for each."""
+def read_index(folder: str) -> list[dict[str, Any]]:
+    """Return the recorded results of the problems in a folder: an object with `file` for each."""
     found: list[dict[str, Any]] = json.loads((FOLDER / folder / "index.json").read_text())
     return found

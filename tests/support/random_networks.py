@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, repeated
+from memplan.extensions.cascade.access.access_graph import AccessGraph, repeat_operations
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
 from memplan.extensions.cascade.regions.regions import (
     Cascade,
-    held_name,
+    region_buffer_name,
     sums_name,
     sums_of,
     whole_name,
@@ -20,8 +20,8 @@ from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.tables import streamed_tensors
 from memplan.solvers.core.tables import Rows
 from tests.support.cascade_twin import region_of
-from tests.support.networks import Network, Pads, inverted
-from tests.support.newer_networks import excited, halves, shuffled
+from tests.support.networks import Network, Pads, add_inverted_block
+from tests.support.newer_networks import add_excitation, add_shuffle, halves
 
 
 def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
@@ -34,17 +34,17 @@ def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
         if made is not None:
             live.append(made)
     if rng.random() < 0.3 and len(net.ops) > 0:
-        net.dense(net.global_pool(len(net.shapes) - 1), 3)
+        net.add_dense(net.global_pool(len(net.shapes) - 1), 3)
     return access_graph(net.graph())
 
 
 def random_blocks(rng: random.Random) -> AccessGraph:
-    """Draw two inverted residual blocks on a small image, and dense layers: what is cut along channels."""
+    """Draw two inverted residual blocks on a small image, and dense layers, which are cut along channels."""
     net = Network()
     x = net.input(rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3))
     for _ in range(2):
-        x = inverted(net, x, rng.randint(1, 4), rng.randint(2, 5), rng.choice([1, 2]))
-    net.dense(net.dense(net.global_pool(x), 9), 4)
+        x = add_inverted_block(net, x, rng.randint(1, 4), rng.randint(2, 5), rng.choice([1, 2]))
+    net.add_dense(net.add_dense(net.global_pool(x), 9), 4)
     return access_graph(net.graph())
 
 
@@ -56,10 +56,10 @@ def random_units(rng: random.Random) -> AccessGraph:
         kind = rng.random()
         if kind < 0.4:
             left, right = halves(net, x)
-            x = shuffled(net, net.concat(left, net.depthwise(net.conv(right, net.shapes[right][3], 1))))
+            x = add_shuffle(net, net.concat(left, net.depthwise(net.conv(right, net.shapes[right][3], 1))))
         elif kind < 0.8:
             y = net.depthwise(net.conv(x, rng.choice([8, 12]), 1), 3, 1)
-            x = net.add(x, net.conv(excited(net, y, 2, "", "sigmoid"), net.shapes[x][3], 1))
+            x = net.add(x, net.conv(add_excitation(net, y, 2, "", "sigmoid"), net.shapes[x][3], 1))
         else:
             net.conv(x, rng.randint(1, 3), 3)
             x = net.pool(x)
@@ -80,7 +80,7 @@ def random_six(rng: random.Random) -> AccessGraph:
             if kind < 0.15 and channels % 2 == 0:
                 live += halves(net, x)
             elif kind < 0.25 and channels % 2 == 0:
-                live.append(shuffled(net, x))
+                live.append(add_shuffle(net, x))
             elif kind < 0.45 and alike:
                 live.append(rng.choice([net.add, net.concat])(x, rng.choice(alike)))
             elif kind < 0.55:
@@ -95,7 +95,7 @@ def random_six(rng: random.Random) -> AccessGraph:
             at = rng.choice(late)
             read = {one.tensor for one in graph.operations[at].reads}
             makers = {v for t in read if (v := graph.maker[t]) is not None and graph.operations[v].role == "striped"}
-            graph = repeated(graph, {at: [rng.choice(sorted(makers))]}) if makers else graph
+            graph = repeat_operations(graph, {at: [rng.choice(sorted(makers))]}) if makers else graph
         if 2 <= len(graph.operations) <= 6:
             return graph
 
@@ -158,7 +158,7 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
     for number, region in enumerate(cascade.regions):
         for tensor, hold in region.holds.items():
             if hold.mode != "whole":
-                sizes[held_name(number, tensor)] = hold.bytes
+                sizes[region_buffer_name(number, tensor)] = hold.bytes
         sizes[sums_name(number, graph.operations[region.end - 1].outputs[0])] = sums_of(graph, region)
     sizes |= {whole_name(t): row.bytes for t, row in enumerate(graph.tensors)}
     ends = np.cumsum(list(sizes.values())).tolist()
@@ -176,5 +176,5 @@ def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
     else:
         return None
     held = {**region.holds, tensor: hold.model_copy(update={"capacity": capacity})}
-    changed = region.remade(region.ranges, held.values())
+    changed = region.remake(region.ranges, held.values())
     return replace(cascade, regions=(*cascade.regions[:number], changed, *cascade.regions[number + 1 :]))

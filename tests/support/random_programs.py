@@ -20,7 +20,7 @@ class _Draft:
     choices_left: int = 2
     callable_: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def some(self, names: list[str], most: int) -> list[str]:
+    def sample_names(self, names: list[str], most: int) -> list[str]:
         return self.chance.sample(names, min(len(names), self.chance.randint(0, most)))
 
     def body(self, depth: int, most: int = 4) -> list[dict[str, Any]]:
@@ -43,13 +43,17 @@ class _Draft:
                     loop["trips"] = self.chance.randint(1, 3)
                 return loop
             branches = [self.body(depth + 1, 3) for _ in range(self.chance.randint(1, 3))]
-            return {"branches": branches, "inputs": self.some(self.readable, 1)}
+            return {"branches": branches, "inputs": self.sample_names(self.readable, 1)}
         if kind == "call" and self.callable_:
             return self.call()
-        op: dict[str, Any] = {"op": "op", "inputs": self.some(self.readable, 2), "outputs": self.some(self.writable, 2)}
+        op: dict[str, Any] = {
+            "op": "op",
+            "inputs": self.sample_names(self.readable, 2),
+            "outputs": self.sample_names(self.writable, 2),
+        }
         if self.chance.random() < 0.2:
             free = [name for name in self.own if name not in (*op["inputs"], *op["outputs"])]
-            op["temporaries"] = self.some(free, 1)
+            op["temporaries"] = self.sample_names(free, 1)
         if kind == "nested" and depth < 3:
             op["body"] = self.body(depth + 1, 3)
         return op

@@ -14,7 +14,7 @@ _FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "pools", "forbid_poo
 
 def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMember]) -> Problem:
     """Return the problem of some buffers, with their aliases and rigid groups, and of the named rules alone."""
-    names = grown(problem, buffers)
+    names = tied_buffers(problem, buffers)
     asked = {(rule.rule, rule.buffer) for rule in rules}
     rows = []
     for buffer in problem.buffers:
@@ -44,7 +44,7 @@ def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMe
     return Problem.model_validate({"buffers": rows, "pools": pools, **lists})
 
 
-def grown(problem: Problem, buffers: Collection[Id]) -> set[Id]:
+def tied_buffers(problem: Problem, buffers: Collection[Id]) -> set[Id]:
     """Return the ids of some buffers, and of all that is tied to them by aliases and distances."""
     ties = [(row.id, row.alias_of) for row in problem.buffers if row.alias_of is not None]
     ties += [(row.id, row.relative.to) for row in problem.buffers if row.relative is not None]

@@ -11,22 +11,22 @@ from memplan.planner.model.problem import Problem
 Data = dict[str, Any]
 
 
-def spelled(problem: Problem) -> Data:
+def problem_data(problem: Problem) -> Data:
     """Return a problem as JSON spells it, with its pools."""
     data: Data = json.loads(problem.model_dump_json(exclude_defaults=True))
     return {"pools": [{"name": "default"}]} | data
 
 
-def respelled(data: Data, rng: random.Random, k: int = 1) -> Data:
+def respell(data: Data, rng: random.Random, k: int = 1) -> Data:
     """Return an equal problem that shares no name, hardly a place and no time step with it; bytes are k times as many.
 
     Weights of pairs are costs that do not grow with bytes; a problem that has some keeps its bytes.
     """
     has_weights = any(use.get("weight") is not None for use in data.get("bank", ()))
-    return shuffled(renamed(retimed(data if has_weights else scaled(data, k))), rng)
+    return shuffle(rename(retime(data if has_weights else scale(data, k))), rng)
 
 
-def renamed(data: Data) -> Data:
+def rename(data: Data) -> Data:
     """The same problem with other ids and pool names."""
     names = {row["id"]: f"new {k}" for k, row in enumerate(data["buffers"])}
     rows = [dict(row) for row in data["buffers"]]
@@ -48,7 +48,7 @@ def renamed(data: Data) -> Data:
     return data | changed
 
 
-def retimed(data: Data) -> Data:
+def retime(data: Data) -> Data:
     """The same problem on another clock, which has the same order of starts and ends."""
     rows = []
     for row in data["buffers"]:
@@ -59,7 +59,7 @@ def retimed(data: Data) -> Data:
     return data | {"buffers": rows}
 
 
-def scaled(data: Data, k: int) -> Data:
+def scale(data: Data, k: int) -> Data:
     """The same problem with everything in bytes k times as large."""
     of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset", "no_cross")
     of_pools = ("size", "alignment", "base_address", "bank_size")
@@ -80,7 +80,7 @@ def scaled(data: Data, k: int) -> Data:
     return data | {"buffers": rows, "pools": pools}
 
 
-def shuffled(data: Data, rng: random.Random) -> Data:
+def shuffle(data: Data, rng: random.Random) -> Data:
     """The same problem with whatever is listed in another order, but for the pools, whose order means something."""
     return data | {
         name: rng.sample(data[name], len(data[name]))

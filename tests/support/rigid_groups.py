@@ -7,7 +7,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, Instance
 
 
-def whole(instance: Instance, kept: Bool) -> Bool:
+def whole_groups(instance: Instance, kept: Bool) -> Bool:
     """Return True for the buffers kept, each rigid group as soon as one of its members is."""
     some = np.zeros(len(instance), dtype=np.bool_)
     some[instance.anchor[kept]] = True

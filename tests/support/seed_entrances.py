@@ -37,8 +37,8 @@ class Http:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A command that ran: its exit status, and what it wrote."""
+class CommandResult:
+    """A command that ran: its exit status, and its output."""
 
     status: int
     out: str
@@ -52,17 +52,17 @@ class Ran:
 
 @dataclass(frozen=True)
 class Command:
-    """The command, in a folder of its own; what is not a text is written there as a file of JSON first."""
+    """The command, in a separate folder, where inputs other than texts are first written as JSON files."""
 
     folder: Path
     captured: Callable[[], tuple[str, str]]
 
-    def __call__(self, *arguments: str | Path) -> Ran:
+    def __call__(self, *arguments: str | Path) -> CommandResult:
         """Run the command."""
         self.captured()
         status = main([str(argument) for argument in arguments])
         out, err = self.captured()
-        return Ran(status, out, err)
+        return CommandResult(status, out, err)
 
     def file(self, name: str, content: Body | str | bytes) -> Path:
         """Write a file, and return its path."""

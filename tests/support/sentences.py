@@ -1,4 +1,4 @@
-"""Sentences of errors without what they say of the way out, for tests of where and what."""
+"""Sentences of errors without their remedies, for tests of location and rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server on the loopback interface, in a thread of the tests, so that tests can look at what it shares."""
+"""A real server on the loopback interface, in a thread of the tests, so that tests can inspect its state."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import uvicorn
 
 from memplan.api.http.app import create_app
 from memplan.api.http.app_state import Service
-from memplan.api.http.serving.server import config, listening
+from memplan.api.http.serving.server import bind_socket, config
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, new_secret
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningServer:
     """A server that answers."""
 
     client: httpx.Client
     port: int
     service: Service
 
-    def ended(self, job: Mapping[str, Any], limit_s: float = 60.0) -> dict[str, Any]:
-        """Return what is said of a job once it has ended."""
+    def wait_for_end(self, job: Mapping[str, Any], limit_s: float = 60.0) -> dict[str, Any]:
+        """Return the description of a job once it has ended."""
         give_up = time.monotonic() + limit_s
         while (found := self.client.get(job["links"]["self"]).json())["finished_at"] is None:
             assert time.monotonic() < give_up, found
@@ -40,30 +40,30 @@ class Running:
 
 
 @contextmanager
-def running(settings: Settings | None = None) -> Iterator[Running]:
+def run_server(settings: Settings | None = None) -> Iterator[RunningServer]:
     """Run the service on a free port until the block ends.
 
     It has a store of its own, unless the settings say otherwise.
     """
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
-        _running(_away_from_home(settings or Settings(), Path(folder))) as found,
+        _run_server(_local_settings(settings or Settings(), Path(folder))) as found,
     ):
         yield found
 
 
-def _away_from_home(settings: Settings, folder: Path) -> Settings:
+def _local_settings(settings: Settings, folder: Path) -> Settings:
     if settings.database_url is not None or "data_folder" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"data_folder": folder})
 
 
 @contextmanager
-def _running(settings: Settings) -> Iterator[Running]:
+def _run_server(settings: Settings) -> Iterator[RunningServer]:
     app = create_app(settings)
     service: Service = app.state.service
     server = uvicorn.Server(config(app, log=None))
-    listener = listening("127.0.0.1", 0)
+    listener = bind_socket("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
@@ -72,14 +72,14 @@ def _running(settings: Settings) -> Iterator[Running]:
             time.sleep(0.01)
         port: int = listener.getsockname()[1]
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, trust_env=False) as client:
-            yield Running(client, port, service)
+            yield RunningServer(client, port, service)
     finally:
         service.stop()
         server.should_exit = True
         thread.join()
 
 
-def key_for(server: Running, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
+def key_for(server: RunningServer, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
     """Make a key; return the headers that carry it."""
     key_id, text, kept = new_secret()
     server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))

@@ -10,7 +10,7 @@ from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.space import Values
 
 
-def drawn_size(draw: random.Random, names: list[str]) -> str:
+def draw_size(draw: random.Random, names: list[str]) -> str:
     """Return an expression over symbols: products, squares, floors, alignments, maxima and minima."""
     x, y, c = draw.choice(names), draw.choice(names), draw.choice([1, 2, 4, 12, 48, 100, 768])
     return draw.choice(
@@ -31,7 +31,7 @@ def drawn_size(draw: random.Random, names: list[str]) -> str:
     )
 
 
-def drawn_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
+def draw_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
     """Return one to three symbols, some with few values and some with many."""
     names = ["n", "m", "h"][: draw.randint(1, most)]
     is_small = draw.random() < 0.5
@@ -44,11 +44,11 @@ def drawn_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
     return symbols
 
 
-def drawn_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
+def draw_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
     """Return the problem of a seed."""
     draw = random.Random(seed)
-    symbols = drawn_symbols(draw)
-    sizes = [drawn_size(draw, list(symbols)) for _ in range(draw.randint(2, 9))]
+    symbols = draw_symbols(draw)
+    sizes = [draw_size(draw, list(symbols)) for _ in range(draw.randint(2, 9))]
     length = draw.randint(4, 40)
     buffers = []
     for i in range(draw.randint(4, most_buffers)):
@@ -59,7 +59,7 @@ def drawn_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
     return SymbolicProblem.model_validate({"symbols": symbols, "alignment": alignment, "buffers": buffers})
 
 
-def every_value(problem: SymbolicProblem, most: int = 4000) -> list[Values] | None:
+def values_of_all_symbols(problem: SymbolicProblem, most: int = 4000) -> list[Values] | None:
     """Return all values of the symbols, or None where they are more than so many."""
     axes = [range(each.min, (each.max or 0) + 1, each.multiple_of) for each in problem.symbols.values()]
     count = 1
@@ -75,7 +75,7 @@ def demand_at(problem: SymbolicProblem, sizes: list[int]) -> int:
     return max(sum(size for row, size in rows if row.start <= time < row.end) for time in times)
 
 
-def drawn_with_rules(seed: int) -> dict[str, Any]:
+def draw_ruled_problem(seed: int) -> dict[str, Any]:
     """Return a problem of a few buffers with pins, aliases and conflicts, in JSON; some break a rule."""
     draw = random.Random(seed)
     alignment = draw.choice([1, 1, 2])
@@ -97,8 +97,8 @@ def drawn_with_rules(seed: int) -> dict[str, Any]:
     return {"symbols": symbols, "alignment": alignment, "buffers": rows, "conflicts": conflicts}
 
 
-def at_value(problem: dict[str, Any], values: Values) -> dict[str, Any]:
-    """Return the plain problem of one in JSON at a value of each symbol; what is no alias has padded sizes."""
+def problem_at(problem: dict[str, Any], values: Values) -> dict[str, Any]:
+    """Return the plain problem of a symbolic one in JSON at a value of each symbol; sizes but of aliases are padded."""
 
     def number(size: Any) -> int:
         return int(eval(str(size), {}, dict(values)))

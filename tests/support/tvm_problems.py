@@ -51,7 +51,7 @@ RESNET = (
 )
 
 
-def conflicting(
+def problem_of_conflicts(
     sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]], capacity: int | None = None
 ) -> Problem:
     """Return buffers of which only the conflicts are known; each list counts both ways."""
@@ -60,7 +60,7 @@ def conflicting(
     return Problem.model_validate({"buffers": buffers, "conflicts": pairs, "pools": [{"size": capacity}]})
 
 
-def living(
+def problem_of_lives(
     rows: Sequence[tuple[str, int, int, int]], pools: Sequence[Mapping[str, Any]] = (), alignment: int = 1
 ) -> Problem:
     """Return buffers (name, size, start, end) of one alignment."""

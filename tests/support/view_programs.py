@@ -1,4 +1,4 @@
-"""Random programs with views, branches and loops, drawn as importers draw them, and what they do, byte by byte.
+"""Random programs with views, branches and loops, drawn as importers draw them, and their execution, byte by byte.
 
 Every value that is computed is a token of its own. The program runs on a memory of bytes at planned offsets: what
 computes a value writes its token there; a view that is an alias writes nothing, one that is not copies. Whoever reads a
@@ -41,13 +41,13 @@ class _Author:
     left: int
     names: count[int] = field(default_factory=count)
 
-    def new(self, kind: Kind = "plain") -> str:
+    def declare_buffer(self, kind: Kind = "plain") -> str:
         name = f"v{next(self.names)}"
         self.draft.declare(name, SIZE, kind)
         return name
 
     def body(self, visible: list[str], depth: int) -> list[Step]:
-        """Draw a few steps, each of which may read what is visible, and adds what it makes."""
+        """Draw a few steps, each of which may read visible buffers, and adds its outputs to them."""
         steps = []
         for _ in range(self.chance.randint(1, 5)):
             if self.left <= 0:
@@ -59,19 +59,19 @@ class _Author:
 
     def _op(self, visible: list[str], _: int) -> Step:
         inputs = self.chance.sample(visible, min(len(visible), self.chance.randint(1, 2)))
-        made = self.new()
+        made = self.declare_buffer()
         self.draft.operation("op", inputs, [made])
         visible.append(made)
         return Step("op", tuple(inputs), (made,))
 
     def _view(self, visible: list[str], _: int) -> Step:
-        source, made = self.chance.choice(visible), self.new()
+        source, made = self.chance.choice(visible), self.declare_buffer()
         self.draft.view("view", source, made)
         visible.append(made)
         return Step("view", (source,), (made,))
 
-    def _if(self, visible: list[str], depth: int) -> Step:
-        outputs = [self.new("chosen") for _ in range(self.chance.randint(1, 2))]
+    def add_branches(self, visible: list[str], depth: int) -> Step:
+        outputs = [self.declare_buffer("chosen") for _ in range(self.chance.randint(1, 2))]
         bodies, blocks = [], []
         for _ in range(2):
             self.draft.begin_block()
@@ -88,7 +88,7 @@ class _Author:
         return Step("if", (), tuple(outputs), tuple(bodies))
 
     def _loop(self, visible: list[str], depth: int) -> Step:
-        state = [self.new("carried") for _ in range(self.chance.randint(1, 2))]
+        state = [self.declare_buffer("carried") for _ in range(self.chance.randint(1, 2))]
         first = self.chance.choices(visible, k=len(state))
         self.draft.operation("begin", first, state)
         self.draft.begin_block()
@@ -98,7 +98,7 @@ class _Author:
         for _ in state:  # as importers do, what is state itself is copied before it is overwritten
             source = self.chance.choice(inside[-4:])
             if source in state:
-                aside = self.new()
+                aside = self.declare_buffer()
                 self.draft.operation("aside", [source], [aside])
                 steps.append(Step("move", (source,), (aside,)))
                 source = aside

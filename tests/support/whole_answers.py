@@ -7,7 +7,7 @@ from typing import Any
 
 import memplan
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_fields, with_profile
+from memplan.planner.model.problem import Problem, replace_fields, set_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from tests.support import oracle
 from tests.support.orientations import costs_that_fit
@@ -16,21 +16,21 @@ Faults = list[str]
 
 
 def faults_of_plan(problem: Problem, plan: Plan) -> Faults:
-    """Return a line for each false thing of a plan, whose goals are in the order of its profile, beside all plans."""
-    return _faults(problem, plan, _least(problem, plan))
+    """Return a line for each false statement of a plan, compared with all plans, goals in the order of its profile."""
+    return _faults(problem, plan, _best_goals(problem, plan))
 
 
-def _least(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
+def _best_goals(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
     """The least of all goals, in the order of the plan's profile."""
     if plan.profile != "balanced":
-        return oracle.best_score(with_profile(problem, plan.profile))
+        return oracle.best_score(set_profile(problem, plan.profile))
     ends = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
     if ends is None or plan.cost is None:  # where no buffer has a choice, costs are not counted
         return ends
     last = problem.pools[-1].model_copy(update={"size": int(ends[0])})
-    priced = with_profile(problem, "balanced")
+    priced = set_profile(problem, "balanced")
     pools = [*priced.pools[:-1], last.model_copy(update={"cost": priced.pools[-1].cost})]
-    found = oracle.best_score(with_fields(priced, pools=pools))
+    found = oracle.best_score(replace_fields(priced, pools=pools))
     if found is None:  # a buffer of no bytes lies above the end, which brute force takes for one of the pool
         assert any(row.size == 0 for row in problem.buffers)
         return (ends[0], *[nan] * len(problem.pools))
@@ -52,7 +52,7 @@ def _faults(problem: Problem, plan: Plan, least: tuple[float, ...] | None) -> Fa
         isnan(best) or isclose(mine, best) for mine, best in zip(goals, least, strict=True)
     ):
         found.append(f"optimal with {goals}, where {least} is the least")
-    total = oracle.least_total(problem)
+    total = oracle.min_total(problem)
     if plan.lower_bound is not None and total is not None and plan.lower_bound > total:
         found.append(f"lower_bound {plan.lower_bound}, where a plan uses {total}")
     return found + _false_bounds(problem, plan)
@@ -60,30 +60,30 @@ def _faults(problem: Problem, plan: Plan, least: tuple[float, ...] | None) -> Fa
 
 def _false_bounds(problem: Problem, plan: Plan) -> Faults:
     """Bounds of pools and of costs, each of plans that are as good in what comes before."""
-    priced = with_profile(problem, plan.profile)
+    priced = set_profile(problem, plan.profile)
     sizes = [pool.size for pool in problem.pools]
     uses = [use.used or 0 for use in plan.pools]
     found: Faults = []
     if plan.cost is not None and plan.cost_lower_bound is not None:
         limits = [*sizes[:-1], uses[-1]] if plan.profile == "balanced" else sizes
         limits = list(uses) if problem.objective == PEAK_THEN_COST else limits
-        best = min((cost for cost, _ in _fitting(priced, limits, has_prices=True)), default=None)
+        best = min((cost for cost, _ in _fitting_costs(priced, limits, has_prices=True)), default=None)
         if best is not None and plan.cost_lower_bound > best + 1e-9:
             found.append(f"cost_lower_bound {plan.cost_lower_bound}, where a plan costs {best}")
     for q, use in enumerate(plan.pools):
         limits = [*sizes[: q + 1], *uses[q + 1 :]]
         is_after_cost = plan.cost is not None and problem.objective != PEAK_THEN_COST
         if is_after_cost and not (plan.profile == "balanced" and q + 1 == len(sizes)):
-            fitting = _fitting(priced, limits, has_prices=True)
+            fitting = _fitting_costs(priced, limits, has_prices=True)
             ends_there = (ends[q] for cost, ends in fitting if cost <= (plan.cost or 0) + 1e-9)
         else:
-            ends_there = (ends[q] for _, ends in _fitting(problem, limits))
+            ends_there = (ends[q] for _, ends in _fitting_costs(problem, limits))
         best_end = min(ends_there, default=None)
         if use.lower_bound is not None and best_end is not None and use.lower_bound > best_end:
             found.append(f"pools[{q}].lower_bound {use.lower_bound}, where a plan uses {best_end}")
     return found
 
 
-def _fitting(problem: Problem, limits: list[int | None], has_prices: bool = False) -> Any:
+def _fitting_costs(problem: Problem, limits: list[int | None], has_prices: bool = False) -> Any:
     pools = [pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, limits, strict=True)]
     return costs_that_fit(problem.model_copy(update={"pools": tuple(pools)}), has_prices)

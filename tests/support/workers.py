@@ -30,10 +30,10 @@ class PatientWorkers:
         while not (self.may_answer.is_set() or cancelled.is_set() or is_short.is_set()):
             await asyncio.sleep(0.005)
         self.cancelled += cancelled.is_set()
-        plan = asked.start or packed(asked.problem)
+        plan = asked.start or greedy_plan(asked.problem)
         return SolveResult(plan, stop_reason="time_limit" if self.may_answer.is_set() else "cancelled")
 
 
-def packed(problem: Problem) -> Plan:
+def greedy_plan(problem: Problem) -> Plan:
     """Return a plan that is not proved: that of one order."""
     return solve(problem, solver="greedy", accept="fit")

@@ -14,9 +14,9 @@ from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
-def left(control: TaskControl) -> float:
+def remaining_s(control: TaskControl) -> float:
     """Answer with the seconds that are left."""
-    return control.deadline.left_s
+    return control.deadline.remaining_s
 
 
 def niceness(_control: TaskControl) -> int:
@@ -24,7 +24,7 @@ def niceness(_control: TaskControl) -> int:
     return os.nice(0)
 
 
-def for_ever(_control: TaskControl) -> None:
+def run_forever(_control: TaskControl) -> None:
     """Look at no clock, and let no other thread run."""
     sum(range(10**12))
 
@@ -37,7 +37,7 @@ def noted_for_ever(control: TaskControl) -> None:
     sum(range(10**12))
 
 
-def until_cancelled(control: TaskControl, progress: list[Any]) -> str:
+def wait_for_cancellation(control: TaskControl, progress: list[Any]) -> str:
     """Report, and wait for the end."""
     for one in progress:
         control.report(one)
@@ -46,7 +46,7 @@ def until_cancelled(control: TaskControl, progress: list[Any]) -> str:
     return "cancelled"
 
 
-def wrong(_control: TaskControl) -> None:
+def raise_option_error(_control: TaskControl) -> None:
     """Find an option wrong."""
     raise OptionError("size: must be small", "name: must be known")
 
@@ -56,23 +56,23 @@ def wrong_at_length(_control: TaskControl) -> None:
     raise OptionError(f"size: {20_000 * 'x'}")
 
 
-def faulty(_control: TaskControl) -> None:
+def raise_fault(_control: TaskControl) -> None:
     """Fail, with what a caller sent in the message."""
     name = "secret"
     raise KeyError(name)
 
 
-def invalid(_control: TaskControl) -> None:
+def raise_invalid_plan(_control: TaskControl) -> None:
     """Make an answer that does not hold, and say so of what a caller sent."""
     name = "secret"
     raise InvalidPlanError(f"{name}: overlaps")
 
 
 def noted_and_faulty(control: TaskControl) -> None:
-    """Fail behind an answer that holds."""
+    """Fail after a valid answer."""
     assert control.note is not None
     control.note("noted")
-    faulty(control)
+    raise_fault(control)
 
 
 def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
@@ -80,17 +80,17 @@ def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
     return REQUEST.get(), JOB.get()
 
 
-def too_much(_control: TaskControl) -> None:
+def exhaust_memory(_control: TaskControl) -> None:
     """Take all memory, as far as that is there."""
     raise MemoryError
 
 
-def dying(_control: TaskControl, status: int) -> None:
+def exit_child(_control: TaskControl, status: int) -> None:
     """End the child."""
     os._exit(status)
 
 
-def forked(control: TaskControl, kind: str) -> WorkAnswer:
+def read_in_fork(control: TaskControl, kind: str) -> WorkAnswer:
     """Read a file that does something to its reader, in a fork."""
 
     def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:

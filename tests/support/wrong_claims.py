@@ -31,17 +31,17 @@ def _plan(**fields: Any) -> Plan:
 
 def wrong_claims() -> Iterator[Case]:
     """Yield plans with claims of each kind."""
-    yield from _of_nothing()
-    yield from _of_pools()
-    yield from _of_goals()
-    yield from _of_weights()
-    yield from _of_pairs()
+    yield from _empty_claims()
+    yield from _pool_claims()
+    yield from _goal_claims()
+    yield from _weight_claims()
+    yield from _pair_claims()
     proved = solve(alone := Problem(buffers=[A, B]))
     for proof in (Proof(kind="live-set", time=1, buffers=("a", "b")), Proof(kind="live-set", time=0, buffers=("b",))):
         yield alone, proved.model_copy(update={"proof": proof})
 
 
-def _of_nothing() -> Iterator[Case]:
+def _empty_claims() -> Iterator[Case]:
     problem = Problem(buffers=[A, B], pools=[{"size": 6}])
     why = Explanation(message="", pool="default", missing_bytes=1, time=1, buffers=("a",))
     claims: tuple[dict[str, Any], ...] = (
@@ -59,7 +59,7 @@ def _of_nothing() -> Iterator[Case]:
         yield problem, Plan.model_validate({"status": status}).model_copy(update=claim)
 
 
-def _of_pools() -> Iterator[Case]:
+def _pool_claims() -> Iterator[Case]:
     problem = Problem(buffers=[A, B], pools=TWO)
     places = table(("a", "x", 0), ("b", "y", 0))
     x, y = PoolUse(name="x", used=4), PoolUse(name="y", used=3)
@@ -75,7 +75,7 @@ def _of_pools() -> Iterator[Case]:
             yield problem, _plan(status=status, placements=places, pools=pools)
 
 
-def _of_goals() -> Iterator[Case]:
+def _goal_claims() -> Iterator[Case]:
     """Yield costs, bounds and gaps: of what comes first, and of what comes later."""
     places, uses = table(("a", "x", 0), ("b", "y", 0)), (4, 3)
     for objective, profile in product(("peak", "cost", ("peak", "cost")), (None, "speed", "balanced")):
@@ -99,7 +99,7 @@ def _of_goals() -> Iterator[Case]:
         yield problem, _plan(status=status, placements=table(("a", "default", 0)), lower_bound=bound, gap=gap)
 
 
-def _of_weights() -> Iterator[Case]:
+def _weight_claims() -> Iterator[Case]:
     problem = Problem(buffers=[A, B], pools=TWO)
     places = table(("a", "x", 0), ("b", "y", 0))
     for weights, total, least, status in product(
@@ -110,7 +110,7 @@ def _of_weights() -> Iterator[Case]:
             yield problem, _plan(status=status, placements=places, weighted=weighted, gap=gap)
 
 
-def _of_pairs() -> Iterator[Case]:
+def _pair_claims() -> Iterator[Case]:
     """Yield pairs that pay for shared bytes, or do not, and the orders that they need."""
     places = table(("a", "default", 0), ("b", "default", 0))
     for start, size, gap in product((2, 4), (3, 0), (False, True)):
@@ -131,7 +131,7 @@ def _of_pairs() -> Iterator[Case]:
                 yield problem, Plan(placements=places, reused=(row,))
 
 
-def many_lifetimes(count: int) -> Iterator[Case]:
+def lifetime_cases(count: int) -> Iterator[Case]:
     """Yield buffers in turns at two places, all at once, or as stairs, one of them moved a little; and empty ones."""
     ways = {"turns": lambda k: (k, k + 2, 2 * (k % 2)), "pile": lambda k: (0, count, 2 * k)}
     ways |= {"stairs": lambda k: (k, k + 2, 2 * k)}

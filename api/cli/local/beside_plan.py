@@ -1,4 +1,4 @@
-"""Files beside a plan: its picture, and its page, which can open in a browser."""
+"""Additional files of a plan: its picture, and its page, which can open in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of `memplan certify`, and the certificate beside a plan, for `checkers/check.py` or VeriPB."""
+"""The files of `memplan certify`, and the certificate written with a plan, for `checkers/check.py` or VeriPB."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.running import graceful_interrupts
 from memplan.api.cli.streams import CERTIFICATE, refuse_unwritable, suffix_of, write
 from memplan.planner.model.plan import Plan
-from memplan.questions.certify.certify import QUESTION, certified, for_veripb
+from memplan.questions.certify.certify import QUESTION, certify_plan, veripb_files
 from memplan.solvers.processes.apart import run_in_thread
 
 _OUTPUT = (
@@ -33,7 +33,7 @@ def certify(line: CommandLine) -> int:
     answer = ask(call)
     show(call, answer, says_lines=True)
     if answer.text and targets:
-        texts = call.writing(lambda: for_veripb(call.values["problem"], answer)) if is_pair else (answer.text,)
+        texts = call.writing(lambda: veripb_files(call.values["problem"], answer)) if is_pair else (answer.text,)
         for path, text in zip(targets, texts, strict=True):
             write(path, text.encode())
     return end(call, answer)
@@ -45,7 +45,7 @@ def certified_plan(call: Call, answer: Plan) -> Plan:
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))
         problem = call.values["problem"]
-        plan, certificate = run_in_thread(lambda: certified(problem, answer, path, limit_s, cancelled))
+        plan, certificate = run_in_thread(lambda: certify_plan(problem, answer, path, limit_s, cancelled))
     if certificate.text:
         write(path, certificate.text.encode())
     else:

@@ -10,7 +10,7 @@ from memplan.api.checks.reports import REPORTS
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import ON, SAVE_BASELINE, SAVE_PLAN, Flag
-from memplan.api.cli.local.check_folder import check_folder, is_folder, with_budgets
+from memplan.api.cli.local.check_folder import apply_budgets, check_folder, is_folder
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, format_for, suffix_of, write
 from memplan.api.reports.plan_formats import write_plan
@@ -37,7 +37,7 @@ def check(line: CommandLine) -> int:
     """Check a model, with what a file of budgets says of it, or each model of a folder."""
     if is_folder(line):
         return check_folder(line)
-    call = read(with_budgets(line))
+    call = read(apply_budgets(line))
     _prepare(call)
     answer = ask(call)
     show(call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True)

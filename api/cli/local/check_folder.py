@@ -10,7 +10,7 @@ from typing import Any
 from memplan.api.checks.reports import REPORTS, report_of_many
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import run_apart
-from memplan.api.cli.flag_names import as_flag, spelled
+from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.flags import flag_of, options_given
 from memplan.api.cli.local.several_files import refuse_on
 from memplan.api.cli.streams import (
@@ -23,7 +23,7 @@ from memplan.api.cli.streams import (
     wants_table,
     write,
 )
-from memplan.planner.errors import FormatError, OptionError, Sentence, mended, shown
+from memplan.planner.errors import FormatError, OptionError, Sentence, add_way, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
@@ -31,11 +31,11 @@ from memplan.questions.check.budgets import Tolerance
 from memplan.questions.check.check import QUESTION, Check, CheckOptions, lines, unread
 from memplan.questions.reading import ReadOptions
 
-_FILES = {spelled(each.name)[0][2:]: each.name for each in QUESTION.inputs if each.named_by_flag}
+_FILES = {flags_of(each.name)[0][2:]: each.name for each in QUESTION.inputs if each.named_by_flag}
 _FLAGS = {
     name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
 }
-_KEYS = {spelled(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
+_KEYS = {flags_of(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
 """Maps the keys of a table (flags without dashes) to option names."""
 Tables = Mapping[Path | None, Mapping[str, Any]]
 """The extra flags for each model, by its real path; those for all others at None."""
@@ -50,7 +50,7 @@ def is_folder(line: CommandLine) -> bool:
     return False
 
 
-def with_budgets(line: CommandLine) -> CommandLine:
+def apply_budgets(line: CommandLine) -> CommandLine:
     """Return the command line of one model, with what a file of budgets says of it; raises InputError."""
     tables = _tables_of(line, of_all=False)
     return line if tables is None else _line_of(line, line.given["problem"], tables)
@@ -73,9 +73,9 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     wrong: list[Sentence] = []
     tables: dict[Path | None, Mapping[str, Any]] = {None: {}}
     for key, table in content.items():
-        is_default, where = key == "default", key if key == "default" else shown(key)
+        is_default, where = key == "default", key if key == "default" else excerpt(key)
         if not isinstance(table, dict):
-            wrong.append(f"{where}: must be in a table, [default] or that of a model, got {shown(table)}")
+            wrong.append(f"{where}: must be in a table, [default] or that of a model, got {excerpt(table)}")
         elif not is_default and not (folder / key).is_file():
             if of_all:
                 wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
@@ -96,14 +96,14 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sente
             flags[_FILES[key]] = str(folder / str(value))
         else:
             names = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
-            wrong.append(f"{where}: must have keys that are known ({names}), got {shown(key)}")
+            wrong.append(f"{where}: must have keys that are known ({names}), got {excerpt(key)}")
     try:
         options_given(ReadOptions, flags)
         Tolerance.read(options_given(CheckOptions, flags).tolerance)
         for text in flags.get("budgets", ()):
             named_size(text, Problem(buffers=()), len(flags["budgets"]), "budgets")
     except OptionError as error:
-        wrong += [mended(f"{where}.{rule}", way) for rule, way in error.rules_with_ways(as_flag)]
+        wrong += [add_way(f"{where}.{rule}", way) for rule, way in error.rules_with_ways(flag_text)]
     return flags
 
 
@@ -111,7 +111,9 @@ def _texts(value: Any) -> list[str]:
     """Return the texts of a flag for a value: `NAME=VALUE` for each entry of a table."""
     if isinstance(value, dict):
         return [f"{name}={','.join(_texts(each))}" for name, each in value.items()]
-    return [each if isinstance(each, str) else shown(each) for each in (value if isinstance(value, list) else [value])]
+    return [
+        each if isinstance(each, str) else excerpt(each) for each in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
@@ -125,10 +127,10 @@ def check_folder(line: CommandLine) -> int:
     tables = _tables_of(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
         if arguments[name] is not None:
-            raise OptionError(f"{spelled(name)[0][2:]}: must be given for one model, not for a folder")
+            raise OptionError(f"{flags_of(name)[0][2:]}: must be given for one model, not for a folder")
     for report in arguments["outputs"] or ():
         if suffix_of(report) not in REPORTS:
-            raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {shown(report)}")
+            raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {excerpt(report)}")
         refuse_unwritable(report)
     reports = arguments["outputs"] or ()
     is_table = not reports and wants_table(arguments["display"])
@@ -140,7 +142,7 @@ def check_folder(line: CommandLine) -> int:
         if is_table:
             write(None, f"{text}\n".encode())
         elif not arguments["quiet"]:
-            say(f"memplan: {one.completed(text)}")
+            say(f"memplan: {one.complete(text)}")
 
     models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
     each = [line._replace(given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]

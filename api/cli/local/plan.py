@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
-from memplan.api.cli.asking import Call, answered, asking, begin, end, show, write_beside
+from memplan.api.cli.asking import Call, answer_call, begin, call_control, end, show, write_beside
 from memplan.api.cli.flags import BROWSER, ON, PROVE, TABLE, Flag
 from memplan.api.cli.local.beside_plan import open_page, plan_page, plan_picture
-from memplan.api.cli.local.several_files import has_several, more, read_several, run_each
+from memplan.api.cli.local.several_files import files_argument, has_several, read_several, run_each
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.reading import read_files
 from memplan.api.cli.streams import (
@@ -32,7 +32,7 @@ from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.questions import search
-from memplan.questions.plan.answers import heaps_line, kept_lines, others_lines, problem_in_heaps
+from memplan.questions.plan.answers import heaps_line, kept_place_lines, other_plan_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.reading import ReadOptions
@@ -51,7 +51,7 @@ _TOGETHER = (
 
 @command_of(
     QUESTION,
-    more("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
+    files_argument("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
     Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
     Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
     ON,
@@ -65,12 +65,12 @@ def plan(line: CommandLine) -> int:
     if has_several(line):
         return run_each(line)
     call = begin(line)
-    call.values = call.in_time(lambda: _question(call))
+    call.values = call.run_in_time(lambda: _question(call))
     _refuse(call)
-    with asking(call, draws=True) as control:
+    with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
-            call.values = call.in_time(lambda: search("reorder")(call, control))
-        answer = answered(call, control)
+            call.values = call.run_in_time(lambda: search("reorder")(call, control))
+        answer = answer_call(call, control)
     if not isinstance(answer, Plan):
         show(call, answer)
         return end(call, answer)
@@ -151,15 +151,15 @@ def _show(call: Call, answer: Plan) -> Plan:
         write(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
     if not is_quiet:
         if answer.findings or answer.kept is not None:
-            call.say(*warnings(answer.findings), *kept_lines(answer))
+            call.say(*warnings(answer.findings), *kept_place_lines(answer))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
         if answer.others is not None:
-            call.say(*others_lines(answer.others))
+            call.say(*other_plan_lines(answer.others))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         from memplan.api.cli.report import show_plan
 
-        completed = call.line.completed if call.reader.problem_of_plan is None else None
+        completed = call.line.complete if call.reader.problem_of_plan is None else None
         show_plan(problem, answer, sys.stdout if is_table else sys.stderr, completed)
     elif not is_quiet and answer.explanation is not None:
         call.say(answer.explanation.message)

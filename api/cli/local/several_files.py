@@ -11,8 +11,8 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import run_apart
 from memplan.api.cli.flags import Argument
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
-from memplan.planner.errors import FileError, OptionError, shown
-from memplan.questions.reading import Reader, joined, names_of, refuse_files
+from memplan.planner.errors import FileError, OptionError, excerpt
+from memplan.questions.reading import Reader, join_problems, names_of, refuse_files
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -23,7 +23,7 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     refuse_files(paths, together)
     read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - at once
     reader.imported = None
-    reader.application = joined(read, together)
+    reader.application = join_problems(read, together)
     problem = reader.application.problem
     values: dict[str, Any] = {"problem": problem}
     if (keep := given["keep"]) is not None:
@@ -31,7 +31,7 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return values
 
 
-def more(text: str) -> Argument:
+def files_argument(text: str) -> Argument:
     """Return the argument for further files of a command."""
     return Argument("more", nargs=-1, required=False, metavar="[FILE]...", help=text)
 
@@ -39,7 +39,7 @@ def more(text: str) -> Argument:
 def refuse_on(line: CommandLine, what: str) -> None:
     """Raise OptionError for a command line with a cluster that lacks the files for one."""
     if line.given["on"] is not None:
-        raise OptionError(f"on: must be given with {what}, got {shown(line.file)} alone: leave it out")
+        raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave it out")
 
 
 def has_several(line: CommandLine) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import Call, ask, end, read, show, write_beside
 from memplan.api.cli.flags import ON
-from memplan.api.cli.local.several_files import has_several, more, run_each
+from memplan.api.cli.local.several_files import files_argument, has_several, run_each
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE
 from memplan.planner.model.problem import Problem
@@ -21,7 +21,7 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
 
 @command_of(
     QUESTION,
-    more("Further problems, swept each by itself into -o FOLDER/."),
+    files_argument("Further problems, swept each by itself into -o FOLDER/."),
     ON,
     forms=(".csv",),
     beside=(PAGE,),
@@ -57,7 +57,7 @@ def _page(call: Call, answer: Any) -> bytes:
 
 
 def _csv(answer: Any) -> bytes:
-    """Write the points as a table, with each pool's use and bound in columns of their own."""
+    """Write the points as a table, with separate columns for each pool's use and bound."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []

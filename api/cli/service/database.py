@@ -14,7 +14,7 @@ database = SectionedGroup("database", help="Bring the database of the service to
 
 @database.command(params=[STORE, Flag("dry_run", is_flag=True, help="Print the statements, and change nothing.")])
 def upgrade(store: str | None, dry_run: bool) -> None:
-    """Make the tables, or bring those of an older memplan up to date, as servers and workers do when they start."""
+    """Make the tables, or upgrade the tables of an older memplan, as servers and workers do when they start."""
     from memplan.api.settings import read_settings
     from memplan.api.store.database import Database
     from memplan.api.store.errors import StoreError

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 from pydantic_core import to_json
 
-from memplan.api.cli.flags import LIST_FORMAT, Argument, Between, Flag, size
+from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, RangeType, size
 from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import say, wants_table, write
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 
 if TYPE_CHECKING:
     from memplan.api.store.api_key import Key
@@ -38,10 +38,12 @@ _WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
             help="What the key allows: plan (to solve), read (to look), or admin (everything). May be "
             "repeated. [plan and read]",
         ),
-        Flag("max_jobs", type=Between(min=0), help="The number of jobs of this key that may be unfinished at a time."),
+        Flag(
+            "max_jobs", type=RangeType(min=0), help="The number of jobs of this key that may be unfinished at a time."
+        ),
         Flag(
             "max_requests_per_minute",
-            type=Between(min=1),
+            type=RangeType(min=1),
             help="The number of requests that this key may send each minute.",
         ),
         Flag(
@@ -57,10 +59,10 @@ def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
     from memplan.api.store.api_key import Key, new_secret
 
     if not _NAME.fullmatch(name):
-        raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {shown(name)}")
+        raise OptionError(f"name: must be at most 64 letters, digits and . _ @ -, got {excerpt(name)}")
     key_id, text, record = new_secret()
     wanted = frozenset(scopes or ("plan", "read"))
-    with _kept_keys() as stored_keys:
+    with _open_keys() as stored_keys:
         stored_keys.add(Key(key_id, name, record, wanted, time.time(), **quotas))
     write(None, f"{text}\n".encode())
     say(f"memplan: key {name} may {', '.join(sorted(wanted))}; it is not shown again")
@@ -68,9 +70,9 @@ def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
 
 @keys.command("list", params=[LIST_FORMAT])
 def list_(display: str | None) -> None:
-    """List all keys, including those that were revoked. Their secrets are not kept."""
-    with _kept_keys() as stored_keys:
-        facts = [_facts(key) for key in stored_keys.all()]
+    """List all keys, including revoked ones. Their secrets are not kept."""
+    with _open_keys() as stored_keys:
+        facts = [_facts(key) for key in stored_keys.all_keys()]
     if wants_table(display):
         for line in _table(facts):
             say(line)
@@ -81,14 +83,14 @@ def list_(display: str | None) -> None:
 @keys.command(params=[_WHO])
 def revoke(name: str) -> None:
     """Revoke a key. After at most two seconds no server accepts it. Its name cannot be used again."""
-    with _kept_keys() as stored_keys:
+    with _open_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):
-            raise OptionError(f"name: must be that of a key that holds, got {shown(name)}")
+            raise OptionError(f"name: must be that of a key that holds, got {excerpt(name)}")
     say(f"memplan: key {name} is revoked")
 
 
 @contextmanager
-def _kept_keys() -> Iterator[Keys]:
+def _open_keys() -> Iterator[Keys]:
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
     from memplan.api.store.store import Store

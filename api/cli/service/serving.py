@@ -9,9 +9,9 @@ import threading
 
 import click
 
-from memplan.api.cli.flags import STORE, Between, Flag, size
+from memplan.api.cli.flags import STORE, Flag, RangeType, size
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.running import Interrupted
+from memplan.api.cli.running import InterruptedRun
 from memplan.planner.errors import OptionError
 
 
@@ -19,7 +19,7 @@ from memplan.planner.errors import OptionError
     cls=SectionedCommand,
     params=[
         Flag("host", default="127.0.0.1", help="Listen on this address."),
-        Flag("port", type=Between(0, 65535), default=8000, help="Listen on this port. 0 takes a free one."),
+        Flag("port", type=RangeType(0, 65535), default=8000, help="Listen on this port. 0 takes a free one."),
         Flag("without_keys", is_flag=True, help="Let callers in without a key, even if others can reach the address."),
     ],
 )
@@ -33,7 +33,7 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     try:
         server.serve(host, port, without_keys)
-    except Interrupted:
+    except InterruptedRun:
         return  # a server that stopped on request has succeeded
 
 
@@ -43,7 +43,7 @@ def serve(host: str, port: int, without_keys: bool) -> None:
         STORE,
         Flag(
             "workers",
-            type=Between(min=1),
+            type=RangeType(min=1),
             help="Run this many processes, each of which does one job at a time. [MEMPLAN_WORKERS]",
         ),
         Flag(
@@ -60,7 +60,7 @@ def worker(store: str | None, workers: int | None, memory_limit: int | None) -> 
     A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a
     worker that was killed are taken over as well.
     """
-    from memplan.api.jobs.workers import working
+    from memplan.api.jobs.workers import run_workers
     from memplan.api.logs import log_config
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
@@ -74,7 +74,7 @@ def worker(store: str | None, workers: int | None, memory_limit: int | None) -> 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_told.set())
     try:
-        with working(settings):
+        with run_workers(settings):
             is_told.wait()
     except StoreError as error:
         raise OptionError(f"store: {error}") from error

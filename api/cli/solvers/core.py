@@ -19,8 +19,8 @@ HEADER = "memplan.h"
 _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 
 
-def amalgamated(folder: Path) -> str:
-    """Return the sources in a folder, behind memplan.h, as one file."""
+def amalgamate(folder: Path) -> str:
+    """Return memplan.h and the sources in a folder as one file."""
     system, own, parts = set[str](), {HEADER}, list[str]()
 
     def take(name: str) -> None:
@@ -66,5 +66,5 @@ def core(where: bool, output: str | None) -> None:
         folder = Path(output)
         with os_errors_named(output):
             folder.mkdir(parents=True, exist_ok=True)
-        write(str(folder / "memplan.cpp"), amalgamated(HERE).encode())
+        write(str(folder / "memplan.cpp"), amalgamate(HERE).encode())
         write(str(folder / HEADER), (HERE / HEADER).read_bytes())

@@ -23,7 +23,7 @@ from memplan.solvers.core.tables import REMEDY, Library
 
 @click.command(cls=SectionedCommand, params=[LIST_FORMAT])
 def solvers(display: str | None) -> None:
-    """List the solvers: what is installed, and what each can do."""
+    """List the solvers: whether each is installed, and its features."""
     from memplan.api.reports.solver_facts import solver_facts
 
     facts = solver_facts()
@@ -61,7 +61,7 @@ def report() -> Iterator[str]:
 def _code(folder: Path) -> str:
     """Return where the library of a folder is, or why there is none and what builds it."""
     try:
-        _ = Library(folder).loaded
+        _ = Library(folder).handle
     except ImportError as error:
         return str(error)
     return f"{library_of(folder)}{'' if is_built(folder) else f', older than its sources: {REMEDY}'}"

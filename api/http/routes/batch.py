@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.responses import StreamingResponse
 
 from memplan.api.faults import BODY
-from memplan.api.http.answers import Wanted
+from memplan.api.http.answers import AnswerWishes
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
 from memplan.api.http.openapi import NDJSON
@@ -30,8 +30,8 @@ from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse
 from memplan.api.service.answering import OF_A_LINE, look
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.api.store.stored_plan import known_as
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.api.store.stored_plan import cache_name
+from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
 
@@ -54,7 +54,7 @@ async def batch(request: Request) -> Response:
     The lines name the submissions by position, and by id if they have one. If the caller hangs up, the rest is
     cancelled.
     """
-    service, wanted = Service.of(request), Wanted.of(request, Plan)
+    service, wanted = Service.of_request(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query affects all submissions
     body = await read_body(request, service.settings.max_body_bytes, kind)
@@ -80,7 +80,7 @@ class _Batch:
 
     service: Service
     submissions: Iterator[bytes]
-    wanted: Wanted
+    wanted: AnswerWishes
     key_id: str | None
 
     async def results(self, cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
@@ -112,9 +112,9 @@ class _Batch:
         try:
             if cancelled.is_set():
                 raise UnavailableError("memplan: stopped before this one had its turn")
-            if (written := await self._large(line, about, cancelled)) is None:
+            if (written := await self._plan_large_line(line, about, cancelled)) is None:
                 compiled, options = await self.service.run(partial(self._read, line, about), len(line))
-                wanted = PlanRequest(compiled, options, Deadline.after(inf), self.key_id)
+                wanted = PlanRequest(compiled, options, Deadline.from_limit(inf), self.key_id)
                 plan = await self.service.solving.plan(wanted, cancelled)
                 write = partial(write_in, options.format or "json", plan, compiled.problem)
                 written = await self.service.run(write, len(line))
@@ -129,34 +129,34 @@ class _Batch:
         assert answer is not None
         return _line(about, "error", bytes(answer.body))
 
-    async def _large(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
+    async def _plan_large_line(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
         """Return the written plan of a line so large that only a child reads it; None for any other."""
         if len(line) <= LARGE_BYTES:
             return None
-        head, due = head_of(JSON, self.wanted.query), Deadline.after(inf)
+        head, due = head_of(JSON, self.wanted.query), Deadline.from_limit(inf)
         asked, problem_hash = await self.service.read(look, line, PLAN, head, OF_A_LINE)
-        options = self._checked(asked, about)
+        options = self._check_options(asked, about)
         if problem_hash is None:
             return None
         sent, plan_format = (PLAN, head, line), options.format or "json"
         working = self.service.working
-        known = known_as(problem_hash, self.service.plan_key(self.key_id))
+        known = cache_name(problem_hash, self.service.plan_key(self.key_id))
         answer = await working.plan(sent, known, plan_format, options, due, cancelled, self.key_id)
         return answer.content
 
     def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
         key = self.service.plan_key(self.key_id)
-        return CompiledProblem.of(asked.input_values()["problem"], key), self._checked(asked, about)
+        return CompiledProblem.from_problem(asked.input_values()["problem"], key), self._check_options(asked, about)
 
-    def _checked(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
+    def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
         about["id"] = _name(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)
         check_time_limit(options, self.service.settings)
         if options.format not in (None, *_JSON_FORMATS):
             names = f"{', '.join(_JSON_FORMATS[:-1])} or {_JSON_FORMATS[-1]}"
-            raise OptionError(f"format: must be {names} in a batch, got {shown(options.format)}")
+            raise OptionError(f"format: must be {names} in a batch, got {excerpt(options.format)}")
         return options
 
 
@@ -170,7 +170,7 @@ def _name(name: object) -> str | int | None:
     """Return the id of a submission, which names its result."""
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
-    raise InputError(f"id: must be a string or an integer, got {shown(name)}")
+    raise InputError(f"id: must be a string or an integer, got {excerpt(name)}")
 
 
 def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:

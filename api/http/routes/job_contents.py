@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 
-from memplan.api.http.answers import Wanted, format_accepted, plan_response
+from memplan.api.http.answers import AnswerWishes, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import may
 from memplan.api.http.job_models import PATH
@@ -56,7 +56,7 @@ async def plan(request: Request, job_id: str) -> Response:
     if job.kind != PLAN:
         where = f"{PATH}/{job_id}/result"
         return problem_details(404, (f"plan: a job of the kind {job.kind} has none; its answer is at {where}",))
-    return await _shaped(request, job)
+    return await _shape_answer(request, job)
 
 
 @_route("result")
@@ -65,7 +65,7 @@ async def result(request: Request, job_id: str) -> Response:
 
     Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
     """
-    return await _shaped(request, await job_of_caller(request, job_id))
+    return await _shape_answer(request, await job_of_caller(request, job_id))
 
 
 @_route("problem")
@@ -73,7 +73,7 @@ async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
-    if (written := await Service.of(request).read(_problem_in, body, job.kind, head)) is None:
+    if (written := await Service.of_request(request).read(_problem_in, body, job.kind, head)) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
     return Response(written, media_type=JSON)
 
@@ -85,11 +85,11 @@ async def sent(request: Request, job_id: str) -> Response:
     return Response(body, media_type=head.partition("\t")[0], headers=_INERT)
 
 
-async def _shaped(request: Request, job: Job) -> Response:
+async def _shape_answer(request: Request, job: Job) -> Response:
     """Return a job's best answer so far in the requested shape."""
-    service, question = Service.of(request), QUESTIONS[job.kind]
-    wanted = Wanted.of(request, question.answer)
-    content = await service.store.briefly(partial(service.store.jobs.answer, job.id))
+    service, question = Service.of_request(request), QUESTIONS[job.kind]
+    wanted = AnswerWishes.from_request(request, question.answer)
+    content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))
     if content is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
         return problem_details(404, (f"{question.name}: the job has no answer; it is {job.state}",), waits)
@@ -106,11 +106,11 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
-        content = await Service.of(request).read(_written, body, head, content, plan_format)
+        content = await Service.of_request(request).read(_write_plan, body, head, content, plan_format)
     return plan_response(content, job.plan_status, plan_format)
 
 
-def _written(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
+def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
     """Write a job's plan in a format; a plan of more than a problem keeps the format in which it was made."""
     problem = _problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
@@ -136,8 +136,8 @@ def _lines(question: Question[Any], content: bytes) -> str:
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
     """Return the head and body of a job's request; raises HTTPException, or GoneError if it was dropped."""
-    store = Service.of(request).store
-    stored_request = await store.briefly(partial(store.jobs.request, job.id))
+    store = Service.of_request(request).store
+    stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:
         if job.state in OPEN:
             raise HTTPException(404)

@@ -30,7 +30,7 @@ from memplan.api.http.problem_details import error_answers
 from memplan.api.http.receiving import media_type, read_body
 from memplan.api.http.submissions import read_new_job
 from memplan.api.refusals import ConflictError
-from memplan.api.requests import most_bytes
+from memplan.api.requests import max_bytes
 from memplan.api.store.job import OPEN, Job
 from memplan.api.store.tables.jobs import JOB_ID
 from memplan.questions.question.wire import read_object
@@ -58,14 +58,14 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     The time limit counts from the start of the search, the deadline from now. The same request with the same
     `Idempotency-Key` is one job, however often it comes.
     """
-    service, caller = Service.of(request), caller_of(request)
+    service, caller = Service.of_request(request), caller_of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
-    settings, body = service.settings, await read_body(request, most_bytes(media, service.settings), media)
+    settings, body = service.settings, await read_body(request, max_bytes(media, service.settings), media)
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
     fields = {"key_id": caller.key_id, "idempotency_key": once}
     new = replace(await service.read(read_new_job, body, media, query, settings, fields), body=body)
     jobs, bytes_ = (settings.max_jobs, caller.max_jobs), (settings.max_kept_bytes, caller.max_kept_bytes)
-    job = await service.store.briefly(partial(service.store.jobs.add, new, *jobs, *bytes_))
+    job = await service.store.run_in_thread(partial(service.store.jobs.add, new, *jobs, *bytes_))
     response.headers["Location"] = f"{PATH}/{job.id}"
     return job_answer(job)
 
@@ -79,8 +79,8 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
 )
 async def listed(request: Request, query: JobQueryParameters) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
-    store = Service.of(request).store
-    return job_list(await store.briefly(partial(store.jobs.page, query, caller_of(request))), query)
+    store = Service.of_request(request).store
+    return job_list(await store.run_in_thread(partial(store.jobs.page, query, caller_of(request))), query)
 
 
 @router.get(
@@ -108,13 +108,15 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 
     Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
     """
-    service = Service.of(request)
+    service = Service.of_request(request)
     job = await job_of_caller(request, job_id)
     after = int(last_event_id or 0)
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
     seen = min(after, job.last_event)  # a number from the future would never be passed
-    return EventSourceResponse(_told(service, job_id, seen), ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n")
+    return EventSourceResponse(
+        _server_events(service, job_id, seen), ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n"
+    )
 
 
 @router.patch(
@@ -126,10 +128,10 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 )
 async def rename(request: Request, job_id: str) -> JobAnswer:
     """Give the job another name, by which it is listed and found; its problem keeps its own."""
-    store, content = Service.of(request).store, read_object(await read_body(request, _CHANGE_BYTES))
+    store, content = Service.of_request(request).store, read_object(await read_body(request, _CHANGE_BYTES))
     change = JobChange.model_validate(content)
     await job_of_caller(request, job_id)
-    await store.briefly(partial(store.jobs.rename, job_id, change.name))
+    await store.run_in_thread(partial(store.jobs.rename, job_id, change.name))
     return job_answer(await job_of_caller(request, job_id))
 
 
@@ -145,13 +147,13 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
     `forget` removes a job that has ended, with its problem, answer and events; a job that still runs is a conflict.
     """
-    service = Service.of(request)
+    service = Service.of_request(request)
     own_job = await job_of_caller(request, job_id)
     if forget:
-        if not await service.store.briefly(partial(service.store.jobs.forget, job_id)):
+        if not await service.store.run_in_thread(partial(service.store.jobs.forget, job_id)):
             raise ConflictError(f"forget: must be of a job that has ended, and this one is {own_job.state}")
         return job_answer(own_job)
-    job = await service.store.briefly(partial(service.store.jobs.ask_to_cancel, job_id))
+    job = await service.store.run_in_thread(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:
         raise HTTPException(404)
     service.following.stir(job_id)
@@ -160,14 +162,14 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
 async def job_of_caller(request: Request, job_id: str) -> Job:
     """Return a job that the caller may see; jobs of others appear not to exist."""
-    store = Service.of(request).store
-    job = await store.briefly(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
+    store = Service.of_request(request).store
+    job = await store.run_in_thread(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
     if job is None or not caller_of(request).sees(job.key_id):
         raise HTTPException(404)
     return job
 
 
-async def _told(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
+async def _server_events(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
     async with aclosing(service.following.events(job_id, after)) as events:
         async for event in events:
             yield server_sent(event)

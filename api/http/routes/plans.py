@@ -9,16 +9,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from memplan.api.http.answers import Wanted
+from memplan.api.http.answers import AnswerWishes
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
 from memplan.api.http.problem_details import error_answers, problem_details
 from memplan.api.request_bodies import JSON, PLAN
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.canonical_plan import canonical_plan
-from memplan.api.store.stored_plan import known_as
+from memplan.api.store.stored_plan import cache_name
 from memplan.api.store.tables.jobs import HASH
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.questions import QUESTIONS
 
 router = APIRouter()
@@ -41,12 +41,12 @@ async def known_plan(request: Request, problem_hash: ProblemHash) -> Response:
     Buffer k is the k-th in the problem's canonical order, pool "0" is the first pool, and bytes are counted in the
     problem's unit, so whoever has the problem can match the buffers. A proved plan never changes.
     """
-    service, question = Service.of(request), QUESTIONS[PLAN]
-    wanted = Wanted.of(request, question.answer)
+    service, question = Service.of_request(request), QUESTIONS[PLAN]
+    wanted = AnswerWishes.from_request(request, question.answer)
     if not HASH.fullmatch(problem_hash):
         rule = "must be sha256: and 64 hexadecimal digits"
-        return problem_details(404, (f"problem_hash: {rule}, got {shown(problem_hash)}",))
-    plan = await service.cache.by_hash(known_as(problem_hash, service.plan_key(caller_of(request).key_id)))
+        return problem_details(404, (f"problem_hash: {rule}, got {excerpt(problem_hash)}",))
+    plan = await service.cache.find_by_hash(cache_name(problem_hash, service.plan_key(caller_of(request).key_id)))
     if plan is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
     write = partial(_answer, request, problem_hash, plan, service.gate.requires_keys)

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from memplan.api.faults import BODY
-from memplan.api.http.answers import Wanted, format_accepted, plan_response
+from memplan.api.http.answers import AnswerWishes, format_accepted, plan_response
 from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
 from memplan.api.http.problem_details import error_answers
@@ -27,22 +27,22 @@ from memplan.api.requests import (
     ParsedRequest,
     check_time_limit,
     head_of,
-    most_bytes,
+    max_bytes,
     parse_request,
     write_in,
 )
-from memplan.api.service.answering import answered, look, with_old_plan
+from memplan.api.service.answering import answer_question, insert_old_plan, look
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.plan_service import PlanRequest
-from memplan.api.store.stored_plan import known_as
+from memplan.api.store.stored_plan import cache_name
 from memplan.api.store.tables.jobs import HASH
 from memplan.planner import __version__
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.plan import Explanation, Plan
 from memplan.questions import QUESTIONS
 from memplan.questions import question_rows as rows
 from memplan.questions.question import Control, Question
-from memplan.questions.reading import with_reading
+from memplan.questions.reading import add_reading_facts
 from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
@@ -83,7 +83,7 @@ class _Call:
             return await self._plan(plan_format)
         if not asked.is_foreign and not is_large and asked.question.is_brief(asked.extent, asked.options):
             control = Control(self.deadline)
-            work = partial(answered, asked, control)
+            work = partial(answer_question, asked, control)
             answer = await self.service.run(work, len(self.body), is_short=False, deadline=self.deadline)
         else:
             sent, key_id = (asked.kind, self.head, self.body), caller_of(self.request).key_id
@@ -98,25 +98,25 @@ class _Call:
         """Answer with a plan from the cache or from a search."""
         service, asked, n_bytes = self.service, self.asked, len(self.body)
         extent, deadline = asked.extent, self.deadline
-        if extent.n_rows * _ROW_S > deadline.left_s:
-            return self._too_late()
+        if extent.n_rows * _ROW_S > deadline.remaining_s:
+            return self._timeout_answer()
 
         key_id = caller_of(self.request).key_id
 
         def compiled_problem() -> CompiledProblem:
-            return CompiledProblem.of(asked.input_values()["problem"], service.plan_key(key_id))
+            return CompiledProblem.from_problem(asked.input_values()["problem"], service.plan_key(key_id))
 
         is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
         try:
             compiled = await service.run(compiled_problem, n_bytes, is_short=is_short, deadline=deadline)
         except NotInTimeError:
-            return self._too_late()
+            return self._timeout_answer()
         assert isinstance(asked.options, Options)
         LOOKUP.set("miss")
         wanted = PlanRequest(compiled, asked.options, deadline, key_id)
         plan = await service.solving.plan(wanted, self.cancelled)
         if asked.reading is not None:
-            plan = with_reading(plan, asked.reader())
+            plan = add_reading_facts(plan, asked.reader())
         content = await service.run(partial(write_in, plan_format, plan, compiled.problem), n_bytes)
         response = plan_response(content, plan.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()
@@ -128,16 +128,16 @@ class _Call:
         """Answer with a plan that a child makes of the body, from the best plan known."""
         sent, key_id, options = (PLAN, self.head, self.body), caller_of(self.request).key_id, self.asked.options
         assert isinstance(options, Options)
-        working, known = self.service.working, known_as(problem_hash, self.service.plan_key(key_id))
+        working, known = self.service.working, cache_name(problem_hash, self.service.plan_key(key_id))
         try:
             answer = await working.plan(sent, known, plan_format, options, self.deadline, self.cancelled, key_id)
         except NotInTimeError:
-            return self._too_late()
+            return self._timeout_answer()
         response = plan_response(answer.content, answer.status, plan_format)
         response.headers[CACHE] = LOOKUP.get()
         return response
 
-    def _too_late(self) -> Response:
+    def _timeout_answer(self) -> Response:
         """Answer without a result, as the problem could not be read in time."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
         plan = Plan(
@@ -157,10 +157,10 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
     is_plan = kind == PLAN
 
     async def call(request: Request) -> Response:
-        service, arrived = Service.of(request), time.monotonic()
-        wanted = Wanted.of(request, question.answer)
+        service, arrived = Service.of_request(request), time.monotonic()
+        wanted = AnswerWishes.from_request(request, question.answer)
         media = media_type(request)
-        body = await read_body(request, most_bytes(media, service.settings), media)
+        body = await read_body(request, max_bytes(media, service.settings), media)
         BODY.set(body)
         plan_format = format_accepted(request) if is_plan else "json"
         head = head_of(media, wanted.query)
@@ -182,33 +182,33 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
             if asked.options.format is None and plan_format != "json":
                 head = head_of(media, f"{wanted.query}&format={plan_format}")
             plan_format = asked.options.format or plan_format
-        deadline = Deadline.after(asked.options.time_limit_s, arrived)
+        deadline = Deadline.from_limit(asked.options.time_limit_s, arrived)
         try:
             async with service.caller(request) as cancelled:
                 one = _Call(service, request, head, body, asked, problem_hash, deadline, cancelled)
                 if "keep" in asked.fields:
-                    one = await _with_old_plan(one, plan_format)
+                    one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
         finally:  # a refusal may also come late
-            if deadline.left_s < -LATE_S:
+            if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 
     return call
 
 
-async def _with_old_plan(call: _Call, plan_format: str) -> _Call:
+async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
     """Return a call whose `keep` is replaced by the plan with that hash among the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call
     caller, store, plan_hash = caller_of(call.request), call.service.store, keep[PLAN_HASH]
     if not (isinstance(plan_hash, str) and HASH.fullmatch(plan_hash)):
-        raise OptionError(f"keep.{PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {shown(plan_hash)}")
-    old = await store.briefly(partial(store.jobs.plan_of_hash, plan_hash, caller))
+        raise OptionError(f"keep.{PLAN_HASH}: must be sha256: and 64 hexadecimal digits, got {excerpt(plan_hash)}")
+    old = await store.run_in_thread(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
-        raise OptionError(f"keep.{PLAN_HASH}: must be that of a plan of a job that is kept, got {shown(plan_hash)}")
-    body = await call.service.read(with_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
+        raise OptionError(f"keep.{PLAN_HASH}: must be that of a plan of a job that is kept, got {excerpt(plan_hash)}")
+    body = await call.service.read(insert_old_plan, call.body, call.asked.kind, call.head, plan_format, old)
     return replace(call, head=head_of(JSON, ""), body=body)
 
 

@@ -59,7 +59,7 @@ async def readyz(request: Request) -> Ability | Response:
 
     A server whose database has a full disk is ready, as it answers all questions; `limits` has what it cannot do.
     """
-    service = Service.of(request)
+    service = Service.of_request(request)
     if lacks := await service.readiness.lacks():
         return problem_details(503, lacks, {"Retry-After": "1"})
     return Ability(limits=[f"{NO_ROOM}; {ROOM}"] if service.store.lacks_room else None)
@@ -75,9 +75,9 @@ async def readyz(request: Request) -> Ability | Response:
 )
 async def metrics(request: Request) -> Response:
     """Answer with counters since the start of the server, and current gauges; those of jobs cover all servers."""
-    service = Service.of(request)
-    jobs = await service.store.briefly(service.store.jobs.counts)
-    return Response(service.metrics.rendered(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    service = Service.of_request(request)
+    jobs = await service.store.run_in_thread(service.store.jobs.counts)
+    return Response(service.metrics.render(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 @router.get("/v1/solvers", operation_id="list_solvers", summary="List the solvers", dependencies=[may("read")])

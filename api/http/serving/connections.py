@@ -18,7 +18,7 @@ HEAD_S, _HEAD_BYTES = 15.0, 2**16
 """Half of the time limit for the head of a request, and its size limit, without the bytes of one read."""
 
 
-def most_connections() -> int:
+def max_connections() -> int:
     """Return how many connections leave enough descriptors for everything else."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
@@ -83,7 +83,7 @@ class Connection(HttpToolsProtocol):
 
     def _look_first(self, timeout_s: float) -> None:
         """Close a connection above the limit before it counts, or start the timeout of its first head."""
-        if len(self.connections) >= most_connections():
+        if len(self.connections) >= max_connections():
             self.loop.call_soon(self._close)
         else:
             self._look_later(timeout_s, None)

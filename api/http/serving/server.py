@@ -15,7 +15,7 @@ from memplan.api.logs import log_config
 from memplan.api.settings import Settings, read_settings, unknown_names
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import PATIENCE_S, Store
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.solvers.processes.harden import keep_to_itself
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
     logging.config.dictConfig(log)
     for name in unknown_names(os.environ):
         _LOG.warning("%s: is not a known setting", name)
-    with listening(host, port) as listener:
-        settings = decided(settings, listener, without_keys)
+    with bind_socket(host, port) as listener:
+        settings = decide_keys(settings, listener, without_keys)
         _check_store(settings)
         threading.Thread(target=_log_when_listening, args=(listener,), daemon=True).start()
         import uvicorn
@@ -58,7 +58,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
     """Return the uvicorn settings for an app."""
     import uvicorn
 
-    from memplan.api.http.serving.connections import Connection, most_connections
+    from memplan.api.http.serving.connections import Connection, max_connections
 
     return uvicorn.Config(
         app,
@@ -69,7 +69,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
         access_log=False,  # the app logs more itself, and less of what callers send
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=most_connections(),
+        limit_concurrency=max_connections(),
         timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
         backlog=_ACCEPTED_AT_ONCE,
@@ -92,7 +92,7 @@ def _log_when_listening(listener: socket.socket) -> None:
         _LOG.info("memplan listens on http://%s:%d", f"[{host}]" if ":" in host else host, port)
 
 
-def decided(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
+def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
     """Return the settings with `require_keys` decided: by default, keys are required if others can connect.
 
     Raises OptionError where they are required and `without_keys`.
@@ -125,7 +125,7 @@ def _check_store(settings: Settings) -> None:
         store.close()
 
 
-def listening(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """Bind a socket; clients can connect only once the server listens and can answer.
 
     Raises OptionError if that is not permitted or the port is taken.
@@ -138,7 +138,7 @@ def listening(host: str, port: int) -> socket.socket:
         listener.close()
         if isinstance(error, socket.gaierror):
             rule = "host: must be an address or a name of this machine, and --port has the port"
-            raise OptionError(f"{rule}, got {shown(host)}") from error
+            raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # asyncio sets this only on sockets that it opens; without it each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -27,7 +27,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult
-from memplan.solvers.search.to_plan import of_assignment
+from memplan.solvers.search.to_plan import plan_of_assignment
 
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
@@ -64,7 +64,7 @@ class CachedPlan:
     units: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
+    def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
         """Put a valid result of this process in canonical form.
 
         None where there is no plan, or where offsets lie between units and do not sink to whole ones.
@@ -91,7 +91,7 @@ class CachedPlan:
         )
 
     @property
-    def without_claims(self) -> CachedPlan:
+    def unclaimed_plan(self) -> CachedPlan:
         """Return the plan alone, without claims; for a final plan, without the time searched."""
         searched_s = 0.0 if self.is_final else self.searched_s
         return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
@@ -123,7 +123,7 @@ class CachedPlan:
         value = score(compiled.instance, pool, offset)
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
-    def stored(self, problem_hash: str) -> StoredPlan:
+    def to_stored(self, problem_hash: str) -> StoredPlan:
         """Return the compressed JSON for the store."""
         content = {
             "pool": self.pool.tolist() if self.pool.any() else None,
@@ -156,7 +156,7 @@ class CachedPlan:
         except (zlib.error, ValueError, KeyError, TypeError, OverflowError) as error:
             _LOG.error("a cached plan cannot be read: %s", type(error).__name__)
             return None
-        return cached if with_claims else cached.without_claims
+        return cached if with_claims else cached.unclaimed_plan
 
 
 def units_of(compiled: CompiledProblem) -> tuple[int, int]:
@@ -171,7 +171,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
     A bound is that of the problem's own live sets, or one that this process proved for the same bytes.
     """
     bound = compiled.bound
-    known = known if known.units == units_of(compiled) else known.without_claims
+    known = known if known.units == units_of(compiled) else known.unclaimed_plan
     assignment = known.assignment(compiled)
     if assignment is None:
         _LOG.error("a cached plan has other buffers or pools")
@@ -184,16 +184,16 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         bound = bound._replace(score=least, witness=witness, total=known.total)
     elif known.total > bound.total:
         bound = bound._replace(total=known.total)
-    plan = of_assignment(compiled.problem, compiled.instance, assignment, bound)
+    plan = plan_of_assignment(compiled.problem, compiled.instance, assignment, bound)
     if violations := verify(compiled.problem, plan):
         _LOG.error("a cached plan did not pass the verifier: %s", violations[0].rule)
         return None
     return SolveResult(plan, assignment, bound)
 
 
-def nothing_known(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
+def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
     """Return the result of a search that ended without finding anything."""
-    plan = to_plan.nothing(compiled.problem, compiled.instance, compiled.bound)
+    plan = to_plan.plan_without_placements(compiled.problem, compiled.instance, compiled.bound)
     return SolveResult(plan, None, compiled.bound, reason)
 
 
@@ -206,7 +206,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
     if known is None:
         return found
     if found.units is not None and known.units != found.units:
-        known = known.without_claims
+        known = known.unclaimed_plan
 
     def rank(one: CachedPlan) -> tuple[bool, Score, float]:
         return not one.is_final, one.score(compiled), -one.searched_s

@@ -34,7 +34,7 @@ def canonical_plan(problem_hash: str, known: CachedPlan) -> Plan:
     )
 
 
-def translated(compiled: CompiledProblem, plan: Plan) -> Plan | None:
+def translate_plan(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     """Return a canonical plan translated to a problem and verified; None if it belongs to another one."""
     places, count = plan.placements, len(compiled.instance)
     if compiled.hash != plan.problem_hash or places.ids != tuple(range(count)):

@@ -7,7 +7,7 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from functools import cached_property
 
-from memplan.api.store.stored_plan import known_as
+from memplan.api.store.stored_plan import cache_name
 from memplan.planner.bounds.lower_bound import Bound, lower_bound
 from memplan.planner.instance.canonical import canonical_order, problem_hash
 from memplan.planner.instance.compile import compile_problem
@@ -44,7 +44,7 @@ class CompiledProblem:
     key_id: str | None = None
 
     @classmethod
-    def of(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
+    def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
         """Compile, hash and lint a problem. O(m log m)."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
@@ -53,14 +53,14 @@ class CompiledProblem:
         is_small = len(instance) <= _SMALL_BUFFERS and instance.is_plain
         if not is_small and len(instance) * len(instance.pools) <= _FEW_CELLS:
             asked: list[Sized] = [instance.start, instance.conflict, instance.share, instance.bank_with]
-            asked += [instance.priced, *(pool.reserved for pool in instance.pools)]
+            asked += [instance.priced_pairs, *(pool.reserved for pool in instance.pools)]
             is_small = sum(map(len, asked)) <= _FEW_ASKED
         return cls(problem, instance, name, order, is_small, lint(problem), start, key_id)
 
     @property
-    def known_as(self) -> str:
-        """The name of what is known of it."""
-        return known_as(self.hash, self.key_id)
+    def cache_name(self) -> str:
+        """The name of its entry in the cache."""
+        return cache_name(self.hash, self.key_id)
 
     @cached_property
     def bound(self) -> Bound:

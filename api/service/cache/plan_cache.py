@@ -29,7 +29,7 @@ _MOST_UNWRITTEN = 5_000
 _MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
 """Limits: plans in the store, their bytes, and the memory of each process for recent plans."""
 _ENTRY_BYTES = 1_000
-"""The memory of an entry beside its columns, in bytes."""
+"""The memory of an entry in addition to its columns, in bytes."""
 _ROUNDS = 120
 """The number of writes between two checks whether the store has too many plans."""
 
@@ -47,7 +47,7 @@ class PlanCache:
 
     @classmethod
     @asynccontextmanager
-    async def tended(cls, store: Store) -> AsyncIterator[PlanCache]:
+    async def open_tended(cls, store: Store) -> AsyncIterator[PlanCache]:
         """Open the cache of a process; everything possible is written when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())
@@ -60,54 +60,54 @@ class PlanCache:
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
         """Return the best known result of a problem."""
-        cached, looked_at, _ = self._memory.get(problem.known_as, (None, 0.0, 0))
+        cached, looked_at, _ = self._memory.get(problem.cache_name, (None, 0.0, 0))
         if cached is not None:
-            self._memory.move_to_end(problem.known_as)
+            self._memory.move_to_end(problem.cache_name)
             if cached.is_final or time.monotonic() - looked_at < _FRESH_S:
                 return cached
-        if (stored := await self._stored(problem.known_as)) is None:
+        if (stored := await self._read_entry(problem.cache_name)) is None:
             return cached
         best = stored if cached is None else better_of(problem, cached, stored)
-        self._remember(problem.known_as, best)
+        self._remember(problem.cache_name, best)
         return best
 
-    async def by_hash(self, problem_hash: str) -> CachedPlan | None:
+    async def find_by_hash(self, problem_hash: str) -> CachedPlan | None:
         """Return the best known result for a problem hash, with the claims of its finder.
 
         It is the store's, so that all servers of it say the same.
         """
         await self.write()
-        return await self._stored(problem_hash, with_claims=True)
+        return await self._read_entry(problem_hash, with_claims=True)
 
-    async def stored(self, problem_hash: str) -> StoredPlan | None:
+    async def read_stored(self, problem_hash: str) -> StoredPlan | None:
         """Return what the store has for a problem that another process reads; None also where it does not answer."""
         await self.write()
         return await self._looked_up(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store what a process found that was given `before`, unless another one was faster."""
-        await self._tried("written", lambda store: store.plans.replace(problem_hash, before, found))
+        await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
-        """Keep a plan if it is better than the known one; return what is known then."""
-        cached = self._memory.get(problem.known_as, (None,))[0]
+        """Keep a plan if it is better than the known one; return the better plan."""
+        cached = self._memory.get(problem.cache_name, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
-            self._remember(problem.known_as, best)
+            self._remember(problem.cache_name, best)
             if len(self._unwritten) < _MOST_UNWRITTEN:
-                self._unwritten[problem.known_as] = problem, best
+                self._unwritten[problem.cache_name] = problem, best
         return best
 
     def is_new(self, problem: CompiledProblem) -> bool:
         """True if memory has nothing about a problem; the store may."""
-        return problem.known_as not in self._memory and problem.known_as not in self._wrong
+        return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
         """Drop a wrong entry; the next result replaces it."""
-        self._wrong.add(problem.known_as)
-        self._held_bytes -= self._memory.pop(problem.known_as, (None, 0.0, 0))[2]
-        self._unwritten.pop(problem.known_as, None)
+        self._wrong.add(problem.cache_name)
+        self._held_bytes -= self._memory.pop(problem.cache_name, (None, 0.0, 0))[2]
+        self._unwritten.pop(problem.cache_name, None)
 
     async def tend(self) -> None:
         """Write entries to the store as they come, and evict the oldest when there are too many."""
@@ -115,7 +115,7 @@ class PlanCache:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
                 await self.write()
-            await self._tried("tidied", lambda store: store.plans.evict(_MOST_PLANS, _MOST_BYTES))
+            await self._try_store("tidied", lambda store: store.plans.evict(_MOST_PLANS, _MOST_BYTES))
 
     async def write(self) -> None:
         """Write pending entries to the store; entries that it refuses are dropped."""
@@ -123,22 +123,22 @@ class PlanCache:
             if not self._unwritten:
                 return
             plans, self._unwritten = self._unwritten, {}
-            changes = {name: partial(joined, *entry, name in self._wrong) for name, entry in plans.items()}
-            if await self._tried("written", lambda store: store.plans.change(changes)):
+            changes = {name: partial(join_entries, *entry, name in self._wrong) for name, entry in plans.items()}
+            if await self._try_store("written", lambda store: store.plans.change(changes)):
                 self._wrong -= plans.keys()
 
-    async def _tried(self, what: str, work: Callable[[Store], object]) -> bool:
+    async def _try_store(self, what: str, work: Callable[[Store], object]) -> bool:
         """Run an operation on the store; return whether it succeeded."""
         if self._store is None:
             return True
         try:
-            await self._store.briefly(partial(work, self._store))
+            await self._store.run_in_thread(partial(work, self._store))
         except StoreError as error:
             _LOG.warning("known plans are not %s: %s", what, error)
             return False
         return True
 
-    async def _stored(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
+    async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._looked_up(problem_hash), with_claims=with_claims)
@@ -147,7 +147,7 @@ class PlanCache:
         if self._store is None:
             return None
         try:
-            return await self._store.briefly(partial(self._store.plans.find, problem_hash))
+            return await self._store.run_in_thread(partial(self._store.plans.find, problem_hash))
         except StoreError as error:
             _LOG.warning("a plan could not be looked up: %s", error)
             return None
@@ -161,11 +161,13 @@ class PlanCache:
             self._held_bytes -= self._memory.popitem(last=False)[1][2]
 
 
-def joined(problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None) -> StoredPlan | None:
+def join_entries(
+    problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
+) -> StoredPlan | None:
     """Return the entry that the store should have for a problem; None for no change, unless that is wrong."""
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # the process that proved it has claimed it; each server proves it for itself
     best = better_of(problem, cached, found)
-    return None if best is cached else best.stored(problem.known_as)
+    return None if best is cached else best.to_stored(problem.cache_name)

@@ -13,7 +13,7 @@ _MOST_BYTES = 32 * 2**20
 """The memory for written plans in bytes."""
 _TIME = b',"wall_time_s":'
 _ENTRY_BYTES = 600
-"""The memory of an entry beside its answer, in bytes."""
+"""The memory of an entry in addition to its answer, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class WrittenPlan:
         return b"%b%.6f%b" % (self.before, time.monotonic() - arrived, self.after)
 
 
-def parted(content: bytes, status: str) -> WrittenPlan | None:
+def split_plan(content: bytes, status: str) -> WrittenPlan | None:
     """Split a plan's JSON before and after its elapsed time; None if it has none."""
     before, _, rest = content.rpartition(_TIME)
     _, comma, after = rest.partition(b",")
@@ -52,7 +52,7 @@ class WrittenPlans:
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
         """Keep a proved plan as written JSON; the least recently used are dropped."""
-        plan = parted(content, status)
+        plan = split_plan(content, status)
         if plan is None or digest in self._plans or len(content) > self._most // 8:
             return
         self._plans[digest] = plan

@@ -37,14 +37,14 @@ class Events:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
+    def events_after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
         """Return at most `most` events of a job after the `seq`-th."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:
             return [StoredEvent(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
 
-    def last(self, job_ids: Collection[str]) -> dict[str, int]:
+    def last_numbers(self, job_ids: Collection[str]) -> dict[str, int]:
         """Return the number of the last event of each given job that exists."""
         rows = schema.jobs.c
         with self._database.reading() as connection:
@@ -64,7 +64,7 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
         wake_workers(connection)
 
 
-def moved(
+def change_state(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
     """Change the state of all jobs that `which` selects, each with an event."""

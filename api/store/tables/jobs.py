@@ -20,14 +20,14 @@ from sqlalchemy import ColumnElement, Connection, Text, delete, func, insert, se
 from memplan.api.refusals import FullError
 from memplan.api.store import schema
 from memplan.api.store.caller import Caller
-from memplan.api.store.columns import as_packed, pack
+from memplan.api.store.columns import pack, packed_value
 from memplan.api.store.database import Database
 from memplan.api.store.errors import RepeatedKeyError
-from memplan.api.store.job import ENDED, OPEN, Job, State, made_at
-from memplan.api.store.tables.events import moved, tell
+from memplan.api.store.job import ENDED, OPEN, Job, State, creation_time
+from memplan.api.store.tables.events import change_state, tell
 from memplan.api.store.totals import note, total, totals
 from memplan.api.store.writing import insert_new, time_in, wake_workers
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.questions import QUESTIONS
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
@@ -43,7 +43,7 @@ SEEN_S = 90.0
 _COUNTED_S = 10.0
 """The seconds for which the counts for metrics are kept."""
 _ROW_BYTES = 2_000
-"""The bytes of a job in tables and indexes, beside its request and its answer."""
+"""The bytes of a job in tables and indexes, in addition to its request and its answer."""
 _SHARES = 4
 """A key without a quota of bytes may keep this part of what all may."""
 _SPARED_S = 3600.0
@@ -67,7 +67,7 @@ def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
 
     def check(text: str | None) -> str | None:
         if text is not None and not pattern.fullmatch(text):
-            raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": shown(text)})
+            raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": excerpt(text)})
         return text
 
     return AfterValidator(check)
@@ -89,7 +89,7 @@ class JobQuery(BaseModel):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """The jobs of all servers: those that are open, by state; those that ever ended, by state; the bytes that are kept.
+    """The jobs of all servers: open jobs by state, all ended jobs by state, and the stored bytes.
 
     oldest_s: the age of the oldest job that waits; 0 where none does.
     workers: the servers and workers that take jobs.
@@ -128,15 +128,15 @@ class Jobs:
         body = pack(new.body)
         n_bytes = _ROW_BYTES + len(body)
         with self._database.writing() as connection:
-            if (job := _made_before(connection, new)) is not None:
+            if (job := _repeated_job(connection, new)) is not None:
                 return job
             self._check_open(connection, new, most, most_of_key)
             self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
                 # Another server has just handled the same request.
-                return _made_before(connection, new) or new
-            sent = {"job_id": new.id, "head": new.head, "body": as_packed(body)}
+                return _repeated_job(connection, new) or new
+            sent = {"job_id": new.id, "head": new.head, "body": packed_value(body)}
             connection.execute(insert(schema.submissions).values(sent))
             tell(connection, new.id, 1, ("queued", {"state": "queued", "priority": new.priority}))
             note(connection, "bytes", new.key_id, n_bytes)
@@ -147,12 +147,12 @@ class Jobs:
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
 
-        def counted(query: Any) -> Callable[[], int]:
+        def counter(query: Any) -> Callable[[], int]:
             return lambda: int(connection.execute(query).scalar_one())
 
-        is_full = self._is_full(connection, "jobs", counted(is_open), most)
+        is_full = self._is_full(connection, "jobs", counter(is_open), most)
         if not is_full and most_of_key is not None:
-            is_full = self._is_full(connection, f"jobs of {new.key_id}", counted(of_key), most_of_key)
+            is_full = self._is_full(connection, f"jobs of {new.key_id}", counter(of_key), most_of_key)
         if is_full:
             said = "" if most_of_key is None else f"{most_of_key} of one key, and "
             raise FullError(f"jobs: at most {said}{most}{' of all,' if said else ''} may wait or run at a time")
@@ -165,35 +165,35 @@ class Jobs:
         """
         disk, key_id = self._database.disk, new.key_id
 
-        def of_all() -> int:
+        def total_bytes() -> int:
             return sum(totals(connection, "bytes").values())
 
         def is_full(name: str, count: Callable[[], int], most: int) -> bool:
             return self._is_full(connection, name, count, most, n_bytes, _NEAR_BYTES)
 
         if most_of_key is None and key_id is not None:
-            most_of_key = min(most, most if disk is None else of_all() + disk.capacity(connection)) // _SHARES
+            most_of_key = min(most, most if disk is None else total_bytes() + disk.capacity(connection)) // _SHARES
         of_key = partial(total, connection, "bytes", key_id)
         if most_of_key is not None and is_full(f"bytes of {key_id}", of_key, most_of_key):
             _drop_requests(connection, key_id, of_key() + n_bytes - most_of_key, time.time() - _SPARED_S)
             if (kept := of_key()) + n_bytes > most_of_key:
                 rule = f"at most {most_of_key} bytes of requests and answers of this key may be kept"
-                raise _kept_too_much(connection, key_id, f"{rule}, {kept} are, and this request has {n_bytes}")
+                raise _full_error(connection, key_id, f"{rule}, {kept} are, and this request has {n_bytes}")
         for _ in range(_ROUNDS):
             room = most if disk is None else disk.room(connection)
-            if not (is_full("bytes", of_all, most) or room < n_bytes):
+            if not (is_full("bytes", total_bytes, most) or room < n_bytes):
                 return
-            over = max(of_all() + n_bytes - most, n_bytes - room)
+            over = max(total_bytes() + n_bytes - most, n_bytes - room)
             if not any(_drop_requests(connection, name or None, over, inf) for name in totals(connection, "bytes")):
                 break
         rule = f"at most {most} bytes of requests and answers of all may be kept"
         rule = f"the disk of the database has room for {room} bytes more" if room < n_bytes else rule
-        raise _kept_too_much(connection, key_id, f"{rule}, and this request has {n_bytes}")
+        raise _full_error(connection, key_id, f"{rule}, and this request has {n_bytes}")
 
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
     ) -> bool:
-        """Return True if `more` would be above a limit; what is there is counted again near it, or after a while.
+        """Return True if `more` would be above a limit; the rows are counted again near it, or after a while.
 
         All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near, and
         near it one transaction counts after the other.
@@ -212,7 +212,7 @@ class Jobs:
     def find(self, job_id: str) -> Job | None:
         """Return a job."""
         with self._database.reading() as connection:
-            return _found(connection, schema.jobs.c.id == job_id)
+            return _find_job(connection, schema.jobs.c.id == job_id)
 
     def page(self, wanted: JobQuery, caller: Caller) -> list[Job]:
         """Return one page of a caller's jobs that match a query, newest first."""
@@ -264,13 +264,15 @@ class Jobs:
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
-            if not moved(connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True):
+            if not change_state(
+                connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True
+            ):
                 ask = update(schema.jobs).where(rows.id == job_id, rows.state == "running")
                 if connection.execute(ask.values(is_cancel_asked=True)).rowcount:
                     wake_workers(connection)
-            return _found(connection, rows.id == job_id)
+            return _find_job(connection, rows.id == job_id)
 
-        return self._database.with_reserve(cancel)
+        return self._database.use_reserve(cancel)
 
     def rename(self, job_id: str, name: str) -> None:
         """Rename a job."""
@@ -280,7 +282,7 @@ class Jobs:
     def forget(self, job_id: str) -> bool:
         """Remove a job that has ended, with all its data; return False if it has not ended."""
         which = (schema.jobs.c.id == job_id) & schema.jobs.c.state.in_(ENDED)
-        return self._database.with_reserve(lambda connection: removed(connection, which)) == 1
+        return self._database.use_reserve(lambda connection: remove_jobs(connection, which)) == 1
 
     def counts(self) -> JobCounts:
         """Count the jobs of all servers, anew after some seconds; open ones by an index, ended ones by their totals."""
@@ -294,13 +296,13 @@ class Jobs:
                     workers = connection.execute(select(func.count()).where(is_there)).scalar_one()
                     ended, kept = totals(connection, "ended"), sum(totals(connection, "bytes").values())
                 waits = {row.state: row.first for row in found}.get("queued")
-                oldest_s = 0.0 if waits is None else max(0.0, time.time() - made_at(waits))
+                oldest_s = 0.0 if waits is None else max(0.0, time.time() - creation_time(waits))
                 counts = JobCounts({row.state: row.n for row in found}, ended, kept, oldest_s, workers)
                 self._counts = time.monotonic(), counts
             return self._counts[1]
 
 
-def removed(connection: Connection, which: ColumnElement[bool]) -> int:
+def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
     """Remove the jobs that `which` selects, with all that is kept of them; return their number."""
     rows = schema.jobs.c
     gone = connection.execute(delete(schema.jobs).where(which).returning(rows.key_id, rows.bytes)).all()
@@ -327,7 +329,7 @@ def _drop_requests(connection: Connection, key_id: str | None, needed: float, be
     return freed
 
 
-def _kept_too_much(connection: Connection, key_id: str | None, said: str) -> FullError:
+def _full_error(connection: Connection, key_id: str | None, said: str) -> FullError:
     """Return the refusal of a job, with the jobs that its key can forget."""
     rows = schema.jobs.c
     ended = select(rows.id, rows.bytes).where(rows.key_id == key_id, rows.finished_at.is_not(None), rows.bytes > 0)
@@ -337,16 +339,16 @@ def _kept_too_much(connection: Connection, key_id: str | None, said: str) -> Ful
     return FullError(f"jobs: {said}", _FULL_S, (f"{way}: {named or 'none has yet'}",))
 
 
-def _found(connection: Connection, which: ColumnElement[bool]) -> Job | None:
+def _find_job(connection: Connection, which: ColumnElement[bool]) -> Job | None:
     row = connection.execute(select(*COLUMNS).where(which)).one_or_none()
     return None if row is None else Job(**row._mapping)
 
 
-def _made_before(connection: Connection, new: Job) -> Job | None:
+def _repeated_job(connection: Connection, new: Job) -> Job | None:
     """Return the job of an earlier equal request; raises RepeatedKeyError if the request differs."""
     if new.idempotency_key is None:
         return None
-    job = _found(connection, schema.jobs.c.idempotency_key == new.idempotency_key)
+    job = _find_job(connection, schema.jobs.c.idempotency_key == new.idempotency_key)
     if job is not None and job.request_digest != new.request_digest:
         raise RepeatedKeyError(f"Idempotency-Key: must be new for a new request, this one made job {job.id}")
     return job

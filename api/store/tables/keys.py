@@ -8,7 +8,7 @@ from memplan.api.store.api_key import Key
 from memplan.api.store.database import Database
 from memplan.api.store.schema import keys
 from memplan.api.store.writing import insert_new
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 
 
 class Keys:
@@ -25,7 +25,7 @@ class Keys:
         values = {**vars(key), "scopes": sorted(key.scopes)}
         with self._database.writing() as connection:
             if not insert_new(connection, keys, [values], keys.c.id):
-                raise OptionError(f"name: must be one that no other key has or had, got {shown(key.name)}")
+                raise OptionError(f"name: must be one that no other key has or had, got {excerpt(key.name)}")
 
     def find(self, key_id: str) -> Key | None:
         """Return a key, even if it was revoked."""
@@ -33,7 +33,7 @@ class Keys:
             row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
         return None if row is None else _key(row)
 
-    def all(self) -> list[Key]:
+    def all_keys(self) -> list[Key]:
         """Return all keys by name."""
         with self._database.reading() as connection:
             return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.name))]

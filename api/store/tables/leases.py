@@ -20,11 +20,11 @@ from sqlalchemy import (
 )
 
 from memplan.api.store import schema
-from memplan.api.store.columns import as_packed, pack
+from memplan.api.store.columns import pack, packed_value
 from memplan.api.store.database import Database
 from memplan.api.store.job import ENDED, Job, State, WorkAnswer
-from memplan.api.store.tables.events import ANSWER_BYTES, Kind, end_of, moved, note_end, tell
-from memplan.api.store.tables.jobs import COLUMNS, removed
+from memplan.api.store.tables.events import ANSWER_BYTES, Kind, change_state, end_of, note_end, tell
+from memplan.api.store.tables.jobs import COLUMNS, remove_jobs
 from memplan.api.store.writing import put, time_in
 
 _AWAY_S = 3600.0
@@ -59,7 +59,7 @@ class Leases:
             runs = Counter[str | None](dict(connection.execute(held.group_by(_JOBS.key_id)).all()))
             while len(claims) < most:
                 full = [key for key, count in runs.items() if count >= of_key]
-                if (claim := _claimed(connection, holder, full, lease_s)) is None:
+                if (claim := _claim_next(connection, holder, full, lease_s)) is None:
                     break
                 claims.append(claim)
                 runs[claim.key_id] += 1
@@ -81,11 +81,11 @@ class Leases:
         )
         with self._database.writing() as connection:
             reason, before = "its worker did not hear of its claim", _JOBS.attempts - 1
-            moved(connection, "queued", and_(mine, ~here), reason=reason, lease_holder=None, attempts=before)
+            change_state(connection, "queued", and_(mine, ~here), reason=reason, lease_holder=None, attempts=before)
             longer = update(schema.jobs).where(mine, here).values(lease_until=time_in(connection) + lease_s)
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
-    def cancelled(self, holder: str) -> set[str]:
+    def cancelled_jobs(self, holder: str) -> set[str]:
         """Return the jobs of a worker whose cancellation is requested."""
         asked = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.is_cancel_asked)
         with self._database.reading() as connection:
@@ -101,7 +101,7 @@ class Leases:
             for facts, elapsed_s in progress
         ]
         with self._database.writing() as connection:
-            last = _written(connection, job, values, best, events=len(reports))
+            last = _write_state(connection, job, values, best, events=len(reports))
             if last is not None and reports:
                 tell(connection, job.id, last, *reports)
             return last is not None
@@ -115,7 +115,7 @@ class Leases:
         if job.deadline_at is not None and now > job.deadline_at:
             values["late_s"] = round(now - job.deadline_at, 3)
         with self._database.writing() as connection:
-            last = _written(connection, job, values, answer)
+            last = _write_state(connection, job, values, answer)
             if last is not None:
                 tell(connection, job.id, last, ("finished", end_of(state, answer, error, values.get("late_s"))))
             return last is not None
@@ -128,10 +128,10 @@ class Leases:
         counted = {"failures": _JOBS.failures + 1} if counts else {"attempts": _JOBS.attempts - 1}
         values = {"state": "queued", "lease_holder": None, **counted}
         with self._database.writing() as connection:
-            last = _written(connection, job, values, best)
+            last = _write_state(connection, job, values, best)
             if last is not None:
                 tell(connection, job.id, last, ("retried", {"state": "queued", "reason": reason}))
-                moved(connection, "cancelled", and_(_JOBS.id == job.id, _JOBS.is_cancel_asked))
+                change_state(connection, "cancelled", and_(_JOBS.id == job.id, _JOBS.is_cancel_asked))
             return last is not None
 
     def tend(self) -> tuple[list[str], list[str]]:
@@ -148,26 +148,26 @@ class Leases:
         error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
             late_s = time_in(connection) - _JOBS.deadline_at
-            expired = moved(connection, "expired", late, late_s=late_s)
-            cancelled = moved(connection, "cancelled", and_(is_over, _JOBS.is_cancel_asked))
-            failed = moved(connection, "failed", and_(is_over, too_often), error=error, lapses=lapses)
-            again = moved(connection, "queued", is_over, "its worker ended", lease_holder=None, lapses=lapses)
+            expired = change_state(connection, "expired", late, late_s=late_s)
+            cancelled = change_state(connection, "cancelled", and_(is_over, _JOBS.is_cancel_asked))
+            failed = change_state(connection, "failed", and_(is_over, too_often), error=error, lapses=lapses)
+            again = change_state(connection, "queued", is_over, "its worker ended", lease_holder=None, lapses=lapses)
             return expired, [*cancelled, *failed, *again]
 
     def remove_ended(self, before: float) -> int:
         """Remove jobs that ended before a time, some hundreds at once; return their number."""
         old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
-        return self._database.with_reserve(lambda connection: removed(connection, _JOBS.id.in_(old)))
+        return self._database.use_reserve(lambda connection: remove_jobs(connection, _JOBS.id.in_(old)))
 
     def see(self, holder: str) -> None:
-        """Note that a worker is there, and forget those that have long been away."""
+        """Note that a worker is alive, and forget workers that have long been silent."""
         rows = schema.workers.c
         with self._database.writing() as connection:
             put(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
             connection.execute(delete(schema.workers).where(rows.seen_at < time_in(connection) - _AWAY_S))
 
 
-def _claimed(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
+def _claim_next(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
     """Claim the next job of a key that is not in `full`; return None if there is none."""
     may_run = _JOBS.state == "queued"
     if full:
@@ -231,7 +231,7 @@ def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnE
     return None if best is None else _JOBS.key_id == best[0]
 
 
-def _written(
+def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
     """Change a running job if the lease is valid; return the number of its last new event, or None."""
@@ -252,7 +252,7 @@ def _written(
     if row is None:
         return None
     if packed is not None:
-        put(connection, schema.answers, {"job_id": job.id, "content": as_packed(packed)})
+        put(connection, schema.answers, {"job_id": job.id, "content": packed_value(packed)})
     if state in ENDED:
         note_end(connection, state, job.key_id, row.more)
     return int(row.last_event)

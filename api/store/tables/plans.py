@@ -77,7 +77,7 @@ class Plans:
             connection.execute(delete(schema.plans).where(columns.hash.in_(gone)))
             return bool(gone)
 
-        while self._database.with_reserve(remove):
+        while self._database.use_reserve(remove):
             pass
 
 

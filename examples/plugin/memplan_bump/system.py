@@ -3,29 +3,29 @@
 from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, ReferencePlanner, System
-from memplan.solvers.reference.tensors import Placed, StopCheck
-from memplan.planner.foreign.imported import Imported, problem_of
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
+from memplan.planner.foreign.imported import ImportedProblem, problem_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a log; raises FormatError and ProblemError."""
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     try:
         buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]
     except ValueError as error:
         raise FormatError(f"bump: each line must be NAME SIZE START END: {error}") from error
-    return Imported(problem_of(buffers, ["heap"]))
+    return ImportedProblem(problem_of(buffers, ["heap"]))
 
 
-def bump(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def bump(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place each buffer of a plain problem behind the one before it."""
     end, placements = 0, {}
     for position, size in enumerate(problem.buffers.size.tolist()):
         stop_check()
         placements[position] = (0, end)
         end += size
-    return Placed(placements)
+    return PlannerAnswer(placements)
 
 
 SYSTEM = System(

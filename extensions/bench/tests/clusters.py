@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 _PATIENCE_S = 120.0
 
 
-def why_not(kind: str) -> str | None:
+def obstacle(kind: str) -> str | None:
     """Return why no cluster of a kind can be started here; None if one can."""
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
@@ -43,7 +43,7 @@ class StandIn(ClusterExecutor):
         """The number of processors."""
         return 2
 
-    def everywhere(self, work: Any) -> dict[str, Any]:
+    def run_on_each(self, work: Any) -> dict[str, Any]:
         """Run work once, on the only machine of the stand-in."""
         return {"here": work()}
 

@@ -23,15 +23,15 @@ def stack(problem: Problem, time_limit_s: float) -> I64:
     return np.cumsum(problem.buffers.size) - problem.buffers.size
 
 
-def listed(problem: Problem, time_limit_s: float) -> list[int]:
+def offset_list(problem: Problem, time_limit_s: float) -> list[int]:
     return [int(offset) for offset in stack(problem, time_limit_s)]
 
 
-def mapped(problem: Problem, time_limit_s: float) -> dict[int | str, int]:
-    return dict(zip(problem.buffers.ids, listed(problem, time_limit_s), strict=True))
+def offset_map(problem: Problem, time_limit_s: float) -> dict[int | str, int]:
+    return dict(zip(problem.buffers.ids, offset_list(problem, time_limit_s), strict=True))
 
 
-def too_short(problem: Problem, time_limit_s: float) -> list[int]:
+def short_list(problem: Problem, time_limit_s: float) -> list[int]:
     return [0]
 
 
@@ -61,7 +61,7 @@ def fill_memory(problem: Problem, time_limit_s: float) -> I64:
     return stack(problem, time_limit_s) + (int(block[-1]) - 1)
 
 
-def never_end(problem: Problem, time_limit_s: float) -> I64:
+def run_forever(problem: Problem, time_limit_s: float) -> I64:
     while True:
         time.sleep(1)
 

@@ -19,7 +19,7 @@ from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import read_results
 from memplan.extensions.bench.running import jobs
 from memplan.extensions.bench.suites import instances
-from memplan.extensions.bench.tests.clusters import cluster, end_its_machine, wait_to_be_unwanted, why_not
+from memplan.extensions.bench.tests.clusters import cluster, end_its_machine, obstacle, wait_to_be_unwanted
 from memplan.extensions.bench.worker import BenchTask
 from memplan.planner.errors import OptionError
 from tests.support import public_problems
@@ -36,7 +36,7 @@ PATIENCE_S = 60.0
     ],
 )
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if (reason := why_not(request.param)) is not None:
+    if (reason := obstacle(request.param)) is not None:
         pytest.skip(reason)
     with cluster(request.param, tmp_path_factory.mktemp("cluster")) as found:
         yield found
@@ -48,7 +48,7 @@ def executor(address: str) -> Iterator[ClusterExecutor]:
         yield found
 
 
-def soon(path: Path) -> None:
+def wait_for_file(path: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     while not path.exists():
         assert time.monotonic() < until, f"{path.name}: never"
@@ -111,30 +111,30 @@ def test_files_that_the_folder_of_an_instance_lists_are_sent_along(executor: Clu
 def test_work_is_begun_again_where_its_machine_ends(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 1)
     assert future.result(PATIENCE_S) == 2
-    assert executor.begun(future) == 2
+    assert executor.count_starts(future) == 2
 
 
 def test_work_that_ends_each_machine_is_given_up_and_is_a_row(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
     with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
         future.result(PATIENCE_S)
-    assert executor.begun(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
+    assert executor.count_starts(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
 
 
 def test_work_that_is_cancelled_ends_there(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(wait_to_be_unwanted, str(tmp_path))
-    soon(tmp_path / "begun")
+    wait_for_file(tmp_path / "begun")
     assert future.cancel()
     if type(executor).__name__ == "_OfDask":  # Ray kills the process
-        soon(tmp_path / "ended")
+        wait_for_file(tmp_path / "ended")
 
 
 def test_running_work_ends_with_its_caller(address: str, tmp_path: Path) -> None:
     with executor_on(address) as executor:
         executor.submit(wait_to_be_unwanted, str(tmp_path))
-        soon(tmp_path / "begun")
+        wait_for_file(tmp_path / "begun")
     if address.startswith("dask"):
-        soon(tmp_path / "ended")
+        wait_for_file(tmp_path / "ended")
 
 
 def test_a_machine_of_another_version_is_named(executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,20 +157,20 @@ def test_a_machine_without_a_solver_is_named_before_anything_runs(
 
 
 def test_a_lost_run_becomes_a_row_that_states_the_number_of_attempts() -> None:
-    class Lost(ClusterExecutor):
-        def begun(self, future: Future[object]) -> int:
+    class LostExecutor(ClusterExecutor):
+        def count_starts(self, future: Future[object]) -> int:
             return ATTEMPTS
 
     future: Future[object] = Future()
     future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
-    row = away.row_of(Lost(), BenchTask("a.csv", "greedy", 1, 1.0, 2**33), future)  # type: ignore[arg-type]
+    row = away.row_of(LostExecutor(), BenchTask("a.csv", "greedy", 1, 1.0, 2**33), future)  # type: ignore[arg-type]
     assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "its machine ended in the middle, 4 times")
 
 
 def test_with_auto_a_machine_must_have_all_solvers_that_are_here() -> None:
-    assert away.needed(["greedy"]) == ["greedy"]
-    assert {"auto", "greedy", "exact"} <= set(away.needed(["auto"]))
-    assert partial(away.lacking, away.needed(["auto", "order"]))() == ""
+    assert away.required_packages(["greedy"]) == ["greedy"]
+    assert {"auto", "greedy", "exact"} <= set(away.required_packages(["auto"]))
+    assert partial(away.missing_packages, away.required_packages(["auto", "order"]))() == ""
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_with_auto_a_machine_must_have_all_solvers_that_are_here() -> None:
 def test_an_address_without_a_cluster_is_refused(
     address: str, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if "1:1" in address and (reason := why_not("dask")):
+    if "1:1" in address and (reason := obstacle("dask")):
         pytest.skip(reason)
     assert main(["bench", INSTANCES[0], "--on", address, "-o", str(tmp_path / "results.jsonl")]) == 2
     assert capfd.readouterr().err == f"memplan: error: {sentence}\n"
@@ -194,7 +194,7 @@ def test_an_address_without_a_cluster_is_refused(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dask", "ray"])
 def test_something_else_at_the_address_is_refused(kind: str) -> None:
-    if (reason := why_not(kind)) is not None:
+    if (reason := obstacle(kind)) is not None:
         pytest.skip(reason)
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"{kind}://127.0.0.1:{other.getsockname()[1]}"

@@ -26,7 +26,7 @@ def planners_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def measured(
+def measure_planner(
     planner: str, time_limit_s: float = 5.0, memory_limit_bytes: int = 2**33, instance: str = INSTANCE
 ) -> Result:
     name = (
@@ -39,14 +39,14 @@ def measured(
 
 
 @pytest.fixture(scope="module")
-def stacked() -> Result:
+def stack_result() -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
-        return measured("stack")
+        return measure_planner("stack")
 
 
-def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stacked: Result) -> None:
-    result = stacked
+def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stack_result: Result) -> None:
+    result = stack_result
     assert result.outcome == "plan"
     assert result.peak is not None
     assert result.peak > 12
@@ -54,9 +54,9 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stacked: Resul
 
 
 @pytest.mark.parametrize("planner", ["listed", "mapped"])
-def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stacked: Result) -> None:
-    result = measured(planner)
-    assert (result.outcome, result.peak) == ("plan", stacked.peak)
+def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stack_result: Result) -> None:
+    result = measure_planner(planner)
+    assert (result.outcome, result.peak) == ("plan", stack_result.peak)
 
 
 def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_plans_that_differ_are_counted_with_their_costs(tmp_path: Path) -> None:
 
 
 def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
-    result = measured("sleep")
+    result = measure_planner("sleep")
     assert result.wall_time_s is not None
     assert result.cpu_time_s is not None
     assert result.wall_time_s >= BUSY_S
@@ -80,34 +80,34 @@ def test_sleeping_uses_wall_time_and_no_cpu_time() -> None:
 
 
 def test_a_loop_uses_cpu_time() -> None:
-    result = measured("burn")
+    result = measure_planner("burn")
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None
     assert BUSY_S <= result.cpu_time_s < result.process_cpu_s
 
 
 def test_the_cpu_time_of_children_counts() -> None:
-    result = measured("burn_in_a_child")
+    result = measure_planner("burn_in_a_child")
     assert result.cpu_time_s is not None
     assert result.cpu_time_s >= BUSY_S
 
 
 def test_memory_in_use_is_measured() -> None:
-    result = measured("fill_memory")
+    result = measure_planner("fill_memory")
     assert result.outcome == "plan"
     assert result.peak_rss_bytes is not None
     assert result.peak_rss_bytes > BLOCK_BYTES
 
 
 def test_a_run_over_its_memory_limit_becomes_a_row() -> None:
-    result = measured("fill_memory", memory_limit_bytes=BLOCK_BYTES)
+    result = measure_planner("fill_memory", memory_limit_bytes=BLOCK_BYTES)
     assert result.outcome == "memory"
     assert result.peak is None
 
 
 def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "GRACE_S", 0.2)
-    result = measured("never_end", time_limit_s=0.1)
+    result = measure_planner("never_end", time_limit_s=0.1)
     assert result.outcome == "late"
     assert result.wall_time_s is not None
     assert result.wall_time_s >= 0.3
@@ -127,25 +127,25 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
     ],
 )
 def test_a_failure_becomes_a_row(planner: str, outcome: str, message: str) -> None:
-    result = measured(planner)
+    result = measure_planner(planner)
     assert result.outcome == outcome
     assert message in (result.message or "")
 
 
-def test_output_printed_by_a_planner_is_no_answer(stacked: Result) -> None:
-    assert measured("chatter").peak == stacked.peak
+def test_output_printed_by_a_planner_is_no_answer(stack_result: Result) -> None:
+    assert measure_planner("chatter").peak == stack_result.peak
 
 
 def test_an_instance_that_cannot_be_read_becomes_a_row(tmp_path: Path) -> None:
     file = tmp_path / "broken.csv"
     file.write_text("id,lower,upper,size\n1,0,0,8\n")
-    result = measured("stack", instance=str(file))
+    result = measure_planner("stack", instance=str(file))
     assert result.outcome == "failed"
     assert (result.message or "").startswith(f"{file}: ")
 
 
 def test_a_solver_of_our_own_tells_how_it_came_along() -> None:
-    result = measured("greedy")
+    result = measure_planner("greedy")
     assert (result.outcome, result.solver) == ("plan", "greedy")
     assert result.curve
     assert result.curve[-1].peak == result.peak
@@ -161,7 +161,7 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
     assert result.process_cpu_s - result.cpu_time_s >= BUSY_S
 
 
-class Spoken:
+class ScriptedParent:
     """A parent in this process, which has a task and keeps what it is sent."""
 
     def __init__(self, task: BenchTask) -> None:
@@ -189,7 +189,7 @@ def test_a_named_solver_that_raises_has_failed(
     monkeypatch.setitem(registry.BY_NAME, "greedy", replace(first, can=frozenset()))  # which is not to find it first
     file = tmp_path / "ring.json"
     file.write_text(FEATURES["a ring of conflicts"].model_dump_json(exclude_defaults=True))
-    parent = Spoken(BenchTask(str(file), "cbc", 1, 5.0, 2**40, is_warm=False))
+    parent = ScriptedParent(BenchTask(str(file), "cbc", 1, 5.0, 2**40, is_warm=False))
     monkeypatch.setattr(worker, "Parent", lambda: parent)
     worker.main()
     assert parent.facts["outcome"] == "failed"

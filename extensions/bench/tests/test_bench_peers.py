@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.families import mirrored, tight
+from lab.families import draw_tight_problem, mirror_time
 from memplan import OperationGraph
 from memplan.extensions.bench.measuring import measure
-from memplan.extensions.bench.orders import ORDERERS, judged
+from memplan.extensions.bench.orders import ORDERERS, judge_order
 from memplan.extensions.bench.peers import PEERS, find, granule
 from memplan.extensions.bench.running import jobs
 from memplan.extensions.bench.worker import find_planner
@@ -22,7 +22,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
-from tests.support.operation_graphs import least_peak, random_graph
+from tests.support.operation_graphs import min_peak, random_graph
 
 SMALL = public_problems.FOLDER / "minimalloc_small"
 PLAIN: dict[str, object] = {"id": 1, "size": 8, "start": 0, "end": 2}
@@ -57,7 +57,7 @@ def test_any_function_can_be_a_peer() -> None:
     peer = find("memplan.extensions.bench.tests.planners_to_measure:stack")
     assert peer is not None
     assert peer.is_installed
-    assert peer.load()(tight(1, 9, 64, 4), 1.0)[0] == 0
+    assert peer.load()(draw_tight_problem(1, 9, 64, 4), 1.0)[0] == 0
     assert find("nobody") is None
 
 
@@ -65,7 +65,7 @@ def test_a_reference_planner_is_a_solver_and_no_peer() -> None:
     solver = "reference:executorch-naive"
     assert find(solver) is None
     planner, version = find_planner(solver, time_limit_s=1.0, seed=1)
-    assert planner(tight(1, 9, 64, 4), None).solver == solver
+    assert planner(draw_tight_problem(1, 9, 64, 4), None).solver == solver
     assert version.startswith("memplan ")
     with pytest.raises(OptionError, match='got "reference:executorch"'):
         jobs([str(SMALL)], ["reference:executorch"], [1], 1.0, 2**30)
@@ -77,10 +77,10 @@ def test_a_peer_gives_valid_plans_in_either_direction_of_time(name: str, alignme
     peer = PEERS[name]
     if not peer.is_installed:
         pytest.skip(f"{peer.distribution} comes with the extra peers")
-    buffers = tight(seed=3, n=20, height=100, live=5).buffers
+    buffers = draw_tight_problem(seed=3, n=20, height=100, live=5).buffers
     rows = [{**buffers.fields(i), "alignment": alignment} for i in range(len(buffers))]
     forwards = Problem.model_validate({"buffers": [*rows, {**PLAIN, "id": "empty", "size": 0}]})
-    for problem in (forwards, mirrored(forwards)):
+    for problem in (forwards, mirror_time(forwards)):
         offset = peer.load()(problem, 0.2)
         pool = column(np.zeros(len(offset)))
         assert verify(problem, Plan(placements=PlacementTable(problem.buffers.ids, ("default",), pool, offset))) == ()
@@ -96,12 +96,12 @@ def test_every_row_of_the_table_gives_legal_orders(name: str) -> None:
         graph = random_graph(random.Random(seed), 7)
         facts = ORDERERS[name](graph, 5.0)
         assert facts["outcome"] == "plan"
-        assert facts["peak"] >= least_peak(graph)
+        assert facts["peak"] >= min_peak(graph)
 
 
 def test_invalid_orders_are_reported() -> None:
     graph = OperationGraph.model_validate({"size": [1, 1], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]})
-    assert judged(graph, (1, 0))["outcome"] == "invalid"
+    assert judge_order(graph, (1, 0))["outcome"] == "invalid"
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_plans_that_an_engine_only_took_over_are_counted_apart() -> None:
 
 def test_means_are_over_the_instances_that_every_solver_planned() -> None:
     summary = Summary(ROWS)
-    assert summary.shared() == ["a", "b"]
+    assert summary.shared_instances() == ["a", "b"]
     ours = next(line for line in summary.lines() if line.solver == "ours")
     assert ours.mean_ratio == pytest.approx((1.0 * 1.25) ** 0.5)
     assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
@@ -117,15 +117,15 @@ def test_results_with_several_limits_are_kept_apart() -> None:
     assert Summary([ROWS[0], longer]).solvers == ["ours (10 s)", "ours (60 s)"]
 
 
-def compared(solver: str = "auto", instance: str = "a", seed: int = 1, **facts: object) -> Result:
+def result_row(solver: str = "auto", instance: str = "a", seed: int = 1, **facts: object) -> Result:
     given = {"outcome": "plan", "status": "optimal", "peak": 10_000, "cpu_time_s": 1.0, **facts}
     return Result.model_validate({"instance": instance, "solver": solver, "seed": seed, "time_limit_s": 10.0, **given})
 
 
-OLD = [compared(instance=name, seed=seed) for name in "abc" for seed in (1, 2, 3)]
+OLD = [result_row(instance=name, seed=seed) for name in "abc" for seed in (1, 2, 3)]
 
 
-def changed(**facts: object) -> list[Result]:
+def changed_rows(**facts: object) -> list[Result]:
     """Return the old rows with changed facts for instance b."""
     return [result.model_copy(update=facts) if result.instance == "b" else result for result in OLD]
 
@@ -153,8 +153,8 @@ def test_small_differences_are_not_reported_as_regressions() -> None:
 def test_a_worse_result_is_a_regression_and_a_better_one_an_improvement(
     facts: dict[str, object], sentence: str
 ) -> None:
-    assert compare(OLD, changed(**facts)).regressions == (sentence,)
-    backwards = compare(changed(**facts), OLD)
+    assert compare(OLD, changed_rows(**facts)).regressions == (sentence,)
+    backwards = compare(changed_rows(**facts), OLD)
     assert backwards.regressions == ()
     assert len(backwards.improvements) == 1
 
@@ -166,9 +166,9 @@ def test_one_bad_seed_of_three_does_not_move_the_median() -> None:
 
 def test_a_slower_machine_is_not_blamed_on_the_solver() -> None:
     slower = [result.model_copy(update={"cpu_time_s": 2.0}) for result in OLD]
-    peer = compared("supermalloc", cpu_time_s=1.0)
+    peer = result_row("supermalloc", cpu_time_s=1.0)
     assert compare(OLD, slower).regressions != ()
-    comparison = compare([*OLD, peer], [*slower, compared("supermalloc", cpu_time_s=2.0)])
+    comparison = compare([*OLD, peer], [*slower, result_row("supermalloc", cpu_time_s=2.0)])
     assert comparison.regressions == ()
     assert "the peers take 2.00 times the CPU time" in comparison.notes[0]
 
@@ -179,10 +179,10 @@ def test_short_times_are_not_compared() -> None:
 
 
 def test_runs_in_only_one_file_are_noted() -> None:
-    comparison = compare(OLD, [*OLD[3:], compared(instance="d")])
+    comparison = compare(OLD, [*OLD[3:], result_row(instance="d")])
     assert comparison.notes == ("only in the old file: auto on a (10 s)", "only in the new file: auto on d (10 s)")
 
 
 def test_files_with_nothing_in_common_are_refused() -> None:
     with pytest.raises(OptionError, match="compare: the two files must have"):
-        compare(OLD, [compared("cbc")])
+        compare(OLD, [result_row("cbc")])

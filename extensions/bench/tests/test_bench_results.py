@@ -10,8 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 from memplan.extensions.bench.measuring import measure
-from memplan.extensions.bench.results import Moment, Result, appending, latest, read_results, write_result
-from memplan.extensions.bench.running import jobs, run, still_to_do
+from memplan.extensions.bench.results import Moment, Result, latest_rows, open_for_appending, read_results, write_result
+from memplan.extensions.bench.running import jobs, remaining_tasks, run
 from memplan.extensions.bench.suites import instances, pose
 from memplan.extensions.bench.worker import BenchTask
 from memplan.planner.errors import FormatError, InputError, OptionError
@@ -31,7 +31,7 @@ def test_rows_are_read_as_they_were_written_and_at_once(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
     rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
-    with appending(path) as (_, file):
+    with open_for_appending(path) as (_, file):
         for row in rows:
             write_result(file, row)
         assert read_results(path) == rows
@@ -41,7 +41,7 @@ def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     whole, cut = (result(seed=seed).model_dump_json() for seed in (1, 2))
     path.write_text(f"{whole}\n{cut[:40]}")
-    with appending(path) as (rows, file):
+    with open_for_appending(path) as (rows, file):
         assert rows == [result(seed=1)]
         write_result(file, result(seed=3))
     assert [row.seed for row in read_results(path)] == [1, 3]
@@ -50,13 +50,13 @@ def test_a_last_line_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
 def test_runs_with_a_row_are_not_repeated() -> None:
     wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="b.csv")]
     done = [result(seed=1), result("cbc", seed=1, outcome="late")]
-    assert still_to_do(wanted, done) == [wanted[1], wanted[3]]
+    assert remaining_tasks(wanted, done) == [wanted[1], wanted[3]]
 
 
 def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
     skipped, done = result("supermalloc", outcome="skipped"), result("supermalloc")
-    assert still_to_do([job("supermalloc")], [skipped]) == [job("supermalloc")]
-    assert latest([skipped, done]) == [done]
+    assert remaining_tasks([job("supermalloc")], [skipped]) == [job("supermalloc")]
+    assert latest_rows([skipped, done]) == [done]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
 def test_a_file_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(f"{result().model_dump_json()}\n{line}\n")
-    with pytest.raises(FormatError) as caught, appending(path):
+    with pytest.raises(FormatError) as caught, open_for_appending(path):
         pass
     assert str(caught.value).startswith(f"{path}, line 2: {message}")
     assert path.read_text().endswith(f"{line}\n")

@@ -15,7 +15,7 @@ import pytest
 import memplan.extensions.bench.several_files as several_files
 from memplan.api.cli.main import main
 from memplan.extensions.bench.clusters import MachineLostError
-from memplan.extensions.bench.tests.clusters import StandIn, cluster, why_not
+from memplan.extensions.bench.tests.clusters import StandIn, cluster, obstacle
 from tests.support import public_problems
 
 PROBLEMS = [str(file) for file in public_problems.files("minimalloc_small")[:4]]
@@ -153,7 +153,7 @@ def test_several_files_need_a_folder(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_dask_writes_the_same_files(tmp_path: Path) -> None:
-    if (reason := why_not("dask")) is not None:
+    if (reason := obstacle("dask")) is not None:
         pytest.skip(reason)
     with cluster("dask", tmp_path) as address:
         assert main(["plan", *PROBLEMS, *WHOLE, "-o", f"{tmp_path}/there/", "--on", address]) == 0

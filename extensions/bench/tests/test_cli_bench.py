@@ -52,7 +52,7 @@ def test_an_interrupted_benchmark_resumes_where_it_stopped(tmp_path: Path, capfd
 
 def test_an_interrupt_ends_the_runs_and_keeps_the_rows(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
-    endless = "memplan.extensions.bench.tests.planners_to_measure:never_end"
+    endless = "memplan.extensions.bench.tests.planners_to_measure:run_forever"
     command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
     started = subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     with started as process:

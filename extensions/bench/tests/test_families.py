@@ -14,16 +14,16 @@ from lab.families import (
     HEIGHT,
     Cut,
     Rectangle,
-    dense,
+    dense_problem,
     dissect,
+    draw_random_problem,
+    draw_tight_problem,
     guillotine,
-    mirrored,
-    perfect,
+    mirror_time,
+    perfect_problem,
     pinwheel,
     pose,
-    random,
-    shuffled,
-    tight,
+    shuffle_buffers,
 )
 from memplan.extensions.bench import suites
 from memplan.planner.instance.compile import compile_problem
@@ -54,7 +54,7 @@ def test_the_pieces_fill_the_whole_and_do_not_overlap(n: int, cut: Cut, seed: in
 
 @given(st.integers(1, 60), kinds, seeds)
 def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -> None:
-    problem = perfect(seed, n, kind)
+    problem = perfect_problem(seed, n, kind)
     instance = compile_problem(problem)
     assert len(problem.buffers) == n
     assert set((instance.load() * instance.unit).tolist()) == {HEIGHT}
@@ -62,8 +62,8 @@ def test_a_perfect_packing_is_full_at_every_time(n: int, kind: str, seed: int) -
 
 @pytest.mark.parametrize(("by", "buffers"), [("removal", 95), ("shrinking", 100)])
 def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
-    full = perfect(1, 100, "pinwheel", by=by).buffers
-    loose = perfect(1, 100, "pinwheel", slack=5.0, by=by).buffers
+    full = perfect_problem(1, 100, "pinwheel", by=by).buffers
+    loose = perfect_problem(1, 100, "pinwheel", slack=5.0, by=by).buffers
     assert len(loose) == buffers
     assert int(loose.size.sum()) < int(full.size.sum())
     assert int(loose.size.min()) >= 1024
@@ -71,12 +71,12 @@ def test_slack_takes_bytes_away(by: str, buffers: int) -> None:
 
 @given(st.integers(2, 60), st.integers(2, 500), st.integers(2, 8), seeds)
 def test_a_tight_problem_is_full_at_every_time(n: int, height: int, live: int, seed: int) -> None:
-    instance = compile_problem(tight(seed, n, height, min(live, height)))
+    instance = compile_problem(draw_tight_problem(seed, n, height, min(live, height)))
     assert set((instance.load() * instance.unit).tolist()) == {height}
 
 
 def test_random_problems_have_their_documented_means() -> None:
-    buffers = random(seed=4, n=40_000).buffers
+    buffers = draw_random_problem(seed=4, n=40_000).buffers
     assert int(buffers.start[-1]) == pytest.approx(20_000, rel=0.02)
     assert float((buffers.end - buffers.start).mean()) == pytest.approx(100, rel=0.02)
     assert float(np.log(buffers.size).mean()) == pytest.approx(10, rel=0.01)
@@ -84,7 +84,7 @@ def test_random_problems_have_their_documented_means() -> None:
 
 
 def test_dense_problems_have_a_tenth_of_their_buffers_alive_at_once() -> None:
-    instance = compile_problem(dense(seed=1, n=2000))
+    instance = compile_problem(dense_problem(seed=1, n=2000))
     alive = instance.load(np.ones(len(instance), dtype=np.int64))
     assert int(alive.max()) == pytest.approx(200, rel=0.3)
 
@@ -103,8 +103,8 @@ def test_a_problem_mirrored_twice_is_the_problem() -> None:
         Buffer(id=3, size=4),
     ]
     problem = Problem(buffers=BufferTable.from_rows(rows), conflicts=((1, 3),))
-    assert mirrored(mirrored(problem)) == problem
-    assert mirrored(problem) != problem
+    assert mirror_time(mirror_time(problem)) == problem
+    assert mirror_time(problem) != problem
 
 
 def test_shuffling_keeps_pools_and_conflicts() -> None:
@@ -115,7 +115,7 @@ def test_shuffling_keeps_pools_and_conflicts() -> None:
             "pools": [{"name": "sram", "size": 128}],
         }
     )
-    other = shuffled(problem, 1)
+    other = shuffle_buffers(problem, 1)
     assert other.buffers.ids != problem.buffers.ids
     assert (other.conflicts, other.pools) == (problem.conflicts, problem.pools)
 
@@ -129,4 +129,4 @@ def test_a_folder_of_drawn_problems_is_a_suite(tmp_path: Path, monkeypatch: pyte
     assert [len(each.problem.buffers) for each in read[:2]] == [8, 8]
     assert [each.known_peak for each in read] == [HEIGHT, HEIGHT, None]
     assert read[0].problem == pose("perfect:n=8,kind=pinwheel,seed=1")
-    assert read[2].problem == shuffled(mirrored(tight(1, 9)), 3)
+    assert read[2].problem == shuffle_buffers(mirror_time(draw_tight_problem(1, 9)), 3)

@@ -34,7 +34,7 @@ class Window(NamedTuple):
 
     def source(self, first: int, end: int, size: int) -> tuple[int, int]:
         """Return the input range, within `size`, that output [first, end) reads; (0, 0) for none."""
-        used = self.used(size)
+        used = self.meaningful_range(size)
         first, end = max(first, used[0]), min(end, used[1])
         if first >= end:
             return 0, 0
@@ -46,7 +46,7 @@ class Window(NamedTuple):
         """Return the input range that output [first, end) reads, ignoring borders; it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
-    def used(self, size: int) -> tuple[int, int]:
+    def meaningful_range(self, size: int) -> tuple[int, int]:
         """Return the output range that reads anything but padding of an input of `size`."""
         if self.scale == 0:
             return 0, MOST
@@ -57,7 +57,7 @@ SAME = Window()
 """The map in which output row y reads input row y."""
 
 
-def whole(size: int) -> Window:
+def whole_axis_window(size: int) -> Window:
     """Return the map of an output of which any part reads a whole axis."""
     return Window(0, 1, 0, size - 1)
 
@@ -67,18 +67,18 @@ def sliding(kernel: int, stride: int, dilation: int, before: int) -> Window:
     return Window(stride, 1, -before, (kernel - 1) * dilation - before)
 
 
-def transposed(kernel: int, stride: int, dilation: int, before: int) -> Window:
-    """Return the map of a transposed convolution: tap k of input row r goes to output row r * stride - before + k."""
+def transposed_window(kernel: int, stride: int, dilation: int, before: int) -> Window:
+    """Return the map of a transposed convolution: tap k of input row r adds to output row r * stride - before + k."""
     reach = (kernel - 1) * dilation
     return Window(1, stride, before - reach + stride - 1, before)
 
 
-def shifted(offset: int, step: int = 1) -> Window:
+def shift_window(offset: int, step: int = 1) -> Window:
     """Return the map of a slice: output row y is input row offset + step * y; a pad or concat has offsets below 0."""
     return Window(step, 1, offset, offset)
 
 
-def nearest(size: int, out: int) -> Window:
+def resize_window(size: int, out: int) -> Window:
     """Return the map of a resize from row floor(y * size / out)."""
     return Window(size, out, 0, 0)
 
@@ -111,7 +111,7 @@ def blocks(factor: int) -> Window:
     return Window(1, factor, 0, 0)
 
 
-def gathered(factor: int) -> Window:
+def gather_window(factor: int) -> Window:
     """Return the map of space-to-depth: `factor` input rows become one output row."""
     return Window(factor, 1, 0, factor - 1)
 
@@ -161,7 +161,7 @@ class Read:
 
 @dataclass(frozen=True)
 class AccessOperation:
-    """An operation: what it reads and makes, and what it costs.
+    """An operation: its inputs, its output, and its cost.
 
     A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
     bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
@@ -186,7 +186,7 @@ class AccessOperation:
     alternatives: tuple[tuple[int, int], ...] = ()
 
     @property
-    def least_work(self) -> int:
+    def min_work(self) -> int:
         """The least bytes of work over all ways to compute it."""
         return min((self.work, *(work for _, work in self.alternatives)))
 
@@ -240,7 +240,7 @@ class AccessGraph:
         return tuple(map(tuple, readers))
 
     @cached_property
-    def last(self) -> tuple[int, ...]:
+    def last_users(self) -> tuple[int, ...]:
         """For each tensor, the last operation that uses it; for a kept tensor, the number of operations.
 
         -1 for an input that nothing reads.
@@ -256,7 +256,7 @@ class AccessGraph:
     @cached_property
     def inputs(self) -> tuple[int, ...]:
         """The tensors that no operation makes but some use or keep."""
-        return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last[t] >= 0)
+        return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last_users[t] >= 0)
 
     def origin(self, position: int) -> int:
         """Return the corresponding operation of the original graph."""
@@ -279,7 +279,7 @@ class AccessGraph:
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
-    def in_way(self, position: int, number: int) -> AccessGraph:
+    def choose_way(self, position: int, number: int) -> AccessGraph:
         """Return the graph with one operation computed in another way; multiplications per pixel are rounded up."""
         if not number:
             return self
@@ -301,7 +301,7 @@ class AccessGraph:
         return sum(map(self.macs_of, range(len(self.operations))))
 
 
-def driven(graph: AccessGraph, position: int) -> PixelTensor:
+def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
     """Return the tensor along which a region ending with an operation is cut: its output, or a sum's input."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
@@ -313,18 +313,19 @@ def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperatio
     if row.role == "barrier":
         return row
     reads = tuple(
-        Read(read.tensor, whole(tensors[read.tensor].rows), whole(tensors[read.tensor].columns)) for read in row.reads
+        Read(read.tensor, whole_axis_window(tensors[read.tensor].rows), whole_axis_window(tensors[read.tensor].columns))
+        for read in row.reads
     )
     macs = graph.macs_of(position)
     return replace(row, reads=reads, role="barrier", macs=macs, sums=0, partial=0, reason=reason)
 
 
-def padded(channels: int, brick: int, element_bits: int) -> int:
+def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
     """Return the bytes of a pixel whose channels are padded to a multiple of `brick`."""
     return (-(-channels // brick) * brick * element_bits + 7) // 8
 
 
-def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
+def reorder(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
     """Return the graph with its operations in another order; `origins` maps each to the original graph."""
     return replace(
         graph,
@@ -334,7 +335,7 @@ def reordered(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
     )
 
 
-def repeated(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
+def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
     """Return the graph with second passes: operations that run again just before the late operation of each pass.
 
     The late operation and later ones read the new copies. Repeated operations must be striped and run before it.

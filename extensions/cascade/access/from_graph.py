@@ -13,8 +13,8 @@ from memplan.extensions.cascade.access.access_graph import (
     PixelTensor,
     Read,
     Role,
-    padded,
-    whole,
+    pixel_bytes,
+    whole_axis_window,
 )
 from memplan.extensions.cascade.access.kinds import ACCUMULATED, MOST_ALONG, POINTWISE, KindAccess, access_of
 from memplan.extensions.cascade.access.layouts import (
@@ -66,9 +66,9 @@ class _Reading:
         if not any(row.alternatives for row in self.graph.ops):
             return access
         rows = zip(range(len(operations)), self.graph.ops, strict=True)
-        return replace(access, operations=tuple(self._in_several_ways(access, v, row) for v, row in rows))
+        return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
-    def _in_several_ways(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
+    def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
         """Return an operation with its alternatives. Their costs count as multiplications, and so does its own cost."""
         if not row.alternatives:
             return graph.operations[v]
@@ -102,13 +102,13 @@ class _Reading:
         seen = None if shape is None or prod(shape) == 0 else pixels_of(shape, self.layouts[tensor])
         if seen is None:
             return PixelTensor(1, 1, size, name)
-        pixel = padded(seen.channels, self.brick, self._bits(tensor) * seen.batch)
+        pixel = pixel_bytes(seen.channels, self.brick, self._bits(tensor) * seen.batch)
         needed = seen.rows * seen.columns * pixel
         # Importers round sizes up to an alignment, which is an option here.
         exact = tensor not in self.resident and (needed <= size or self.brick > 1)
         if not exact:
             return PixelTensor(1, 1, size, name)
-        channels = padded(seen.channels, self.brick, 8)
+        channels = pixel_bytes(seen.channels, self.brick, 8)
         is_even = seen.batch == 1 and pixel % max(1, channels) == 0
         return PixelTensor(seen.rows, seen.columns, pixel, name, channels=channels if is_even else 0)
 
@@ -124,7 +124,10 @@ class _Reading:
                     f"reads {len(read)} tensors that are no weights, where {len(maps.windows)} are known"
                 )
         except UnknownAccess as unknown:
-            windows = [(whole(tensors[row.inputs[k]].rows), whole(tensors[row.inputs[k]].columns)) for k in read]
+            windows = [
+                (whole_axis_window(tensors[row.inputs[k]].rows), whole_axis_window(tensors[row.inputs[k]].columns))
+                for k in read
+            ]
             reads = tuple(Read(row.inputs[k], *windows[i]) for i, k in enumerate(read))
             macs = self._macs_of_barrier(row, read)
             outputs = tuple(tensor for tensor in row.outputs if tensor not in self.resident)
@@ -231,8 +234,8 @@ def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation,
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
         return ()  # an unread output is alive while others are made
-    whole = _seen(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
-    shapes = [_seen(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
+    whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
+    shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]
     if whole is None or len(sizes) < len(shapes):
         return ()
@@ -257,5 +260,5 @@ def _slices(graph: OperationGraph, row: GraphOperation) -> tuple[GraphOperation,
     )
 
 
-def _seen(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
+def _tensor_shape(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
     return (shapes[k] if shapes else None) or graph.tensors[tensor].shape

@@ -15,16 +15,16 @@ from memplan.extensions.cascade.access.access_graph import (
     SAME,
     Window,
     blocks,
-    gathered,
+    gather_window,
     linear,
     linear_asymmetric,
     linear_corners,
-    nearest,
     nearest_centred,
-    shifted,
+    resize_window,
+    shift_window,
     sliding,
-    transposed,
-    whole,
+    transposed_window,
+    whole_axis_window,
 )
 from memplan.extensions.cascade.access.layouts import (
     CHOOSING,
@@ -61,7 +61,7 @@ def access_of(facts: Facts) -> KindAccess:
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
         raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
-    rule = _own if is_own else _pointwise if facts.kind in POINTWISE else _KINDS[facts.kind]
+    rule = _caller_access if is_own else _pointwise_access if facts.kind in POINTWISE else _KINDS[facts.kind]
     maps = rule(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
         raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
@@ -71,12 +71,12 @@ def access_of(facts: Facts) -> KindAccess:
     return maps._replace(macs=maps.macs * facts.output.batch)
 
 
-def _own(facts: Facts) -> KindAccess:
+def _caller_access(facts: Facts) -> KindAccess:
     """Return the access maps given by the caller, for any kind: scale, divisor, low and high for each input."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
-            along.append([whole(seen[axis]) for seen in facts.inputs])
+            along.append([whole_axis_window(seen[axis]) for seen in facts.inputs])
             continue
         numbers = facts.integers(name, 4 * len(facts.inputs))
         maps = [Window(*numbers[k : k + 4]) for k in range(0, len(numbers), 4)]
@@ -90,7 +90,7 @@ def _own(facts: Facts) -> KindAccess:
 
 
 def _require_images(facts: Facts) -> None:
-    """Raise UnknownAccess unless the axes are those of images or sequences."""
+    """Raise UnknownAccess unless the axes are axes of images or sequences."""
     if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
         raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
 
@@ -147,7 +147,7 @@ def _pool(facts: Facts) -> KindAccess:
     return KindAccess((_sliding(facts),), mixes=False)
 
 
-def _transposed(facts: Facts) -> KindAccess:
+def _transposed_access(facts: Facts) -> KindAccess:
     kernel, strides, dilations, pads = _spatial(facts)
     groups = facts.integer("groups", 1)
     for axis in (0, 1):
@@ -156,18 +156,19 @@ def _transposed(facts: Facts) -> KindAccess:
         # Rows may be added at the end, fewer than a stride or dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
             raise UnknownAccess(_disagree("kernel, strides, dilations and pads", least, facts.output[axis], axis))
-    rows, columns = (transposed(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
+    rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)
 
 
-def _pointwise(facts: Facts) -> KindAccess:
+def _pointwise_access(facts: Facts) -> KindAccess:
     """Return the access of an element-wise operation, which broadcasts as NumPy does."""
     macs = facts.output.channels if facts.kind in ("mul", "div") else 0
     maps: list[Windows] = []
     for seen, shape in zip(facts.inputs, facts.shapes, strict=True):
         rows, columns = (
-            SAME if seen[axis] == facts.output[axis] else whole(1) if seen[axis] == 1 else None for axis in (0, 1)
+            SAME if seen[axis] == facts.output[axis] else whole_axis_window(1) if seen[axis] == 1 else None
+            for axis in (0, 1)
         )
         # Where channels take several axes, a mask may have one element along some of these.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
@@ -177,14 +178,16 @@ def _pointwise(facts: Facts) -> KindAccess:
     return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
 
 
-def _by_channels(facts: Facts) -> KindAccess:
+def _channel_access(facts: Facts) -> KindAccess:
     """Return the access of pixelwise operations over channels: softmax and normalisation."""
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
-    return KindAccess(tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all(seen) for seen in facts.inputs))
+    return KindAccess(
+        tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all_windows(seen) for seen in facts.inputs)
+    )
 
 
-def _choosing(facts: Facts) -> KindAccess:
+def _reduction_access(facts: Facts) -> KindAccess:
     """Return the access of operations that reduce the channels of each pixel to one number."""
     is_whole = len(facts.in_layout) == len(facts.layout)
     is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
@@ -193,8 +196,8 @@ def _choosing(facts: Facts) -> KindAccess:
     return KindAccess(((SAME, SAME),))
 
 
-def _all(seen: Pixels) -> Windows:
-    return whole(seen[0]), whole(seen[1])
+def _all_windows(seen: Pixels) -> Windows:
+    return whole_axis_window(seen[0]), whole_axis_window(seen[1])
 
 
 def _concat(facts: Facts) -> KindAccess:
@@ -209,7 +212,7 @@ def _concat(facts: Facts) -> KindAccess:
         return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
     maps, offset = [], 0
     for seen in facts.inputs:
-        moved = shifted(-offset)
+        moved = shift_window(-offset)
         maps.append((moved, SAME) if axis == 0 else (SAME, moved))
         offset += seen[axis]
     return KindAccess(tuple(maps))
@@ -223,8 +226,8 @@ def _pad(facts: Facts) -> KindAccess:
     before = pads[:rank]
     if any(facts.shapes[0][k] + pads[k] + pads[k + rank] != facts.out_shape[k] for k in range(rank)):
         raise UnknownAccess("pads do not agree with its shapes")
-    padded = facts.by_axis(dict(enumerate(before)), 0)
-    return KindAccess(((shifted(-padded[0]), shifted(-padded[1])),), mixes=False)
+    padded = facts.axis_numbers(dict(enumerate(before)), 0)
+    return KindAccess(((shift_window(-padded[0]), shift_window(-padded[1])),), mixes=False)
 
 
 def _slice(facts: Facts) -> KindAccess:
@@ -237,21 +240,21 @@ def _slice(facts: Facts) -> KindAccess:
     rank, shape = len(facts.out_shape), facts.shapes[0]
     named = [axis % rank for axis in axes if -rank <= axis < rank]
     begins = {axis: start + shape[axis] if start < 0 else start for axis, start in zip(named, starts, strict=False)}
-    offset = facts.by_axis(begins, 0)
-    step = facts.by_axis(dict(zip(named, steps, strict=False)), 1)
+    offset = facts.axis_numbers(begins, 0)
+    step = facts.axis_numbers(dict(zip(named, steps, strict=False)), 1)
     if min(offset) < 0:
         raise UnknownAccess("slice from before the beginning runs whole")
     for axis in (0, 1):
         if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
             raise UnknownAccess(f"slice behind the end of its {('rows', 'columns')[axis]} runs whole")
-    return KindAccess(((shifted(offset[0], step[0]), shifted(offset[1], step[1])),), mixes=False)
+    return KindAccess(((shift_window(offset[0], step[0]), shift_window(offset[1], step[1])),), mixes=False)
 
 
 def _resize(facts: Facts) -> KindAccess:
     _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
-        ("nearest", "asymmetric"): nearest,
+        ("nearest", "asymmetric"): resize_window,
         ("nearest", "half_pixel"): nearest_centred,
         ("linear", "half_pixel"): linear,
         ("linear", "align_corners"): linear_corners,
@@ -280,13 +283,13 @@ def _depth_to_space(facts: Facts) -> KindAccess:
 
 def _space_to_depth(facts: Facts) -> KindAccess:
     factor = _factor(facts, facts.output, facts.inputs[0])
-    return KindAccess(((gathered(factor), gathered(factor)),))
+    return KindAccess(((gather_window(factor), gather_window(factor)),))
 
 
 def _global_pool(facts: Facts) -> KindAccess:
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
-    return KindAccess((_all(facts.inputs[0]),), is_sum=True, mixes=False)
+    return KindAccess((_all_windows(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
 def _mean(facts: Facts) -> KindAccess:
@@ -306,7 +309,7 @@ def _matmul(facts: Facts) -> KindAccess:
     if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
         raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
     into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
-    return KindAccess(((SAME, SAME), *map(_all, facts.inputs[1:])), into * facts.output.channels)
+    return KindAccess(((SAME, SAME), *map(_all_windows, facts.inputs[1:])), into * facts.output.channels)
 
 
 def _transpose(facts: Facts) -> KindAccess:
@@ -329,7 +332,7 @@ def _gather(facts: Facts) -> KindAccess:
     """Return the access of a table look-up: a row for each index; every part reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from what is no constant runs whole")
-    return KindAccess((_all(facts.inputs[0]),))
+    return KindAccess((_all_windows(facts.inputs[0]),))
 
 
 POINTWISE = frozenset(
@@ -344,12 +347,12 @@ ACCUMULATED = frozenset({"conv2d", "conv1d", "fully_connected", "matmul"})
 _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "conv2d": _convolution,
     "depthwise_conv2d": _depthwise,
-    "conv2d_transpose": _transposed,
+    "conv2d_transpose": _transposed_access,
     "max_pool2d": _pool,
     "average_pool2d": _pool,
     "conv1d": _convolution,
     "depthwise_conv1d": _depthwise,
-    "conv1d_transpose": _transposed,
+    "conv1d_transpose": _transposed_access,
     "max_pool1d": _pool,
     "average_pool1d": _pool,
     "global_average_pool": _global_pool,
@@ -366,9 +369,9 @@ _KINDS: dict[str, Callable[[Facts], KindAccess]] = {
     "transpose": _transpose,
     "reshape": _reshape,
     "gather": _gather,
-    "softmax": _by_channels,
-    "layer_norm": _by_channels,
-    **dict.fromkeys(CHOOSING, _choosing),
+    "softmax": _channel_access,
+    "layer_norm": _channel_access,
+    **dict.fromkeys(CHOOSING, _reduction_access),
     "fully_connected": _matmul,
     "matmul": _matmul,
 }

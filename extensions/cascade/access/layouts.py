@@ -80,7 +80,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
     return letters
 
 
-def without_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
+def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
     """Return the layout after a reduction to one number for each pixel; None if it may be along another axis."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
@@ -153,7 +153,7 @@ class _Following:
                         self.found[other] = layout
                         waiting.append(other)
 
-    def _seen(self, row: GraphOperation, tensor: int) -> Shape:
+    def _shape_of(self, row: GraphOperation, tensor: int) -> Shape:
         """Return the shape in which an operation sees a tensor."""
         places, shapes = (row.inputs, row.in_shapes) if tensor in row.inputs else (row.outputs, row.out_shapes)
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
@@ -161,16 +161,16 @@ class _Following:
     def _passed_on(self, position: int, known: int, other: int) -> str | None:
         """Return the layout of another tensor of an operation; None if it does not follow."""
         row = self.graph.ops[position]
-        mine, theirs = self._seen(row, known), self._seen(row, other)
+        mine, theirs = self._shape_of(row, known), self._shape_of(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)
         if layout is None or (row.kind or "") in _MIXING:
             return None
         if row.kind in ("transpose", "reshape"):
             if (known in row.inputs) == (other in row.inputs):
                 return None
-            layout = self._moved(row, layout, known in row.inputs, (mine, theirs))
+            layout = self._move_layout(row, layout, known in row.inputs, (mine, theirs))
         elif row.kind in CHOOSING and len(theirs) == len(mine) - 1:
-            layout = without_channels(layout, row.attributes.get("axis"), mine, theirs)
+            layout = remove_channels(layout, row.attributes.get("axis"), mine, theirs)
         elif len(theirs) != len(mine):
             return None
         elif row.kind in _BY_ROWS:
@@ -181,7 +181,9 @@ class _Following:
             return None  # an axis of one element, as in masks, does not determine a longer one
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
-    def _moved(self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]) -> str | None:
+    def _move_layout(
+        self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
+    ) -> str | None:
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -236,7 +238,7 @@ class Facts:
     in_layout: str
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
-        """Return an attribute of `count` integers (one stands for all); raises UnknownAccess."""
+        """Return an attribute of `count` integers (a single one applies to all); raises UnknownAccess."""
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
@@ -256,7 +258,7 @@ class Facts:
             raise UnknownAccess(f"{name} must be integers")
         return tuple(int(one) for one in value)
 
-    def by_axis(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
+    def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
         """Return per-axis numbers for rows and columns only; raises if the batch axis has one."""
         pairs = [(axis_of(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):

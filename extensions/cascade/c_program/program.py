@@ -10,15 +10,15 @@ from memplan.extensions.cascade.regions.regions import (
     Line,
     Span,
     Stripes,
-    held_name,
     is_accumulated,
     line_through,
+    region_buffer_name,
     sums_name,
     sums_of,
     whole_name,
 )
 from memplan.planner import __version__
-from memplan.planner.foreign.c_names import guarded, in_comment
+from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
 # What the largest loads of processors need.
 LEAST_ALIGNMENT = 16
@@ -46,7 +46,7 @@ class StripedLoops:
         inputs = [t for t in self.graph.inputs if t not in held]
         outputs = [t for t in self.graph.kept if t not in self.cascade.streamed]
         places = [*self._places("INPUT", inputs), *self._places("OUTPUT", outputs)]
-        calls = [self._declared(v, what) for v, what in self.called]
+        calls = [self._declaration(v, what) for v, what in self.called]
         body = [
             f"#define {name.upper()}_ARENA_SIZE {max(1, self.point.peak)}u\n",
             f"extern unsigned char {name}_arena[{name.upper()}_ARENA_SIZE];\n\n",
@@ -59,7 +59,7 @@ class StripedLoops:
             *calls,
             *self.streams.values(),
         ]
-        return _said() + guarded("".join(body), name).replace(
+        return _origin_comment() + add_include_guard("".join(body), name).replace(
             f"#define {name.upper()}_H\n", f'#define {name.upper()}_H\n\n#include "memplan_cascade.h"\n', 1
         )
 
@@ -69,7 +69,7 @@ class StripedLoops:
         runs = "".join(f"  region_{number}();\n" for number in range(len(self._body)))
         return "".join(
             [
-                _said(),
+                _origin_comment(),
                 f'#include "{self.prefix}.h"\n\n',
                 f"_Alignas({aligned}) unsigned char {self.prefix}_arena[{self.prefix.upper()}_ARENA_SIZE];\n\n",
                 *self._views.values(),
@@ -82,14 +82,14 @@ class StripedLoops:
         for k, tensor in enumerate(tensors):
             row = self.graph.tensors[tensor]
             macro = f"{self.prefix.upper()}_{what}_{k}"
-            yield f"/* {in_comment(row.name)}: {row.rows} x {row.columns} pixels of {row.pixel} bytes */\n"
+            yield f"/* {comment_text(row.name)}: {row.rows} x {row.columns} pixels of {row.pixel} bytes */\n"
             yield f"#define {macro} ({self.prefix}_arena + {self.point.offsets[whole_name(tensor)]}u)\n"
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
-    def _declared(self, v: int, what: str) -> str:
+    def _declaration(self, v: int, what: str) -> str:
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
         text = (
-            f"/* {in_comment(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
+            f"/* {comment_text(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
             if what != "add"
             else ""
         )
@@ -103,13 +103,13 @@ class StripedLoops:
         height, width = region.stride or (0, 0)
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
-        text = f"/* Operations {region.first} to {region.end - 1}: {kind} */\n"
-        written = {"whole": self._whole, "channels": self._along_channels}.get(region.kind, self._loop)
+        text = f"/* Operations {region.first_operation} to {region.end - 1}: {kind} */\n"
+        written = {"whole": self._whole_call, "channels": self._channel_loop}.get(region.kind, self._loop)
         body = written(number, region)
         return f"{text}static void region_{number}(void) {{\n{body}}}\n"
 
-    def _whole(self, number: int, region: CascadeRegion) -> str:
-        v = region.first
+    def _whole_call(self, number: int, region: CascadeRegion) -> str:
+        v = region.first_operation
         row = self.graph.operations[v]
         outs = self._outs(v, [self._view(number, region, t) for t in row.outputs], region.alternative)
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
@@ -123,7 +123,7 @@ class StripedLoops:
     def _outs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
         """Return the output arguments of an operation: parts of its outputs, and its working memory."""
         work = self.graph.way(v, way)[1]
-        return _list([*outs, *([self._named(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
+        return _list([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
 
     def _loop(self, number: int, region: CascadeRegion) -> str:
         last = region.end - 1
@@ -134,7 +134,7 @@ class StripedLoops:
             self._step(number, f"t{tensor}", piece, self._piece(number, region, tensor))
             for tensor, piece in region.pieces.items()
         )
-        for v in range(region.first, region.end):
+        for v in range(region.first_operation, region.end):
             tensor = self.graph.operations[v].outputs[0]
             reads = self._reads(number, region, v)
             if is_sum and v == last:
@@ -163,7 +163,7 @@ class StripedLoops:
             after += f"  {self._stream('output', sink)}(&{view}, {part});\n"
         return "  " + self._call(last, "begin", sums), sums, after
 
-    def _along_channels(self, number: int, region: CascadeRegion) -> str:
+    def _channel_loop(self, number: int, region: CascadeRegion) -> str:
         """Return a loop over channels, common to all operations; views of kept tensors begin with them."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
@@ -177,19 +177,19 @@ class StripedLoops:
             view = self._view(number, region, tensor)
             steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
 
-        def seen(tensor: int) -> str:
+        def view_of(tensor: int) -> str:
             return self._view(number, region, tensor) + ("_k" if tensor in parts else "")
 
-        for v in range(region.first, region.end):
+        for v in range(region.first_operation, region.end):
             row = self.graph.operations[v]
-            tensor, reads = row.outputs[0], _list([seen(read.tensor) for read in row.reads])
+            tensor, reads = row.outputs[0], _list([view_of(read.tensor) for read in row.reads])
             part = _whole_part(tensors[tensor].sizes, "first, end")
             if is_summed and v == last:
                 steps += "    " + self._call(v, "add", f"{sums}, {reads}, {part}")
                 continue
-            steps += "    " + self._call(v, "make", f"{self._outs(v, [seen(tensor)])}, {reads}, {part}")
+            steps += "    " + self._call(v, "make", f"{self._outs(v, [view_of(tensor)])}, {reads}, {part}")
             if tensor in self.cascade.streamed:
-                steps += f"    {self._stream('output', tensor)}(&{seen(tensor)}, {part});\n"
+                steps += f"    {self._stream('output', tensor)}(&{view_of(tensor)}, {part});\n"
         return f"{before}  for (int32_t k = 0; k < {region.trips}; ++k) {{\n{steps}  }}\n{after}"
 
     def _piece(self, number: int, region: CascadeRegion, tensor: int) -> str:
@@ -217,7 +217,7 @@ class StripedLoops:
         """Return the function that loads a piece of an input, or stores one of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
-        text = in_comment(self.graph.tensors[tensor].name)
+        text = comment_text(self.graph.tensors[tensor].name)
         self.streams[name] = f"/* {word}: {text} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
         return name
 
@@ -231,12 +231,12 @@ class StripedLoops:
         if row.bytes_ is not None:
             size = (1, 1, row.bytes)
         if hold is None or hold.mode == "whole":
-            return self._named(whole_name(tensor), f"t{tensor}", size, size[:2])
-        return self._named(
-            held_name(number, tensor), f"t{tensor}_r{number}", size, (max(1, hold.rows), max(1, hold.columns))
+            return self._define_view(whole_name(tensor), f"t{tensor}", size, size[:2])
+        return self._define_view(
+            region_buffer_name(number, tensor), f"t{tensor}_r{number}", size, (max(1, hold.rows), max(1, hold.columns))
         )
 
-    def _named(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
+    def _define_view(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
         place = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         numbers = ", ".join(map(str, (*size, *kept, 0)))
         self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
@@ -263,7 +263,7 @@ def _whole_part(sizes: Span, channels: str) -> str:
     return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
 
 
-def _said() -> str:
+def _origin_comment() -> str:
     return f"/* Written by memplan {__version__}: a cascade. */\n"
 
 
@@ -274,7 +274,7 @@ def _list(views: Sequence[str]) -> str:
 
 def _expression(line: Line, step: str) -> str:
     if line.slope == 0:
-        return str(line.at(0))
+        return str(line.value_at(0))
     sign = "-" if line.offset < 0 else "+"
     return f"memplan_clamp({line.slope} * {step} {sign} {abs(line.offset)}, 0, {line.top})"
 
@@ -291,5 +291,5 @@ def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
     first, end = (line_through({step: span[k] for step, span in some.items()}, top) for k in (0, 1))
     if first is None or end is None:
         return None
-    is_exact = all(y in some or first.at(y) >= end.at(y) for y in range(len(spans)))
+    is_exact = all(y in some or first.value_at(y) >= end.value_at(y) for y in range(len(spans)))
     return (first, end) if is_exact else None

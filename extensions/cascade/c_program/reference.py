@@ -9,7 +9,7 @@ from typing import NamedTuple
 from memplan.extensions.cascade.c_program.program import signature
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.planner import __version__
-from memplan.planner.foreign.c_names import guarded, in_comment
+from memplan.planner.foreign.c_names import add_include_guard, comment_text
 
 _TYPES = {"int8": "int8", "float32": "float"}
 _WINDOWS = {
@@ -36,15 +36,15 @@ def reference_of(source: OperationGraph, called: Iterable[tuple[int, str]], pref
         shapes = _shapes(source, row)
         function = None if shapes is None else _function(prefix, v, row, shapes, what)
         if function is None:
-            made.append(f"/* {in_comment(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
+            made.append(f"/* {comment_text(row.kind or 'an unknown kind')}: define {signature(prefix, v, what)} */\n\n")
             continue
         text, value = function
         if value is not None:
-            values.append(f"extern const {value} {prefix}_values_{v}; /* {in_comment(row.name or row.kind)} */\n")
+            values.append(f"extern const {value} {prefix}_values_{v}; /* {comment_text(row.name or row.kind)} */\n")
         made.append(f"{signature(prefix, v, what)} {{\n{text}}}\n\n")
     head_comment = f"/* Written by memplan {__version__}: reference kernels of a cascade. */\n"
     includes = f'#include "{prefix}.h"\n#include "{prefix}_values.h"\n\n#define UNUSED(value) ((void)(value))\n\n'
-    declared = guarded("".join(values), f"{prefix}_values").replace(
+    declared = add_include_guard("".join(values), f"{prefix}_values").replace(
         "_H\n\n", '_H\n\n#include "memplan_kernels.h"\n\n', 1
     )
     return head_comment + includes + "".join(made), head_comment + declared

@@ -1,4 +1,4 @@
-"""Tables for the kernels that find regions of cascades and chains of regions; the C++ files are beside."""
+"""Tables for the kernels that find regions of cascades and chains of regions; the C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TileSearch(NamedTuple):
     answer: I64  # (3,): added to
 
 
-class Followed(NamedTuple):
+class RegionTrace(NamedTuple):
     """The longest region of l operations with tiles of the first height and width, step by step; an output table.
 
     The operations count from the last one backwards, the edges from the last edge of operation j - 1. Ranges have a

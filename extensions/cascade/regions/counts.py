@@ -16,7 +16,7 @@ def macs_of(cascade: Cascade) -> int:
     """Return the multiplications of a cascade, counted from its ranges."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
-        for v in range(region.first, region.end):
+        for v in range(region.first_operation, region.end):
             row = graph.operations[v]
             if region.kind in ("whole", "channels") or row.role != "striped":
                 total += graph.way(v, region.alternative)[0]
@@ -29,14 +29,14 @@ def traffic_of(cascade: Cascade) -> int:
     """Return the bytes that all operations read and write, including constants that are read repeatedly."""
     graph, total = cascade.graph, 0
     for region in cascade.regions:
-        for v in range(region.first, region.end):
+        for v in range(region.first_operation, region.end):
             row = graph.operations[v]
             if region.kind in ("whole", "channels"):
                 total += row.weights
             else:
                 made = region.ranges[v]
                 total += row.weights * _runs(made.rows) * _runs(made.columns)
-            total += sum(bytes_ for _, bytes_ in _moved(graph, region, v))
+            total += sum(bytes_ for _, bytes_ in _moved_bytes(graph, region, v))
             if region.kind == "channels" and v == region.end - 1 and is_accumulated(graph, region):
                 total += 2 * region.trips * row.partial
     return total
@@ -47,21 +47,21 @@ def moved_of(cascade: Cascade) -> dict[int, int]:
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}
-        for v in range(region.first, region.end):
-            for tensor, bytes_ in _moved(graph, region, v):
+        for v in range(region.first_operation, region.end):
+            for tensor, bytes_ in _moved_bytes(graph, region, v):
                 if tensor not in held:
                     moved[tensor] = moved.get(tensor, 0) + bytes_
     return moved
 
 
-def _moved(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
+def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
     """Yield each tensor that an operation reads or makes in a region, and the bytes of all its runs."""
     row = graph.operations[v]
     if region.kind in ("whole", "channels"):
         yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)
         for read in row.reads:
             maker = graph.maker[read.tensor]
-            is_outside = read.channels == "all" and (maker is None or maker < region.first)
+            is_outside = read.channels == "all" and (maker is None or maker < region.first_operation)
             times = region.trips if region.kind == "channels" and is_outside else 1
             yield read.tensor, graph.tensors[read.tensor].bytes * times
         return
@@ -107,7 +107,7 @@ def _check(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -
     inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
     written = region.ranges[region.end - 1].rows
     reads: list[list[Span]] = []
-    for v in range(region.first, region.end):
+    for v in range(region.first_operation, region.end):
         for read in graph.operations[v].reads:
             if read.tensor == slide.tensor:
                 spans = region.ranges[v].rows

@@ -1,4 +1,4 @@
-"""Execution of a cascade in one arena: every value must equal the one computed layer by layer."""
+"""Execution of a cascade in one arena: every value must equal the value computed layer by layer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memplan.extensions.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     Span,
-    held_name,
     is_accumulated,
+    region_buffer_name,
     steps_of,
     sums_name,
     sums_of,
@@ -22,12 +22,12 @@ from memplan.extensions.cascade.regions.regions import (
 from memplan.extensions.cascade.regions.values import (
     Bytes8,
     Sums,
-    finished,
+    finish_sums,
+    partial_sum,
     pattern_of,
     read_part,
     run_part,
     run_whole,
-    summed,
     values_by_layers,
 )
 from memplan.planner.errors import InvalidPlanError
@@ -65,37 +65,40 @@ class _Run:
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         for tensor in graph.inputs:
             if tensor not in held:
-                self._whole(tensor)[:] = self.expected[tensor]
+                self._whole_tensor(tensor)[:] = self.expected[tensor]
         for tensor, origin in enumerate(graph.tensor_origins):
             if tensor != origin:
                 self._compare(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
         for number, region in enumerate(self.cascade.regions):
             if region.kind == "whole":
-                self._run_whole(number, region.first)
+                self._run_whole(number, region.first_operation)
             elif region.kind == "channels":
                 self._run_channels(number, region)
             else:
                 self._run_steps(number, region)
         for tensor in graph.kept:
             if tensor not in self.cascade.streamed:
-                self._compare(f"output {tensors[tensor].name}", self._whole(tensor), self.expected[tensor])
+                self._compare(f"output {tensors[tensor].name}", self._whole_tensor(tensor), self.expected[tensor])
         return self.compared
 
-    def _placed(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
+    def _arena_view(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
         start = self.offsets[name]
         size = rows * columns * pixel
         if start + size > len(self.arena):
             raise InvalidPlanError(f"{name}: must end inside the arena ({len(self.arena)} bytes), got {start + size}")
         return self.arena[start : start + size].reshape(rows, columns, pixel)
 
-    def _whole(self, tensor: int) -> Bytes8:
+    def _whole_tensor(self, tensor: int) -> Bytes8:
         row = self.graph.tensors[tensor]
-        return self._placed(whole_name(tensor), *row.sizes, row.pixel)
+        return self._arena_view(whole_name(tensor), *row.sizes, row.pixel)
 
-    def _held(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
+    def _region_buffers(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
         """Return the buffers of tensors that live only in a region."""
         held = {tensor: hold for tensor, hold in region.holds.items() if hold.mode != "whole"}
-        return {tensor: self._placed(held_name(number, tensor), *hold.capacity) for tensor, hold in held.items()}
+        return {
+            tensor: self._arena_view(region_buffer_name(number, tensor), *hold.capacity)
+            for tensor, hold in held.items()
+        }
 
     def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
         self.compared += got.size
@@ -105,20 +108,20 @@ class _Run:
     def _run_whole(self, number: int, v: int) -> None:
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             self.pause()
-            return self._whole(tensor)[slice(*rows), slice(*columns)]
+            return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
 
         for tensor, value in run_whole(self.graph, v, fetch):
             self._compare(f"region {number}, operation {v}", value, self.expected[tensor])
-            self._whole(tensor)[:] = value
+            self._whole_tensor(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
-        graph, last, rings = self.graph, graph_last(self.graph, region), self._held(number, region)
+        graph, last, rings = self.graph, graph_last(self.graph, region), self._region_buffers(number, region)
         sums = self._sums(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
             self.pause()
             if tensor not in rings:
-                return self._whole(tensor)[slice(*rows), slice(*columns)]
+                return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
             content: Bytes8 = rings[tensor][_places(rings[tensor], rows, columns)]
             return content
 
@@ -126,20 +129,20 @@ class _Run:
             if tensor in rings:
                 rings[tensor][_places(rings[tensor], rows, columns)] = value
             else:
-                self._whole(tensor)[slice(*rows), slice(*columns)] = value
+                self._whole_tensor(tensor)[slice(*rows), slice(*columns)] = value
 
         for step in steps_of(region):
             for tensor, piece in region.pieces.items():
                 rows, columns = piece.rows[step[0]], piece.columns[step[1]]
                 if rows[1] > rows[0] and columns[1] > columns[0]:
                     store(tensor, rows, columns, self.expected[tensor][slice(*rows), slice(*columns)])
-            for v in range(region.first, region.end):
+            for v in range(region.first_operation, region.end):
                 rows, columns = region.ranges[v].rows[step[0]], region.ranges[v].columns[step[1]]
                 if rows[1] <= rows[0] or columns[1] <= columns[0]:
                     continue
                 operation = graph.operations[v]
                 if sums is not None and v == region.end - 1:
-                    add = summed(graph, operation, rows, columns, fetch)
+                    add = partial_sum(graph, operation, rows, columns, fetch)
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
                 value = run_part(graph, v, rows, columns, fetch)
@@ -150,28 +153,28 @@ class _Run:
                     taken = fetch(operation.outputs[0], rows, columns)
                     self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
-            added = self._added(number, sums, graph.tensors[last.reads[0].tensor].pixel)
-            self._finish(number, last.outputs[0], finished(graph, region.end - 1, added))
+            added = self._check_sums(number, sums, graph.tensors[last.reads[0].tensor].pixel)
+            self._finish(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
 
     def _run_channels(self, number: int, region: CascadeRegion) -> None:
-        graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._held(number, region)
+        graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._region_buffers(number, region)
         sums = self._sums(number, region) if is_summed else np.zeros(0, np.uint8)
         for step in range(region.trips):
-            for v in range(region.first, region.end):
+            for v in range(region.first_operation, region.end):
                 operation, made = graph.operations[v], region.ranges[v]
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
                     self.pause()
-                    return self._some_channels(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
+                    return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
                 if is_summed and v == region.end - 1:
                     add = (read_part(graph, v, rows, columns, fetch) & 255).astype(np.uint8).ravel()
                     sums[:] = np.resize((sums[: len(add)] + add) & 255, len(sums))
                     continue
                 if operation.role == "sum":
-                    value = finished(
-                        graph, v, summed(graph, operation, *self._sizes(operation), fetch).astype(np.int64)
+                    value = finish_sums(
+                        graph, v, partial_sum(graph, operation, *self._sizes(operation), fetch).astype(np.int64)
                     )
                 else:
                     value = run_part(graph, v, rows, columns, fetch)
@@ -180,13 +183,13 @@ class _Run:
                 self._compare(f"region {number}, step {step}, operation {v}", value[..., some], expected)
                 if tensor in tiles:
                     places = _places(tiles[tensor], rows, columns)
-                    tiles[tensor][places] = _fitting(value[..., some], tiles[tensor].shape[2])
+                    tiles[tensor][places] = _fit_pixels(value[..., some], tiles[tensor].shape[2])
                 else:
-                    self._whole(tensor)[..., some] = value[..., some]
+                    self._whole_tensor(tensor)[..., some] = value[..., some]
         if is_summed:
             tensor = graph_last(graph, region).outputs[0]
             out = graph.tensors[tensor]
-            total = self._added(number, sums, out.bytes).reshape(out.rows, out.columns, out.pixel)
+            total = self._check_sums(number, sums, out.bytes).reshape(out.rows, out.columns, out.pixel)
             total = total + pattern_of(graph, region.end - 1, (0, out.rows), (0, out.columns))
             self._finish(number, tensor, (total & 255).astype(np.uint8))
 
@@ -199,7 +202,7 @@ class _Run:
         sums[:] = 0
         return sums
 
-    def _added(self, number: int, sums: Bytes8, size: int) -> Sums:
+    def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
         """Return the sums from several copies of `size` bytes, which must be equal."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(f"region {number}: sums were overwritten")
@@ -207,24 +210,24 @@ class _Run:
 
     def _finish(self, number: int, tensor: int, value: Bytes8) -> None:
         self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
-        self._whole(tensor)[:] = value
+        self._whole_tensor(tensor)[:] = value
 
-    def _some_channels(
+    def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
         """Return a tensor with only the channels of one step; the others are 0."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
-            return self._whole(source)
+            return self._whole_tensor(source)
         row = self.graph.tensors[source]
         some = self._range(source, region.ranges[v].channels[step])
         seen = np.zeros((row.rows, row.columns, row.pixel), np.uint8)
         if source in tiles:
             held = tiles[source][_places(tiles[source], (0, row.rows), (0, row.columns))]
-            seen[..., some] = _fitting(held, some.stop - some.start)
+            seen[..., some] = _fit_pixels(held, some.stop - some.start)
         else:
-            seen[..., some] = self._whole(source)[..., some]
+            seen[..., some] = self._whole_tensor(source)[..., some]
         return seen
 
     def _range(self, tensor: int, channels: Span) -> slice:
@@ -246,7 +249,7 @@ def _places(ring: Bytes8, rows: Span, columns: Span) -> Any:
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
-def _fitting(value: Bytes8, pixel: int) -> Bytes8:
+def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
     """Return pixels cut to `pixel` bytes; the last step may make fewer bytes than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
-from memplan.questions.question import Answer, without_default
+from memplan.questions.question import Answer, remove_default
 
 RegionKind = Literal["whole", "rows", "tiles", "panels", "channels"]
 Mode = Literal["roll", "recompute", "whole"]
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     offset: int
     top: int
 
-    def at(self, step: int) -> int:
+    def value_at(self, step: int) -> int:
         """Return the number at a step."""
         return min(max(self.slope * step + self.offset, 0), self.top)
 
@@ -45,7 +45,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
     slope = (numbers[last] - numbers[first]) // max(1, last - first)
     line = Line(slope, numbers[first] - slope * first, top)
-    return line if all(line.at(step) == number for step, number in numbers.items()) else None
+    return line if all(line.value_at(step) == number for step, number in numbers.items()) else None
 
 
 def spans_of(ranges: Any) -> Any:
@@ -55,7 +55,7 @@ def spans_of(ranges: Any) -> Any:
     if "table" in ranges:
         return tuple((int(a), int(b)) for a, b in ranges["table"])
     line = Line(ranges["A"], ranges["B"], ranges["top"])
-    ends = [line.at(y) for y in range(min(ranges["steps"], _MOST_STEPS))]
+    ends = [line.value_at(y) for y in range(min(ranges["steps"], _MOST_STEPS))]
     return tuple((a, b) if a < b else (0, 0) for a, b in zip([0, *ends], ends, strict=False))
 
 
@@ -89,7 +89,7 @@ class Stripes(Answer):
 
     rows: Spans
     columns: Spans
-    channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=without_default)
+    channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=remove_default)
 
 
 class Slide(Answer):
@@ -161,13 +161,13 @@ class CascadeRegion(Answer):
     slide: Slide | None = Field(None, exclude=True)
 
     @classmethod
-    def whole(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
+    def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
         """Return the region of one operation that runs whole."""
         steps = (1, 1)
         return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 
     @classmethod
-    def striped(
+    def striped_region(
         cls,
         number: int,
         kind: RegionKind,
@@ -179,7 +179,7 @@ class CascadeRegion(Answer):
     ) -> CascadeRegion:
         """Return the region of operations that run in steps."""
         last = ranges[max(ranges)]
-        (ragged, waste), is_along = _ragged(last), kind == "channels"
+        (ragged, waste), is_along = _ragged_steps(last), kind == "channels"
         return cls(
             id=f"r{number}",
             ops=tuple(ranges),
@@ -195,21 +195,21 @@ class CascadeRegion(Answer):
             slide=slide,
         )
 
-    def remade(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
+    def remake(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
         """Return the region with other ranges or buffers; derived fields are computed again."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
-        region = self.striped(number, self.kind, stride, ranges, held, self.pieces, self.slide)
+        region = self.striped_region(number, self.kind, stride, ranges, held, self.pieces, self.slide)
         return region.model_copy(update={"alternative": self.alternative})
 
     @property
-    def first(self) -> int:
+    def first_operation(self) -> int:
         """The first operation."""
         return self.ops[0]
 
     @property
     def end(self) -> int:
-        """The position behind the last operation."""
+        """The position after the last operation."""
         return self.ops[-1] + 1
 
     @cached_property
@@ -223,7 +223,7 @@ class CascadeRegion(Answer):
         return self.channel_steps or prod(self.steps)
 
 
-def _ragged(last: Stripes) -> tuple[int, float]:
+def _ragged_steps(last: Stripes) -> tuple[int, float]:
     """Return the number of steps that make less than the largest one, and the waste if they are padded."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
@@ -252,11 +252,11 @@ def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
     if region.kind != "channels" or not last.partial:
         return False
     maker = graph.maker[last.reads[0].tensor]
-    return maker is not None and maker >= region.first
+    return maker is not None and maker >= region.first_operation
 
 
 def sums_of(graph: AccessGraph, region: CascadeRegion) -> int:
-    """Return the accumulator bytes that a region keeps beside its output."""
+    """Return the accumulator bytes that a region keeps in addition to its output."""
     last = graph.operations[region.end - 1]
     if region.kind == "whole":
         return 0
@@ -276,7 +276,7 @@ def whole_name(tensor: int) -> str:
     return f"t{tensor}"
 
 
-def held_name(region: int, tensor: int) -> str:
+def region_buffer_name(region: int, tensor: int) -> str:
     """Return the buffer name of a tensor that lives in one region only."""
     return f"t{tensor}.r{region}"
 

@@ -44,18 +44,18 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
     return [values[tensor] for tensor in range(len(graph.tensors))]
 
 
-def _odd(first: int, end: int, salt: int) -> Sums:
+def _odd_factors(first: int, end: int, salt: int) -> Sums:
     """Return an odd factor for each position of an axis."""
     # Odd weights: each byte read affects the result modulo 256.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
-def _weighted(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
-    weights = _odd(*rows, salt)[:, None] * _odd(*columns, salt + 1)
+def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
+    weights = _odd_factors(*rows, salt)[:, None] * _odd_factors(*columns, salt + 1)
     return value.astype(np.int64) * (weights & 255)[:, :, None]
 
 
-def _folded(value: Sums, pixel: int) -> Sums:
+def _fold_channels(value: Sums, pixel: int) -> Sums:
     """Return values with another number of channels, each depending on old channels."""
     channels = value.shape[2]
     if channels >= pixel:
@@ -108,7 +108,7 @@ def read_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetc
     for salt, read in enumerate(operation.reads):
         source = graph.tensors[read.tensor]
         if source.pixel:
-            total = total + _folded(_window_sums(read, source, rows, columns, salt, fetch), out.pixel)
+            total = total + _fold_channels(_window_sums(read, source, rows, columns, salt, fetch), out.pixel)
     return total
 
 
@@ -119,7 +119,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
     ]
     across, along = hull(windows[0]), hull(windows[1])
-    value = _weighted(fetch(read.tensor, across, along), across, along, salt)
+    value = _weight_pixels(fetch(read.tensor, across, along), across, along, salt)
     sums = np.zeros((value.shape[0] + 1, value.shape[1] + 1, value.shape[2]), np.int64)
     sums[1:, 1:] = value.cumsum(axis=0).cumsum(axis=1)
     low, high = (np.array([max(0, span[k] - across[0]) for span in windows[0]]) for k in (0, 1))
@@ -129,7 +129,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
     return window_sums
 
 
-def summed(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
+def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
     """Return the part of a sum that a range of rows and columns adds, for each input channel."""
     return (_total(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
@@ -139,14 +139,14 @@ def _total(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int
     pixel = graph.tensors[tensor].pixel
     total = np.zeros(pixel, np.int64)
     for band in _bands(rows, (columns[1] - columns[0]) * pixel):
-        total += _weighted(fetch(tensor, band, columns), band, columns, salt).sum(axis=(0, 1))
+        total += _weight_pixels(fetch(tensor, band, columns), band, columns, salt).sum(axis=(0, 1))
     return total
 
 
-def finished(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
+def finish_sums(graph: AccessGraph, v: int, sums: Sums) -> Bytes8:
     """Return an operation's output from its sums."""
     out = graph.tensors[graph.operations[v].outputs[0]]
-    total = _folded(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
+    total = _fold_channels(sums.reshape(1, 1, -1), out.pixel) + _pattern(graph.origin(v), (0, 1), (0, 1), out.pixel)
     return (total & 255).astype(np.uint8)
 
 
@@ -155,8 +155,8 @@ def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes
     operation = graph.operations[v]
     if operation.role == "sum":
         source = graph.tensors[operation.reads[0].tensor]
-        sums = summed(graph, operation, (0, source.rows), (0, source.columns), fetch)
-        return [(operation.outputs[0], finished(graph, v, sums.astype(np.int64)))]
+        sums = partial_sum(graph, operation, (0, source.rows), (0, source.columns), fetch)
+        return [(operation.outputs[0], finish_sums(graph, v, sums.astype(np.int64)))]
     if operation.role == "striped":
         out = graph.tensors[operation.outputs[0]]
         return [(operation.outputs[0], run_part(graph, v, (0, out.rows), (0, out.columns), fetch))]
@@ -168,7 +168,7 @@ def run_whole(graph: AccessGraph, v: int, fetch: Fetch) -> list[tuple[int, Bytes
             source = graph.tensors[read.tensor]
             total = _total(graph, read.tensor, (0, source.rows), (0, source.columns), salt, fetch)
             if source.pixel and out.pixel:
-                added = added + _folded(total.reshape(1, 1, -1), out.pixel)
+                added = added + _fold_channels(total.reshape(1, 1, -1), out.pixel)
         bands = _bands((0, out.rows), out.columns * out.pixel)
         totals = (_pattern(graph.origin(v) + k, band, columns, out.pixel) + added for band in bands)
         made.append((tensor, np.concatenate([(total & 255).astype(np.uint8) for total in totals])))

@@ -20,7 +20,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
 
-class _Growing(NamedTuple):
+class _ChannelCut(NamedTuple):
     """The first and the last operation, and the channel counts per step, with their costs."""
 
     first: int
@@ -44,12 +44,14 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
         tile = np.array([size for size in tiles if size < channels], np.int64)
         if len(tile):
             parts.append(
-                _grown(graph, options, tables, _Growing(first, j, channels, tile, -(-channels // tile), adds_up))
+                _grow_regions(
+                    graph, options, tables, _ChannelCut(first, j, channels, tile, -(-channels // tile), adds_up)
+                )
             )
     return np.concatenate(parts) if parts else np.zeros((0, N_FOUND), np.int64)
 
 
-def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Growing) -> Rows:
+def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _ChannelCut) -> Rows:
     """Return regions of two operations and more, grown backwards while channels stay independent."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
@@ -86,7 +88,7 @@ def _grown(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _Gr
     return np.concatenate(regions) if regions else np.zeros((0, N_FOUND), np.int64)
 
 
-def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
+def _may_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
     """Return True if an operation makes channels that later operations of the region take one by one."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
@@ -104,7 +106,7 @@ def _may_grow(graph: AccessGraph, cut: _Growing, v: int) -> bool:
 
 
 def _reads(graph: AccessGraph, first: int, end: int) -> tuple[int, int]:
-    """Return the bytes that a region reads once, and those that it reads in every step."""
+    """Return the bytes that a region reads once, and the bytes that it reads in every step."""
     once, again = 0, 0
     for v in range(first, end):
         for read in graph.operations[v].reads:

@@ -56,7 +56,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     return chains
 
 
-def undominated(costs: Rows, group: I64) -> I64:
+def undominated_positions(costs: Rows, group: I64) -> I64:
     """Return the positions of the costs that no other in the same group dominates.
 
     They come group by group, by rising costs; of equal ones the first is taken.
@@ -78,7 +78,7 @@ def front_of_three(
     # The ways to each cut: peak, multiplications and traffic, the last region, and the way before it.
     ways = [np.zeros((1, 5), np.int64)]
     costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
-    behind = _least_behind(found, n_operations)
+    behind = _min_macs_to_end(found, n_operations)
     ends = np.searchsorted(found[:, FOUND_TO], np.arange(n_operations + 2))
     cut_off = 0
     for cut in range(1, n_operations + 1):
@@ -93,9 +93,9 @@ def front_of_three(
             count += len(within)
             # Rows in between are thinned out early, or millions of ways would lie in memory at once.
             if count > _AT_ONCE:
-                parts = [_least(parts)]
+                parts = [_undominated_ways(parts)]
                 count = len(parts[0])
-        reached = _least(parts)
+        reached = _undominated_ways(parts)
         # When time is short, a few ways are still extended to the end, so that some chain exists.
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
@@ -106,13 +106,13 @@ def front_of_three(
     return [_chain(found, ways, n_operations, k) for k in range(len(ways[-1]))][::-1], cut_off
 
 
-def _least(parts: Sequence[Rows]) -> Rows:
+def _undominated_ways(parts: Sequence[Rows]) -> Rows:
     """Return the undominated ways."""
     joined: Rows = np.concatenate(parts)
-    return joined[undominated(joined[:, :3], np.zeros(len(joined), np.int64))]
+    return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
-def _least_behind(found: Rows, n_operations: int) -> I64:
+def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
     """Return for each cut the fewest multiplications from there to the end."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0

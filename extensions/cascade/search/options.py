@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import ONE_OF_THEM, Break, broken, mended, shown
-from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, as_tuple
+from memplan.planner.errors import ONE_OF_THEM, Break, add_way, excerpt, raise_rules
+from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, tuple_from_list
 from memplan.planner.model.sizes import MacsRatio, parse_size, refuse
 from memplan.questions.question import QuestionOptions, Seconds
 
@@ -32,7 +32,7 @@ def _values(value: object) -> object:
         name, is_named, listed = text.partition("=") if isinstance(text, str) else ("", "", "")
         if not is_named or not listed or name in values:
             form = "NAME=VALUE,VALUE, as in longest=1,2,4; values with commas are separated by ;"
-            raise refuse(f"must be {form}, each name once, got {shown(text)}")
+            raise refuse(f"must be {form}, each name once, got {excerpt(text)}")
         values[name.replace("-", "_")] = tuple(map(_value, listed.split(";" if ";" in listed else ",")))
     return values
 
@@ -42,7 +42,7 @@ def _value(text: str) -> object:
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
 
-Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
 Sweep = Annotated[dict[Name, Values], BeforeValidator(_values)]
 """The values of each swept option, by its name."""
 
@@ -52,9 +52,9 @@ def combinations(options: Options, sweep: Mapping[str, Sequence[Any]]) -> list[t
     for name in sweep:
         if name in _APART or name not in type(options).model_fields:
             names = ", ".join(sorted(type(options).model_fields.keys() - set(_APART)))
-            broken((("sweep",), f"must name options of a cascade ({names}), got {shown(name)}"))
+            raise_rules((("sweep",), f"must name options of a cascade ({names}), got {excerpt(name)}"))
     if (count := prod(map(len, sweep.values()))) > MOST_COMBINATIONS:
-        broken((("sweep",), f"must have at most {MOST_COMBINATIONS} combinations, got {count}"))
+        raise_rules((("sweep",), f"must have at most {MOST_COMBINATIONS} combinations, got {count}"))
     shared = {name: getattr(options, name) for name in options.model_fields_set} | {"sweep": {}}
     chosen = (dict(zip(sweep, values, strict=True)) for values in product(*sweep.values()))
     return [(values, type(options).model_validate(shared | values)) for values in chosen]
@@ -81,7 +81,7 @@ def _stripe(value: object) -> object:
         return tuple(value) if isinstance(value, list) else value
     match = _STRIPE.fullmatch(value.strip())
     if match is None:
-        raise refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {shown(value)}")
+        raise refuse(f"must be rows, or rows x columns, such as 4 or 6x6, got {excerpt(value)}")
     return int(match[1]), int(match[2] or 0)
 
 
@@ -106,7 +106,7 @@ def _pool(row: object) -> object:
         return tuple(row) if isinstance(row, list) else row
     name, is_named, size = row.rpartition("=")
     if not is_named or not name:
-        raise refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {shown(row)}")
+        raise refuse(f"must be NAME=SIZE, a fast memory and then a slow one, got {excerpt(row)}")
     try:
         return name, parse_size(size)
     except ValueError as error:
@@ -118,7 +118,7 @@ def _point(position: object) -> object:
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
-        raise refuse(f"must be a position, such as 0 or -1, or all, got {shown(position)}")
+        raise refuse(f"must be a position, such as 0 or -1, or all, got {excerpt(position)}")
     return int(position)
 
 
@@ -165,7 +165,7 @@ class CascadeOptions(QuestionOptions):
     orders: OrderName = Field(
         "several", description="Search several orders of the operations, or only the one that is named."
     )
-    barriers: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
+    barriers: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field(
         (),
         description="Run this operation as a whole, so that no region crosses it. Name it by its position, its "
         "name, or the tensor that it makes. May be repeated.",
@@ -191,7 +191,7 @@ class CascadeOptions(QuestionOptions):
         """True if outputs may grow into dying inputs."""
         return self.overlap == "sliding"
 
-    def most_macs(self, once: int) -> int:
+    def max_macs(self, once: int) -> int:
         """Return the limit on multiplications, given the layer-by-layer count; 2^62 for no limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
@@ -214,9 +214,9 @@ class CascadeOptions(QuestionOptions):
                 wrong.append((("pools",), f"{name} must have from 0 to {MAX_BYTES} bytes, got {size}"))
         if self.pools and self.is_sliding:
             rule = "must not be given beside sliding, which knows one memory"
-            wrong.append((("pools",), mended(rule, ONE_OF_THEM)))
+            wrong.append((("pools",), add_way(rule, ONE_OF_THEM)))
         if wrong:
-            broken(*wrong)
+            raise_rules(*wrong)
         if self.sweep:
             combinations(self, self.sweep)
         return self

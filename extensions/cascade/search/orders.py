@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, reordered
+from memplan.extensions.cascade.access.access_graph import AccessGraph, reorder
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.extensions.cascade.search.options import OrderName
 from memplan.extensions.cascade.search.passes import SeveralPasses, Variant
@@ -26,16 +26,16 @@ _MOST_LOWER = 2
 """The number of orders kept for their effect on chains other than the lowest."""
 
 
-def in_order(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return a graph in a named order; `after` as for `other_orders`."""
+def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
+    """Return a graph in a named order; `after` as for `alternative_orders`."""
     if name in ("several", "given"):
         return graph
-    single = _single(graph, after)
-    order = _least_peak(single) if name == "least-peak" else tuple(_ORDERS[name](single))
-    return graph if list(order) == sorted(order) else reordered(graph, order)
+    single = _operation_graph(graph, after)
+    order = _min_peak_order(single) if name == "least-peak" else tuple(_ORDERS[name](single))
+    return graph if list(order) == sorted(order) else reorder(graph, order)
 
 
-def other_orders(
+def alternative_orders(
     given: Variant, after: After, streamed: Collection[int], most: int, is_over: Callable[[], bool]
 ) -> Iterator[AccessGraph]:
     """Yield graphs in other orders; none if the order is unique.
@@ -43,15 +43,15 @@ def other_orders(
     `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
     chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
     """
-    graph, single = given.graph, _single(given.graph, after)
+    graph, single = given.graph, _operation_graph(given.graph, after)
     if not _has_several(single):
         return
     seen = {tuple(range(len(graph.operations)))}
-    orders = itertools.chain(_by_regions(given, after, streamed, most), _of_operations(single))
+    orders = itertools.chain(_region_orders(given, after, streamed, most), _operation_orders(single))
     while not is_over() and (order := next(orders, None)) is not None:  # each order takes time
         if order not in seen:
             seen.add(order)
-            yield reordered(graph, order)
+            yield reorder(graph, order)
 
 
 def orders_of_passes(
@@ -59,13 +59,13 @@ def orders_of_passes(
 ) -> Iterator[AccessGraph]:
     """Yield graphs with second passes, in orders that minimise the peak of their lowest chains."""
     seen = set[tuple[int, ...]]()
-    for chain in reversed(passes.chains) if _has_several(_single(given.graph, ())) else ():
-        alone = passes.alone(chain)
+    for chain in reversed(passes.chains) if _has_several(_operation_graph(given.graph, ())) else ():
+        alone = passes.graph_of_chain(chain)
         if alone.graph.origins not in seen and chain.macs <= most:
             seen.add(alone.graph.origins)
-            for order in _by_regions(alone, (), streamed, most):
+            for order in _region_orders(alone, (), streamed, most):
                 if list(order) != sorted(order):
-                    yield reordered(alone.graph, order)
+                    yield reorder(alone.graph, order)
 
 
 def _has_several(single: OperationGraph) -> bool:
@@ -73,7 +73,7 @@ def _has_several(single: OperationGraph) -> bool:
     return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
-def _by_regions(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
+def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
     """Yield the best orders of the regions of chains, the lowest chain first, then a few others if lower."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
@@ -82,7 +82,7 @@ def _by_regions(given: Variant, after: After, streamed: Collection[int], most: i
         peaks = [int(given.found[row, FOUND_PEAK]) for row in chain.rows]
         # By work, not by the clock: the same graph is searched in the same orders everywhere.
         placed = order_operations(
-            _of_regions(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
+            _region_graph(given.graph, after, regions, peaks, streamed), time_limit_s=_LIMIT_S, deterministic=True
         )
         if k == 0 or placed.peak < chain.peak:
             yield tuple(v for region in placed.order for v in regions[region])
@@ -91,22 +91,22 @@ def _by_regions(given: Variant, after: After, streamed: Collection[int], most: i
             return
 
 
-def _of_operations(single: OperationGraph) -> Iterator[tuple[int, ...]]:
+def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, independent of the regions."""
     # Heads of several outputs, made while a region still has the rows that they read.
     yield tuple(heads_early(single))
     yield tuple(depth_first(single))
-    yield _least_peak(single)
+    yield _min_peak_order(single)
 
 
-def _least_peak(single: OperationGraph) -> tuple[int, ...]:
+def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 
 _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-early": heads_early}
 
 
-def _single(graph: AccessGraph, after: After) -> OperationGraph:
+def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
     """Return the graph in the form that order searches take, one operation for each."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
@@ -117,7 +117,7 @@ def _single(graph: AccessGraph, after: After) -> OperationGraph:
     return graph_from({"size": [row.bytes for row in graph.tensors], "kept": list(graph.kept), "ops": ops})
 
 
-def _of_regions(
+def _region_graph(
     graph: AccessGraph,
     after: After,
     regions: list[tuple[int, ...]],
@@ -128,10 +128,10 @@ def _of_regions(
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)
-    last = np.array(graph.last, dtype=np.int64)
+    last = np.array(graph.last_users, dtype=np.int64)
     ops: list[dict[str, Any]] = []
     for k, region in enumerate(regions):
-        made = [t for v in region for t in graph.operations[v].outputs if graph.last[t] > region[-1]]
+        made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
         # What is whole while the region runs: made before it and read in it or behind it, or made in it for behind it.

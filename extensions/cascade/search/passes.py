@@ -1,4 +1,4 @@
-"""Second passes: operations that run again behind a small sum, so that no large tensor is kept across it.
+"""Second passes: operations that run again after a small sum, so that no large tensor is kept across it.
 
 A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between, and so must a
 shortcut beside it. Where the operations that make them run again in front of the late reader, only what those begin
@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeated
+from memplan.extensions.cascade.access.access_graph import MOST_BYTES, MOST_MACS, AccessGraph, repeat_operations
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.extensions.cascade.search.front import Chain, front
 from memplan.extensions.cascade.search.options import LONGEST, WORST, CascadeOptions
@@ -52,7 +52,7 @@ class Variant:
         """The number of the last cut."""
         return len(self.graph.operations)
 
-    def least(self, most: int) -> Chain | None:
+    def min_peak_chain(self, most: int) -> Chain | None:
         """Return the chain with the lowest peak within a limit of multiplications."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
@@ -62,19 +62,19 @@ class Variant:
         """The number of operations of each region."""
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
-    def within(self, longest: int) -> Self:
+    def limit_lengths(self, longest: int) -> Self:
         """Return the same graph with only regions of at most `longest` operations."""
-        shorter = self._only(self.lengths <= longest) if longest < LONGEST else self
+        shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
             if shorter is self
             else replace(shorter, chains=front(shorter.found, shorter.cuts) if shorter.cuts else [])
         )
 
-    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+    def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
         return replace(self, found=self.found[is_kept])
 
-    def alone(self, chain: Chain) -> Variant:
+    def graph_of_chain(self, chain: Chain) -> Variant:
         """Return the graph of a chain with the regions of that chain only."""
         return Variant(self.graph, self.found, [chain])
 
@@ -100,7 +100,7 @@ class SeveralPasses(Variant):
         """The number of operations of each region, in the region's own graph."""
         return self.sources[:, 2] - self.sources[:, 1]
 
-    def _only(self, is_kept: NDArray[np.bool_]) -> Self:
+    def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
         return replace(self, found=self.found[is_kept], sources=self.sources[is_kept])
 
     @property
@@ -108,7 +108,7 @@ class SeveralPasses(Variant):
         """True if a chain uses a second pass."""
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
-    def alone(self, chain: Chain) -> Variant:
+    def graph_of_chain(self, chain: Chain) -> Variant:
         """Return the graph with a chain's second passes, and the regions of the chain."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
@@ -118,7 +118,7 @@ class SeveralPasses(Variant):
                 if first <= one.late + shift + len(one.operations) and end > one.first + shift:
                     chosen[one] = None
                 shift += len(one.operations)
-        graph = with_passes(self.graph, sorted(chosen, key=lambda one: one.late))
+        graph = add_passes(self.graph, sorted(chosen, key=lambda one: one.late))
         chain_rows, at = self.found[list(chain.rows)].copy(), 0
         for row, (_, first, end) in zip(chain_rows, self.sources[list(chain.rows)].tolist(), strict=True):
             row[FOUND_FROM], row[FOUND_TO] = at, at + end - first
@@ -127,12 +127,12 @@ class SeveralPasses(Variant):
         return Variant(graph, chain_rows, [Chain(rows, chain.peak, chain.macs, chain.traffic)])
 
 
-def with_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
+def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
     """Return a graph with second passes, given by their late operations."""
-    return repeated(graph, {one.late: one.operations for one in passes})
+    return repeat_operations(graph, {one.late: one.operations for one in passes})
 
 
-def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
+def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
     """Return the chains through a graph and its variants with second passes; None if no pass is possible."""
     sets = list(_sets_of(given.graph))
     # Twice the graph must be within the limits of one.
@@ -140,8 +140,8 @@ def several_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> Sev
     if not sets or is_large:
         return None
     every: list[Sequence[Pass]] = [(), *sets]
-    founds = [given.found, *(search(with_passes(given.graph, passes)) for passes in sets)]
-    numbers, count = _numbered(given.graph, every)
+    founds = [given.found, *(search(add_passes(given.graph, passes)) for passes in sets)]
+    numbers, count = _number_cuts(given.graph, every)
     rows, sources = [], []
     for which, rows_of_pass in enumerate(founds):
         ends = rows_of_pass[:, [FOUND_FROM, FOUND_TO]]
@@ -170,7 +170,7 @@ def _is_apart(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
     return apart
 
 
-def _numbered(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
+def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
     """Return consecutive numbers for the cuts of each graph, equal where cuts are shared; and the last number."""
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
@@ -203,7 +203,7 @@ def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":
-            for k, crossing in enumerate(_crossing(graph, position)):
+            for k, crossing in enumerate(_crossing_tensors(graph, position)):
                 for depth, one in enumerate(_passes_at(graph, position, crossing)):
                     kinds.setdefault((depth, k), {})[one] = None
     for _, passes in sorted(kinds.items()):
@@ -218,11 +218,11 @@ def _sets_at_once(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
             waiting = rest
 
 
-def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
+def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
     """Return the tensors that are whole across a sum: all of them, and only the largest."""
     crossing = [
         t
-        for t, (maker, last) in enumerate(zip(graph.maker, graph.last, strict=True))
+        for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
         if maker is not None and maker < position < last < len(graph.operations) and _is_image(graph, t)
     ]
     crossing.sort(key=lambda t: (-graph.tensors[t].bytes, t))
@@ -230,7 +230,7 @@ def _crossing(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that remake some tensors behind a sum, each from fewer bytes than the one before."""
+    """Yield second passes that recompute some tensors after a sum, each from fewer bytes than the last."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -260,33 +260,33 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
     return Variant(graph, rows, front(rows, len(graph.operations)) if graph.operations else [])
 
 
-def with_repeats(
+def repeated_variants(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
     """Yield graphs in which operations run again: with all second passes, then more while the peak falls.
 
     `windows` are those of the search of the graph that is given.
     """
-    most = min(options.most_macs(given.graph.macs), int(given.graph.macs * WORST))
+    most = min(options.max_macs(given.graph.macs), int(given.graph.macs * WORST))
     current = given
     if is_over():
         return
-    passes = several_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
-    least = None if passes is None or not passes.is_new else passes.least(most)
+    passes = chains_with_passes(given, lambda graph: RegionSearch(graph, options, windows=windows).run(is_over))
+    least = None if passes is None or not passes.is_new else passes.min_peak_chain(most)
     if passes is not None and least is not None:
         yield passes
-        graph = passes.alone(least).graph
+        graph = passes.graph_of_chain(least).graph
         current = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
     for _ in range(MOST_ROUNDS):
         best: Variant | None = None
-        least = current.least(most)
+        least = current.min_peak_chain(most)
         for graph in _candidates(current, least):
             if is_over():
                 return
             if graph.macs > most:
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
-            reached = variant.least(most)
+            reached = variant.min_peak_chain(most)
             # Only a lower peak counts: the same peak for more multiplications is worth nothing.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
@@ -306,20 +306,20 @@ def _candidates(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
     for row in peaks:
         first, end = int(rows[row, FOUND_FROM]), int(rows[row, FOUND_TO])
         for tensor, maker in enumerate(graph.maker):
-            if maker is not None and maker < end and graph.last[tensor] >= first:
+            if maker is not None and maker < end and graph.last_users[tensor] >= first:
                 alive[tensor] = None
-    forked = [t for t in alive if len(graph.readers[t]) > 1 and graph.last[t] < len(graph.operations)]
+    forked = [t for t in alive if len(graph.readers[t]) > 1 and graph.last_users[t] < len(graph.operations)]
     for tensor in sorted(forked, key=lambda t: (-graph.tensors[t].bytes, t))[:_MOST_TENSORS]:
         readers = graph.readers[tensor]
         gaps = [(late - early, late) for early, late in pairwise(readers)]
         # The longest wait between two readers is where not keeping it saves most.
         late = max(gaps)[1]
         for operations in _depths(graph, tensor):
-            yield repeated(graph, {late: operations})
+            yield repeat_operations(graph, {late: operations})
 
 
 def _depths(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that remake a tensor, each from fewer bytes than the one before."""
+    """Yield sets of operations that recompute a tensor, each from fewer bytes than the last."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:

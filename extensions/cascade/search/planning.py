@@ -10,9 +10,9 @@ from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO, FOUND_TRAFFIC
 from memplan.extensions.cascade.search.front import Chain, front_of_three
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.search.orders import After, orders_of_passes, other_orders
-from memplan.extensions.cascade.search.passes import SeveralPasses, Variant, variant_of, with_repeats
-from memplan.extensions.cascade.search.points import planned
+from memplan.extensions.cascade.search.orders import After, alternative_orders, orders_of_passes
+from memplan.extensions.cascade.search.passes import SeveralPasses, Variant, repeated_variants, variant_of
+from memplan.extensions.cascade.search.points import plan_chain
 from memplan.extensions.cascade.search.search import RegionSearch, Windows, worth_having
 from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.search.tables import moved_elsewhere, streamed_tensors
@@ -38,7 +38,7 @@ class Planning:
     ) -> None:
         self.graph, self.options, self.on_point = graph, options, on_point
         self._is_over, self.cut_short = is_over, dict[str, None]()
-        self.most = options.most_macs(graph.macs)
+        self.most = options.max_macs(graph.macs)
         self.has_traffic = "traffic" in options.objectives
         self.points: list[CascadePoint] = []
         self.baseline: CascadePoint | None = None
@@ -52,7 +52,7 @@ class Planning:
         return over
 
     def run(self, search: RegionSearch, after: After) -> None:
-        """Plan the chains of a search, then those in other orders, then those with operations that run again.
+        """Plan the chains of a search, then chains in other orders, then chains with operations that run again.
 
         `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
         """
@@ -70,14 +70,14 @@ class Planning:
             self.add(*variants[-1])
         again, is_free = partial(self.is_over, "repeats"), self.options.orders == "several"
         if is_free:
-            variants = [(how, self._in_order(how, search.windows, start, after)) for how, start in variants]
+            variants = [(how, self._plan_orders(how, search.windows, start, after)) for how, start in variants]
         for how, start in variants:
-            for variant in with_repeats(start, how, search.windows, again) if self._may_repeat() else ():
+            for variant in repeated_variants(start, how, search.windows, again) if self._may_repeat() else ():
                 self.repeats += 1
                 self.add(how, variant)
                 if isinstance(variant, SeveralPasses) and is_free and not after:
-                    self._in_orders_of_passes(how, search.windows, start, variant)
-        self.baseline = self._without_rolling()
+                    self._plan_pass_orders(how, search.windows, start, variant)
+        self.baseline = self._plan_unrolled()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
         """Plan chains with ever smaller tensors moved to the slow memory, where they take no fast bytes."""
@@ -93,31 +93,29 @@ class Planning:
             rows = worth_having(rows[is_short & (rows[:, FOUND_PEAK] <= fast)])
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
-            for k in self._in_turn(picked):
+            for k in self._chains_in_time(picked):
                 # With all of the fast memory, tensors return where there is room; with the least, the peak is that of
                 # the chain.
                 for room in dict.fromkeys((fast, chains[k].peak)):
-                    self._keep(planned(steps, rows, chains[k], POOLS_S, room))
+                    self._keep(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
-        self.points = self.best()
+        self.points = self.best_points()
 
-    def _in_order(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
+    def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
         """Plan chains in other orders; return the variant with the lowest peak."""
-        best, least = start, start.least(self.most)
+        best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
-        for graph in other_orders(start, after, streamed, self.most, is_over):
+        for graph in alternative_orders(start, after, streamed, self.most, is_over):
             self.orders += 1
             variant = variant_of(graph, RegionSearch(graph, how, windows=windows), is_over)
             self.add(how, variant)
-            chain = variant.least(self.most)
+            chain = variant.min_peak_chain(self.most)
             if chain is not None and (least is None or chain.peak < least.peak):
                 best, least = variant, chain
         return best
 
-    def _in_orders_of_passes(
-        self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses
-    ) -> None:
+    def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
         """Plan chains in other orders of graphs with second passes."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
@@ -132,34 +130,34 @@ class Planning:
     def add(self, how: CascadeOptions, variant: Variant) -> None:
         """Plan a graph's chains within the bounds, starting with the lowest and highest peaks."""
         # Orders and repeats are those without a limit, so that no limit finds more than none.
-        variant = variant.within(self.options.longest)
+        variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
         # From both ends of the front inwards: where the time ends early, what is planned still spans it.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
-        for k in self._in_turn(order):
-            alone = variant.alone(chains[k])
+        for k in self._chains_in_time(order):
+            alone = variant.graph_of_chain(chains[k])
             own = steps if alone.graph is variant.graph else RegionSteps(alone.graph, how)
-            self._keep(planned(own, alone.found, alone.chains[0], PLAN_S))
-        self.points = self.best()
+            self._keep(plan_chain(own, alone.found, alone.chains[0], PLAN_S))
+        self.points = self.best_points()
 
     def _keep(self, point: CascadePoint | None) -> None:
         if point is not None:
             self.points.append(point)
             self.on_point(point)
 
-    def _without_rolling(self) -> CascadePoint | None:
+    def _plan_unrolled(self) -> CascadePoint | None:
         """Return the lowest point in the given order without rolling buffers; None if time is over."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})
         search = RegionSearch(self.graph, how)
         variant = variant_of(self.graph, search, self._is_over)
-        variant = variant.within(self.options.longest)
-        least = variant.least(self.most)
-        return None if least is None else planned(search.steps, variant.found, least, PLAN_S)
+        variant = variant.limit_lengths(self.options.longest)
+        least = variant.min_peak_chain(self.most)
+        return None if least is None else plan_chain(search.steps, variant.found, least, PLAN_S)
 
-    def _in_turn(self, chains: Sequence[int]) -> Iterator[int]:
+    def _chains_in_time(self, chains: Sequence[int]) -> Iterator[int]:
         """Yield chains until the time is over, and count the rest."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
@@ -187,7 +185,7 @@ class Planning:
             return (one.slow_traffic or 0) <= (other.slow_traffic or 0)
         return one.traffic <= other.traffic or not self.has_traffic
 
-    def best(self) -> list[CascadePoint]:
+    def best_points(self) -> list[CascadePoint]:
         """Return the Pareto-optimal points so far, by falling peak."""
         best: list[CascadePoint] = []
         for point in sorted(self.points, key=lambda p: (p.peak, p.macs, p.slow_traffic or 0, p.traffic)):

@@ -17,7 +17,7 @@ from memplan.extensions.cascade.regions.regions import (
     Cascade,
     CascadeRegion,
     Slide,
-    held_name,
+    region_buffer_name,
     sums_name,
     sums_of,
     whole_name,
@@ -32,7 +32,7 @@ from memplan.solvers.core.tables import Rows
 from memplan.solvers.portfolio.solve import solve
 
 
-def planned(
+def plan_chain(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
     """Plan a chain of regions; None if no plan was found in time.
@@ -121,7 +121,7 @@ class _Lifetimes:
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":
-                self._run_whole(region.first, region.alternative)
+                self._run_whole(region.first_operation, region.alternative)
             else:
                 self._run_steps(number, region)
         held = {tensor for region in cascade.regions for tensor in region.pieces}
@@ -174,7 +174,7 @@ class _Lifetimes:
             for tensor in tensors:
                 hold = region.holds.get(tensor)
                 is_whole = hold is None or hold.mode == "whole"
-                name = whole_name(tensor) if is_whole else held_name(number, tensor)
+                name = whole_name(tensor) if is_whole else region_buffer_name(number, tensor)
                 size = graph.tensors[tensor].bytes if hold is None or is_whole else hold.bytes
                 is_kept = (is_whole or hold is None or hold.kept) and region.trips > 1
                 self._use(name, size, begin if is_kept else time, end if is_kept else time + 1)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.cascade.access.access_graph import AXES, AccessGraph, driven
+from memplan.extensions.cascade.access.access_graph import AXES, AccessGraph, driving_tensor
 from memplan.extensions.cascade.core.kernels import (
     COUNT,
     EVALUATED,
@@ -38,7 +38,7 @@ from memplan.extensions.cascade.core.kernels import (
     grow_tiles,
 )
 from memplan.extensions.cascade.search.channels import channel_regions
-from memplan.extensions.cascade.search.front import undominated
+from memplan.extensions.cascade.search.front import undominated_positions
 from memplan.extensions.cascade.search.options import LONGEST, WORST, CascadeOptions
 from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.search.tables import WARM_UP, access_tables
@@ -80,11 +80,11 @@ class WindowKeys:
             for v, sums in enumerate(tables.sums.tolist())
         ]
 
-    def of(self, j: int) -> Key:
+    def key_of(self, j: int) -> Key:
         """Return the key of operation j - 1 as the end of regions."""
-        first, outside = self.first(j), dict[int, int]()
+        first, outside = self.first_operation(j), dict[int, int]()
         rows = [self._row(v, first, j, outside) for v in range(first, j)]
-        around = [self._around(tensor, j) for tensor in outside]
+        around = [self._outer_key(tensor, j) for tensor in outside]
         base = self.live[j]
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
@@ -94,7 +94,7 @@ class WindowKeys:
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
-    def first(self, j: int) -> int:
+    def first_operation(self, j: int) -> int:
         """Return the first operation of regions that may end with operation j - 1."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
@@ -126,7 +126,7 @@ class WindowKeys:
         is_whole, is_streamed = self.last[row.outputs[0]] >= j, self.streamed[row.outputs[0]]
         return self.operations[v], is_whole, is_streamed, *reads
 
-    def _around(self, tensor: int, j: int) -> Key:
+    def _outer_key(self, tensor: int, j: int) -> Key:
         """Return how regions see a tensor from outside; for a streamed one, including its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """Counts of the regions examined, of those without room, and of those with too many steps."""
+    """Counts of the regions examined, of regions without room, and of regions with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -192,7 +192,7 @@ class RegionSearch:
             rows[v] = (v, v + 1, peak, graph.macs_of(v), read + written + row.weights, 1, KIND_WHOLE, 0, 0, 0)
         return rows
 
-    def _other_ways(self, layers: Rows) -> Rows:
+    def _alternative_regions(self, layers: Rows) -> Rows:
         """Return the regions of single operations that run whole in another way; their height is the way."""
         ways = []
         for v, row in enumerate(self.graph.operations):
@@ -202,10 +202,10 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by end; if time is over, those of the operations reached."""
+        """Return the regions found, sorted by end; if time is over, the regions of the operations reached."""
         layers = self.layers()
-        parts = [layers, self._other_ways(layers)]
-        for j in self._by_need(layers[:, FOUND_PEAK]):
+        parts = [layers, self._alternative_regions(layers)]
+        for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
             if is_over():
                 break
             self.reached += 1
@@ -214,7 +214,7 @@ class RegionSearch:
         rows = np.concatenate(parts)
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
-    def _by_need(self, peaks: I64) -> list[int]:
+    def _ends_by_peak(self, peaks: I64) -> list[int]:
         """Return the ends of regions, those across the highest peaks first."""
         # so that an early end of time omits the least important ones
         n = len(peaks)
@@ -223,7 +223,7 @@ class RegionSearch:
 
     def _regions_ending_at(self, j: int) -> Rows:
         """Return the regions that end with operation j - 1, from the cache if its surroundings are known."""
-        key, base = self._keys.of(j), int(self.tables.live[j])
+        key, base = self._keys.key_of(j), int(self.tables.live[j])
         stored = self.windows.found.get(key)
         shift = np.zeros(N_FOUND, np.int64)
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
@@ -243,8 +243,8 @@ class RegionSearch:
 
     def _searched_ending_at(self, j: int) -> Rows:
         self._answer[COUNT] = 0
-        rows, columns = driven(self.graph, j - 1).sizes
-        finer = [self._finer(j, axis) for axis in AXES]
+        rows, columns = driving_tensor(self.graph, j - 1).sizes
+        finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._heights(rows), *finer[0]):
             # A single row in one step makes no rows that its readers would skip.
             each, parts = max(1, height), max(1, -height)
@@ -256,7 +256,7 @@ class RegionSearch:
                 continue
             # Parts of rows are only for rolling.
             self._grow(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
-        strides = [self._tiled(rows, 0), [*self._tiled(columns, 1), *finer[1]]]
+        strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
@@ -274,7 +274,7 @@ class RegionSearch:
         if not self.graph.is_coarse and self.options.stripe is None:
             row = self.graph.operations[j - 1]
             most = max(self.graph.tensors[t].channels for t in (row.reads[0].tensor, row.outputs[0]))
-            ends = self._keys.first(j), j
+            ends = self._keys.first_operation(j), j
             along = channel_regions(self.graph, self.options, self.tables, ends, strides_of(most))
             self.effort.evaluated += len(along)
             ending_rows = np.concatenate([ending_rows, along])
@@ -287,16 +287,16 @@ class RegionSearch:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
-    def _finer(self, j: int, axis: int) -> list[int]:
+    def _fractional_steps(self, j: int, axis: int) -> list[int]:
         """Return steps that are parts of a row or column, for regions whose first operations make more."""
-        size = driven(self.graph, j - 1).sizes[axis]
+        size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
-        inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first(j), j - 1))
+        inside = (self.graph.operations[v].outputs[0] for v in range(self._keys.first_operation(j), j - 1))
         most = max((self.graph.tensors[tensor].sizes[axis] for tensor in inside), default=0)
         return [-parts for parts in FINER if parts * size <= most]
 
-    def _tiled(self, size: int, axis: int) -> list[int]:
+    def _tile_sizes(self, size: int, axis: int) -> list[int]:
         """Return the tile heights or widths."""
         stripe = self.options.stripe
         if stripe is None:
@@ -313,7 +313,7 @@ class RegionSearch:
         """Add the regions ending with operation j - 1, for some kinds, heights and widths of tiles."""
         tiles = TileSearch(
             j=j,
-            longest=j - self._keys.first(j),
+            longest=j - self._keys.first_operation(j),
             kind=KIND_ROWS,
             slides=self.options.is_sliding,
             warm_up=WARM_UP,
@@ -330,4 +330,4 @@ class RegionSearch:
 def worth_having(found: Rows) -> Rows:
     """Return the regions that no other with the same ends dominates in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
-    return found[undominated(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]
+    return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

@@ -21,11 +21,11 @@ from memplan.extensions.cascade.core.kernels import FOUND_PEAK
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.front import Chain
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.search.orders import in_order
+from memplan.extensions.cascade.search.orders import order_graph
 from memplan.extensions.cascade.search.planning import PLAN_S, Planning
-from memplan.extensions.cascade.search.points import planned
+from memplan.extensions.cascade.search.points import plan_chain
 from memplan.extensions.cascade.search.search import RegionSearch, strides_of
-from memplan.extensions.cascade.search.tables import barriers_of, with_barriers
+from memplan.extensions.cascade.search.tables import add_barriers, barriers_of
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError, TimeOverError
@@ -49,7 +49,7 @@ LOOKED_AT = ("regions", "chains", "points", "orders", "repeats")
 """The parts of the search that the end of the time may cut short."""
 
 
-def cascaded(
+def search_cascades(
     graph: OperationGraph | AccessGraph,
     options: CascadeOptions,
     running: Control,
@@ -59,7 +59,7 @@ def cascaded(
 
     Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
     """
-    given = _in_order_as_given(graph, options, running) if isinstance(graph, OperationGraph) else None
+    given = _given_order_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:
         running.note(given)
     try:
@@ -81,16 +81,16 @@ class CascadeCall:
         latency: Callable[[CascadePoint], float | None] = lambda _point: None,
     ) -> None:
         self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
-        self.within = running.within(max(running.left_s / 2, running.left_s - _ANSWER_S))
-        searching = self.within.within(_SEARCH_SHARE * self.within.left_s) if options.check else self.within
+        self.within = running.limit_to(max(running.remaining_s / 2, running.remaining_s - _ANSWER_S))
+        searching = self.within.limit_to(_SEARCH_SHARE * self.within.remaining_s) if options.check else self.within
         after = [row.after for row in graph.ops] if isinstance(graph, OperationGraph) else []
         self.after = after if any(after) else []
         access = graph
         if isinstance(access, OperationGraph):
             access = access_graph(split_apart(access), brick=options.brick)
-        self.given = with_barriers(access, options.barriers) if options.barriers else access
+        self.given = add_barriers(access, options.barriers) if options.barriers else access
         self._heed()
-        self.graph = in_order(self.given, self.after, options.orders)
+        self.graph = order_graph(self.given, self.after, options.orders)
         if options.is_sliding and self.graph.layout != "NHWC":
             raise OptionError(f"sliding: needs tensors that lie row by row (NHWC), got a graph in {self.graph.layout}")
         self.search = RegionSearch(self.graph, options)
@@ -113,8 +113,8 @@ class CascadeCall:
         layers = self.search.layers()
         rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
         chain = Chain(rows, peak, self.graph.macs, 0)
-        limit_s = min(PLAN_S, max(_LEAST_PLAN_S, self.within.left_s / 2))
-        point = planned(self.search.steps, layers, chain, limit_s)
+        limit_s = min(PLAN_S, max(_LEAST_PLAN_S, self.within.remaining_s / 2))
+        point = plan_chain(self.search.steps, layers, chain, limit_s)
         if point is None:
             raise TimeOverError(_TOO_SHORT)
         return point
@@ -133,7 +133,7 @@ class CascadeCall:
         """Report the points so far if that takes only a small part of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
-            self.running.note(self._answer(self.planning.best() or [self.layers], is_ended=False))
+            self.running.note(self._answer(self.planning.best_points() or [self.layers], is_ended=False))
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
@@ -142,11 +142,11 @@ class CascadeCall:
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
         shown = [point for point in points if options.fit is None or point.peak <= options.fit]
-        wanted = self._wanted(shown) if options.check else []
-        checked = self._checked(shown, wanted) if is_ended else ()
+        wanted = self._points_to_check(shown) if options.check else []
+        checked = self._check_points(shown, wanted) if is_ended else ()
         effort, baseline = self._effort(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
-        def timed(point: CascadePoint, **others: bool) -> CascadePoint:
+        def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
 
         return CascadeAnswer(
@@ -155,31 +155,31 @@ class CascadeCall:
             layers_peak=self.layers.peak,
             layers_macs=graph.macs,
             layers_traffic=self.layers.traffic,
-            layers_latency=timed(self.layers).latency,
-            tensors=tuple(map(CascadeTensor.of, graph.tensors)),
+            layers_latency=add_latency(self.layers).latency,
+            tensors=tuple(map(CascadeTensor.from_fields, graph.tensors)),
             operations=tuple(
                 CascadeOperation.model_validate(
                     {"kind": row.kind, "name": row.name, "in": [read.tensor for read in row.reads], "out": row.outputs}
                 )
                 for row in self.given.operations
             ),
-            points=tuple(timed(point, checked_by_value=k in checked) for k, point in enumerate(shown)),
-            without_rolling=baseline and timed(baseline),
+            points=tuple(add_latency(point, checked_by_value=k in checked) for k, point in enumerate(shown)),
+            without_rolling=baseline and add_latency(baseline),
             barriers=barriers[:MOST_BARRIERS],
             exhausted=effort if is_ended else replace(effort, intervals=False, cut_short=LOOKED_AT),
             wall_time_s=round(time.monotonic() - self.began, 6),
             layers=self.layers,
         )
 
-    def _wanted(self, points: Sequence[CascadePoint]) -> list[int]:
+    def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
         """Return the points to execute by value, fewest runs first; only one if `point` names it."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
         return sorted(range(count), key=lambda k: points[k].runs)
 
-    def _checked(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
-        """Execute points by value while there is time; return those that completed."""
+    def _check_points(self, points: Sequence[CascadePoint], wanted: Sequence[int]) -> list[int]:
+        """Execute points by value while there is time; return the positions of the points that completed."""
         checked: list[int] = []
 
         def pause() -> None:
@@ -188,7 +188,7 @@ class CascadeCall:
 
         for k in wanted:
             try:
-                check_by_value(points[k].cascade, *points[k].in_one_arena(), pause=pause)
+                check_by_value(points[k].cascade, *points[k].join_memories(), pause=pause)
             except TimeOverError:
                 break
             checked.append(k)
@@ -212,7 +212,7 @@ class CascadeCall:
         )
 
 
-def _in_order_as_given(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+def _given_order_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
     """Return the answer of an empty search, with the peak of the given order."""
     return CascadeAnswer(
         name=graph.name or None,
@@ -233,7 +233,7 @@ def _in_order_as_given(graph: OperationGraph, options: CascadeOptions, running: 
 
 def _conventions(options: CascadeOptions) -> CascadeConventions:
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
-    return CascadeConventions.of(options, sliding=options.is_sliding, pools=pools)
+    return CascadeConventions.from_fields(options, sliding=options.is_sliding, pools=pools)
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:

@@ -23,7 +23,7 @@ from memplan.extensions.cascade.core.kernels import (
     KIND_TILES,
     KIND_WHOLE,
     N_FOUND,
-    Followed,
+    RegionTrace,
     TileSearch,
     follow_region,
 )
@@ -66,10 +66,10 @@ class RegionSteps:
         """Return the region for a row of the search, with its number."""
         first, end, kind = row[FOUND_FROM], row[FOUND_TO], row[FOUND_KIND]
         if kind == KIND_WHOLE:
-            return CascadeRegion.whole(number, first, row[FOUND_HEIGHT])
+            return CascadeRegion.whole_region(number, first, row[FOUND_HEIGHT])
         if kind == KIND_CHANNELS:
-            return self._along_channels(number, (first, end), row[FOUND_HEIGHT])
-        followed = self._followed(first, end, kind, (row[FOUND_HEIGHT], row[FOUND_WIDTH]))
+            return self._channel_region(number, (first, end), row[FOUND_HEIGHT])
+        followed = self._trace_region(first, end, kind, (row[FOUND_HEIGHT], row[FOUND_WIDTH]))
         axes = (followed.row_first, followed.row_end), (followed.column_first, followed.column_end)
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
@@ -84,12 +84,12 @@ class RegionSteps:
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
         for tensor, slot, at in sorted(self._pieces(first, end)):
             pieces[tensor] = stripes(slot)
-            buffers.append(self._held(tensor, mode, *followed.piece[:, at].tolist()))
+            buffers.append(self._held_buffer(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
         slide = self._slide(followed, end)
-        return CascadeRegion.striped(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
+        return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
-    def _followed(self, first: int, end: int, kind: int, stride: Span) -> Followed:
+    def _trace_region(self, first: int, end: int, kind: int, stride: Span) -> RegionTrace:
         """Return the kernel's output for a region: operations and pieces, the last one first, step by step."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
@@ -112,7 +112,7 @@ class RegionSteps:
         rows, columns = (
             -(-(size + WARM_UP) * max(1, -each) // max(1, each)) + 1 for size, each in zip(sizes, strides, strict=True)
         )
-        made = Followed(
+        made = RegionTrace(
             row_first=np.zeros((slots, rows), np.int64),
             row_end=np.zeros((slots, rows), np.int64),
             column_first=np.zeros((slots, columns), np.int64),
@@ -141,20 +141,20 @@ class RegionSteps:
                     pieces.append((tensor, -1 - len(pieces), int(tables.edge_first[end]) - 1 - edge))
         return pieces
 
-    def _buffer(self, followed: Followed, kind: int, end: int, v: int) -> RegionBuffer:
+    def _buffer(self, followed: RegionTrace, kind: int, end: int, v: int) -> RegionBuffer:
         """Return the buffer for the output of an operation in a region."""
         graph, tensor, k = self.graph, self.graph.operations[v].outputs[0], end - 1 - v
         if self.last[tensor] >= end or (k == 0 and tensor not in self.streamed):
-            return self._whole(tensor)
+            return self._whole_buffer(tensor)
         mode: Mode = "roll"
         if kind in (KIND_TILES, KIND_AGAIN):
             is_read = any(reader < end for reader in graph.readers[tensor])
             mode = "recompute" if is_read or kind == KIND_TILES else "roll"
         elif kind == KIND_THIN and followed.widens[k]:
             mode = "recompute"
-        return self._held(tensor, mode, *followed.capacity[:, k].tolist())
+        return self._held_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
-    def _held(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
+    def _held_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
         """Return a buffer of rows and columns; negative numbers mean that it is kept between steps."""
         made = self.graph.tensors[tensor]
         # What is kept from one row to the next has all columns.
@@ -163,7 +163,7 @@ class RegionSteps:
         capacity = abs(rows), width, made.pixel
         return RegionBuffer(tensor=tensor, mode=mode, capacity=capacity, kept=min(rows, columns) < 0, bytes=bytes_)
 
-    def _whole(self, tensor: int) -> RegionBuffer:
+    def _whole_buffer(self, tensor: int) -> RegionBuffer:
         """Return the buffer of a tensor that a region makes whole."""
         row = self.graph.tensors[tensor]
         bytes_ = rounded_up(row.bytes, self.options.alignment)
@@ -171,7 +171,7 @@ class RegionSteps:
             tensor=tensor, mode="whole", capacity=(row.rows, row.columns, row.pixel), kept=True, bytes=bytes_
         )
 
-    def _along_channels(self, number: int, ends: Span, tile: int) -> CascadeRegion:
+    def _channel_region(self, number: int, ends: Span, tile: int) -> CascadeRegion:
         """Return the region of operations [first, end) that makes `tile` channels in each step."""
         graph, (first, end) = self.graph, ends
         inner = graph.tensors[graph.operations[first].outputs[0]]
@@ -182,16 +182,16 @@ class RegionSteps:
             row = graph.tensors[tensor]
             ranges[v] = Stripes(rows=((0, row.rows),), columns=((0, row.columns),), channels=spans)
             if self.last[tensor] >= end or v == end - 1:
-                buffers.append(self._whole(tensor))
+                buffers.append(self._whole_buffer(tensor))
                 continue
             capacity = row.rows, row.columns, row.pixel // row.channels * tile
             bytes_ = rounded_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
-        region = CascadeRegion.striped(number, "channels", (tile, 0), ranges, buffers)
+        region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
         # The sums are a buffer of their own, which the output takes over at the end.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
-    def _slide(self, followed: Followed, end: int) -> Slide | None:
+    def _slide(self, followed: RegionTrace, end: int) -> Slide | None:
         """Return the input into whose dying rows the output can grow, if that saves anything."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None

@@ -25,7 +25,7 @@ from memplan.extensions.cascade.core.kernels import (
     Access,
 )
 from memplan.extensions.cascade.search.options import LONGEST, CascadeOptions
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Rows
 
@@ -95,7 +95,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
     """Return the last use of each tensor; a streamed output ends with its maker."""
     streamed = streamed_tensors(graph, options)
-    last = list(graph.last)
+    last = list(graph.last_users)
     for tensor in streamed:
         maker = graph.maker[tensor]
         if maker is not None:
@@ -139,7 +139,7 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
     """
     barriers = []
     for v, row in enumerate(graph.operations):
-        whole, behind = int(layers[v, FOUND_PEAK]) - row.work + row.least_work, int(tables.live[v + 1])
+        whole, behind = int(layers[v, FOUND_PEAK]) - row.work + row.min_work, int(tables.live[v + 1])
         if row.role == "barrier":
             barriers.append(Barrier(graph.origin(v), row.kind, row.reason, whole, whole == least))
         elif row.role == "sum" and v + 1 < len(graph.operations):
@@ -150,16 +150,16 @@ def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | N
     return tuple(sorted(barriers, key=lambda barrier: (-barrier.bytes, barrier.operation)))
 
 
-def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
+def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
     """Return a graph whose named operations run whole; raises OptionError for an unknown name."""
     rows = list(graph.operations)
     operation_names = [{str(v), row.name, *(graph.tensors[t].name for t in row.outputs)} for v, row in enumerate(rows)]
     for name in names:
         meant = [v for v in range(len(rows)) if name in operation_names[v]]
         if not meant:
-            some = ", ".join([*dict.fromkeys(shown(row.name) for row in rows if row.name)][:3])
+            some = ", ".join([*dict.fromkeys(excerpt(row.name) for row in rows if row.name)][:3])
             rule = f"must be positions, names or outputs of operations{some and f', such as {some}'}"
-            raise OptionError(f"barriers: {rule}, got {shown(name)}")
+            raise OptionError(f"barriers: {rule}, got {excerpt(name)}")
         for v in meant:
             rows[v] = barrier_of(graph, v, "is one of the barriers that were named")
     return replace(graph, operations=tuple(rows))
@@ -167,7 +167,9 @@ def with_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 def _windows(read: Read, sizes: tuple[int, int]) -> list[int]:
     return [
-        number for window, size in zip(read.windows, sizes, strict=True) for number in (*window, *window.used(size))
+        number
+        for window, size in zip(read.windows, sizes, strict=True)
+        for number in (*window, *window.meaningful_range(size))
     ]
 
 

@@ -43,7 +43,7 @@ class StepFigures:
     staged: tuple[Slot, ...] = ()
 
     @property
-    def over_first_link(self) -> int:
+    def first_link_bytes(self) -> int:
         """The bytes over the link of the fast memory."""
         return self.traffic - sum(row.bytes for row in self.transfers if row.is_far)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memplan.extensions.cascade.timing.target import Target
-from memplan.planner.errors import FormatError, ProblemError, shown
+from memplan.planner.errors import FormatError, ProblemError, excerpt
 from memplan.planner.formats import memplan_json
 from memplan.questions.inputs.values import Input
 
@@ -23,23 +23,23 @@ def machine_of(fields: object) -> dict[str, Any] | None:
     memory, stacks = fields.get("memory", {}), fields.get("HW specific parameters", {})
     names = [f"L{k + 1}" for k in range(memory.get("levels", 2))]
 
-    def given(level: str, name: str) -> Any:
+    def level_value(level: str, name: str) -> Any:
         value = memory.get(level, {}).get(name)
         if not isinstance(value, int | float):
             unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
-            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {shown(value)}")
+            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {excerpt(value)}")
         return value
 
     stack = stacks.get("accelerator core0 stack", 0) + 7 * stacks.get("accelerator core1-7 stack", 0)
     rate = next((rate for rate in rates.values() if rate), None)
     if rate is None:
         raise FormatError('peak MAC/cycle: must have a number, as in {"8bits": 32}, got none')
-    sizes = [given(name, "dimension") - (stack if k == 0 else 0) for k, name in enumerate(names[:-1])]
+    sizes = [level_value(name, "dimension") - (stack if k == 0 else 0) for k, name in enumerate(names[:-1])]
     memories = [{"name": name, "capacity": size} for name, size in zip(names[:-1], sizes, strict=True)]
     return {
         "name": str(fields.get("name") or "DORY"),
         "memories": [*memories, {"name": names[-1]}],
-        "links": [{name: given(level, name) for name in ("bandwidth", "latency")} for level in names[1:]],
+        "links": [{name: level_value(level, name) for name in ("bandwidth", "latency")} for level in names[1:]],
         "engine": {"native": [1, 1], "copies": fields.get("double_buffering", 2), "rate": rate},
     }
 
@@ -50,7 +50,7 @@ def _target_of(value: object) -> Target:
         is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}
         raise ProblemError(
             "target: must be a machine, which has memories, links and an engine, such as those of"
-            f" examples/schedules, got {'what is to be scheduled' if is_work else shown(value)}"
+            f" examples/schedules, got {'what is to be scheduled' if is_work else excerpt(value)}"
         )
     return Target.model_validate(machine)
 

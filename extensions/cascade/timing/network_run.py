@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, PixelTensor, Read, Window, driven
+from memplan.extensions.cascade.access.access_graph import AccessGraph, PixelTensor, Read, Window, driving_tensor
 from memplan.extensions.cascade.regions.regions import CascadeRegion, Span, Stripes, is_accumulated, sums_of
 from memplan.extensions.cascade.timing.figures import Slot, StepFigures, Transfer
 from memplan.extensions.cascade.timing.target import Target
@@ -39,7 +39,7 @@ class NetworkStep:
     @property
     def is_alone(self) -> bool:
         """True for a single tiled operation, whose channels are cut, too."""
-        return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first].channels)
+        return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
 def run_network(
@@ -54,13 +54,15 @@ def run_network(
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
     for k, step in enumerate(steps):
         region, retained = step.region, frozenset(step.retained)
-        if region.first != done or not done < region.end <= len(graph.operations):
-            return figures, [f"subgraphs[{k}]: must begin with operation {done}, got {region.first}"]
+        if region.first_operation != done or not done < region.end <= len(graph.operations):
+            return figures, [f"subgraphs[{k}]: must begin with operation {done}, got {region.first_operation}"]
         done = region.end
-        made = {t for v in range(region.first, region.end) for t in graph.operations[v].outputs}
-        read = {read.tensor for v in range(region.first, region.end) for read in graph.operations[v].reads}
-        written = {t for t in made - retained if graph.last[t] >= region.end or t in graph.operations[done - 1].outputs}
-        broken = _broken(graph, step)
+        made = {t for v in range(region.first_operation, region.end) for t in graph.operations[v].outputs}
+        read = {read.tensor for v in range(region.first_operation, region.end) for read in graph.operations[v].reads}
+        written = {
+            t for t in made - retained if graph.last_users[t] >= region.end or t in graph.operations[done - 1].outputs
+        }
+        broken = _range_errors(graph, step)
         broken += [f"must have tensor {t} in a memory" for t in sorted(read - made - resident - there)]
         broken += [f"must write tensor {t}, an output" for t in sorted(retained & set(graph.kept))]
         broken += [f"must not retain tensor {t}, which is not there" for t in sorted(retained - made - resident)]
@@ -87,7 +89,7 @@ def run_step(
 
     Where it `keeps` what it loads, the next visit loads it only if that is other bytes; else each visit loads anew.
     """
-    graph = graph.in_way(step.region.first, step.region.alternative)
+    graph = graph.choose_way(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()
 
 
@@ -115,9 +117,9 @@ class _StepRun:
         for t, made in region.pieces.items():
             area = _lengths(made.rows)[self.i] * _lengths(made.columns)[self.j]
             self._load("input", t, np.stack([self.i, self.j], axis=1), area * graph.tensors[t].pixel, t)
-        for v in range(region.first, region.end):
+        for v in range(region.first_operation, region.end):
             work += self._operation(v)
-        rounded = target.rounded
+        rounded = target.round_size
         self.slots += [("ring", t, rounded(region.holds[t].bytes)) for t in sorted(self.inside)]
         self.slots += [("resident", t, rounded(graph.tensors[t].bytes)) for t in sorted(self.resident)]
         here = set(self.step.retained) - self.resident
@@ -142,7 +144,7 @@ class _StepRun:
         is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
         cut = graph.tensors[row.reads[0].tensor] if adds_up else out
         of = max(1, cut.channels) if cut else 1
-        made = _all_of(out if row.role == "striped" else None) if is_whole else region.ranges[v]
+        made = _full_ranges(out if row.role == "striped" else None) if is_whole else region.ranges[v]
         channels = _lengths(made.channels)[self.k] if made.channels else np.full(len(self.k), of)
         rows, columns = _lengths(made.rows), _lengths(made.columns)
         area = rows[self.i] * columns[self.j]
@@ -153,9 +155,9 @@ class _StepRun:
             if read.tensor not in self.inside and read.tensor not in self.resident | set(self.step.retained):
                 self._read(v, read, made, (channels, of))
         if row.role == "sum" and not is_whole:
-            self.slots.append(("sums", row.outputs[0], self.target.rounded(sums_of(graph, region))))
+            self.slots.append(("sums", row.outputs[0], self.target.round_size(sums_of(graph, region))))
         if row.work:
-            self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self.target.rounded(row.work)))
+            self.slots.append(("workspace", row.outputs[0] if row.outputs else 0, self.target.round_size(row.work)))
         for t in row.outputs:
             if t not in self.inside and t not in self.step.retained:
                 stored = area * -(-graph.tensors[t].pixel * channels // of)
@@ -164,7 +166,7 @@ class _StepRun:
                 self._move("output", t, stored, t)
         engine = self.target.engine
         if row.role == "striped":
-            tiles = _tiled(rows, engine.height)[self.i] * _tiled(columns, engine.width)[self.j]
+            tiles = _round_to_tiles(rows, engine.height)[self.i] * _round_to_tiles(columns, engine.width)[self.j]
             return np.asarray(row.macs * tiles * channels / of / engine.rate_of(row.kind))
         part = area * channels
         return np.asarray(row.macs * part / max(1, int(part.sum())) / engine.rate_of(row.kind))
@@ -209,32 +211,39 @@ class _StepRun:
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
             self.moved[k] += moved
             self.transfers.append(Transfer(kind, tensor, k > 0, int(moved.sum()), count))
-            slots.append((kind if k == 0 else "staged", tensor, copies * self.target.rounded(most, k)))
+            slots.append((kind if k == 0 else "staged", tensor, copies * self.target.round_size(most, k)))
 
 
-def _broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
+def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
     """Return why the ranges of a step do not make its tensors, or nothing."""
     region = step.region
-    ways = len(graph.operations[region.first].alternatives) if len(region.ops) == 1 else 0
+    ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
         return [f"must have an alternative from 0 to {ways}, got {region.alternative}"]
     if region.kind == "whole":
-        is_one = region.end == region.first + 1 and graph.operations[region.first].role != "striped"
+        is_one = region.end == region.first_operation + 1 and graph.operations[region.first_operation].role != "striped"
         return [] if is_one else ["must be one operation that has no parts, to run whole"]
-    if region.kind == "channels" or region.pieces or set(region.ranges) != set(range(region.first, region.end)):
+    if (
+        region.kind == "channels"
+        or region.pieces
+        or set(region.ranges) != set(range(region.first_operation, region.end))
+    ):
         return ["must be a region of rows, tiles or panels"]
     if any(graph.operations[v].role == "barrier" for v in region.ranges):
         return ["must run a barrier whole"]
     if step.is_alone:
-        made, out = region.ranges[region.first], graph.tensors[graph.operations[region.first].outputs[0]]
+        made, out = (
+            region.ranges[region.first_operation],
+            graph.tensors[graph.operations[region.first_operation].outputs[0]],
+        )
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
-        if region.end != region.first + 1 or not all(_is_cut(*cut) for cut in cuts):
+        if region.end != region.first_operation + 1 or not all(_is_cut(*cut) for cut in cuts):
             return ["must be tiles of one operation that make all of it once"]
         return []
-    return _held_broken(graph, step)
+    return _missing_elements(graph, step)
 
 
-def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
+def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
     """Return the first element of a region that is read but missing, or never made."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
@@ -246,12 +255,12 @@ def _held_broken(graph: AccessGraph, step: NetworkStep) -> list[str]:
                 is_made = all(_lengths(spans).any() for spans in (region.ranges[v].rows, region.ranges[v].columns))
                 if is_made and not all(shape):
                     return [f"must hold some of tensor {t}"]
-                if graph.last[t] >= region.end or hold.bytes < hold.rows * hold.columns * graph.tensors[t].pixel:
+                if graph.last_users[t] >= region.end or hold.bytes < hold.rows * hold.columns * graph.tensors[t].pixel:
                     return [f"must hold all of tensor {t}"]
             rings[t] = np.full(shape, -1, np.int64)
     counts = region.steps
     for v, made in region.ranges.items():
-        sizes = driven(graph, v).sizes
+        sizes = driving_tensor(graph, v).sizes
         inside = all(
             0 <= a <= b <= size for spans, size in zip((made.rows, made.columns), sizes, strict=True) for a, b in spans
         )
@@ -306,7 +315,7 @@ def _sources(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, 
     return tuple(window.source(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
-def _all_of(tensor: PixelTensor | None) -> Stripes:
+def _full_ranges(tensor: PixelTensor | None) -> Stripes:
     """Return the ranges of all rows and columns of a tensor, or of one pixel."""
     rows, columns = (1, 1) if tensor is None else tensor.sizes
     return Stripes(rows=((0, rows),), columns=((0, columns),))
@@ -316,5 +325,5 @@ def _lengths(spans: tuple[Span, ...]) -> Counts:
     return np.array([b - a for a, b in spans], np.int64)
 
 
-def _tiled(length: Counts, native: int) -> Counts:
+def _round_to_tiles(length: Counts, native: int) -> Counts:
     return -(-length // native) * native

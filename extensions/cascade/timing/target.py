@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.planner.errors import Location, broken
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, Value, as_tuple
+from memplan.planner.errors import Location, raise_rules
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, Value, tuple_from_list
 
 MOST_SIDE = 2**20
 """The largest side of a tensor or of a native tile."""
@@ -46,7 +46,7 @@ class Engine(Value):
     multiplications in a unit of time, for networks, whose operations have no times; `rates` has other rates by kind.
     """
 
-    native: Annotated[tuple[Side, Side], BeforeValidator(as_tuple)]
+    native: Annotated[tuple[Side, Side], BeforeValidator(tuple_from_list)]
     copies: Annotated[int, Field(ge=1, le=2)] = 1
     rate: Rate | None = None
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
@@ -74,8 +74,8 @@ class Target(Value):
     """
 
     name: Name | None = None
-    memories: Annotated[tuple[Memory, ...], BeforeValidator(as_tuple)]
-    links: Annotated[tuple[Link, ...], BeforeValidator(as_tuple)]
+    memories: Annotated[tuple[Memory, ...], BeforeValidator(tuple_from_list)]
+    links: Annotated[tuple[Link, ...], BeforeValidator(tuple_from_list)]
     engine: Engine
     residency: Literal["one step", "several steps"] = "one step"
 
@@ -94,7 +94,7 @@ class Target(Value):
         if len(self.links) != last:
             breaks.append((("links",), f"must be one between neighbouring memories, {last}, got {len(self.links)}"))
         if breaks:
-            broken(*breaks)
+            raise_rules(*breaks)
         return self
 
     @property
@@ -127,7 +127,7 @@ class Target(Value):
         """True if there is a memory between the fast one and the last one."""
         return len(self.memories) == 3
 
-    def rounded(self, size: int, memory: int = 0) -> int:
+    def round_size(self, size: int, memory: int = 0) -> int:
         """Return a size rounded up as in a memory, by default the fast one."""
         alignment = self.memories[memory].alignment
         return -(-size // alignment) * alignment

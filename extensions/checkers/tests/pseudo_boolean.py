@@ -17,7 +17,7 @@ class WrongProofError(Exception):
 
 def prove(formula: str, proof: str) -> None:
     """Check that a proof refutes a formula; raises WrongProofError."""
-    known = _Known()
+    known = _ConstraintSet()
     rows = [line for line in formula.splitlines() if not line.startswith("*")]
     for line in rows:
         known.add(_constraint(line.split()))
@@ -43,7 +43,7 @@ def holds(formula: str, true: Mapping[str, bool]) -> bool:
     return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
 
 
-def negated(literal: str) -> str:
+def negate(literal: str) -> str:
     """Return the opposite literal."""
     return literal[1:] if literal[0] == "~" else f"~{literal}"
 
@@ -71,7 +71,7 @@ def _constraint(words: list[str]) -> Constraint:
     return _normal(((int(factor), name) for factor, name in zip(terms[::2], terms[1::2], strict=True)), int(least))
 
 
-class _Known:
+class _ConstraintSet:
     """The known constraints, and their unit propagation."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class _Known:
         true = name if value == "1" else f"~{name}"
         touched = {number for literal in (name, f"~{name}") for number, _ in self.uses[literal]}
         for other in [row, *(self.rows[number] for number in touched)]:
-            if not self.leads_nowhere([_contrary(row), _contrary(_with(other, true))]):
+            if not self.leads_nowhere([_contrary(row), _contrary(_assign_true(other, true))]):
                 raise WrongProofError(f"red {words}")
         return row
 
@@ -123,8 +123,8 @@ class _Known:
                 rows = [(factor, name) for some, _ in (first, other) for name, factor in some.items()]
                 stack.append(_normal(rows, first[1] + other[1]))
             elif word in "*d" and isinstance(second, int) and second > 0:
-                terms = {name: _by(word, factor, second) for name, factor in first[0].items()}
-                stack.append((terms, _by(word, first[1], second)))
+                terms = {name: _scale(word, factor, second) for name, factor in first[0].items()}
+                stack.append((terms, _scale(word, first[1], second)))
             else:
                 raise WrongProofError(f"pol {words}")
         (only,) = stack
@@ -150,9 +150,9 @@ class _Known:
             for literal, factor in rows[number][0].items():
                 if factor <= slack[number] or literal in true:
                     continue
-                if negated(literal) not in true:
+                if negate(literal) not in true:
                     true.add(literal)
-                    for use, lost in (*self.uses.get(negated(literal), ()), *extra.get(negated(literal), ())):
+                    for use, lost in (*self.uses.get(negate(literal), ()), *extra.get(negate(literal), ())):
                         slack[use] -= lost
                         if slack[use] < 0:
                             return True
@@ -160,16 +160,16 @@ class _Known:
         return False
 
 
-def _by(word: str, number: int, by: int) -> int:
+def _scale(word: str, number: int, by: int) -> int:
     return number * by if word == "*" else -(-number // by)
 
 
 def _contrary(row: Constraint) -> Constraint:
     terms, least = row
-    return {negated(name): factor for name, factor in terms.items()}, sum(terms.values()) - least + 1
+    return {negate(name): factor for name, factor in terms.items()}, sum(terms.values()) - least + 1
 
 
-def _with(row: Constraint, true: str) -> Constraint:
+def _assign_true(row: Constraint, true: str) -> Constraint:
     terms, least = row
-    rest = {name: factor for name, factor in terms.items() if name not in (true, negated(true))}
+    rest = {name: factor for name, factor in terms.items() if name not in (true, negate(true))}
     return rest, least - terms.get(true, 0)

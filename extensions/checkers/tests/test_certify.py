@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.support.certified import of_buffers
+from lab.support.certified import problem_of_buffers
 from memplan import Plan, Problem, infeasible_core, solve
 from memplan.extensions.checkers import check as untyped
 from memplan.planner.errors import OptionError
@@ -16,7 +16,7 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
 from memplan.solvers.certificates import least_cost
 from memplan.solvers.certificates.certify import certify
-from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, with_right_capacities
+from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, set_capacities
 from memplan.extensions.checkers.tests.certificate_mutants import mutant
 from tests.support import public_problems
 from tests.support.depth import seeds
@@ -77,7 +77,7 @@ def test_the_claims_of_a_profile_are_certified_and_no_better_ones(feature: str) 
             assert is_claim_of(lines[2], best_goals(problem, profile or plan.profile)), lines[2]
             assert is_accepted(text, lines)
             for false in false_claims(lines):
-                right = with_right_capacities(false, [pool.size for pool in problem.pools])
+                right = set_capacities(false, [pool.size for pool in problem.pools])
                 assert not is_accepted(text, false)
                 assert not is_accepted(text, right)
                 assert not any(is_accepted(text, mutant(right, rng)) for _ in range(5))
@@ -142,7 +142,7 @@ def test_the_named_buffers_do_not_fit_even_without_the_others(feature: str) -> N
         problem = tight_problem(seed, feature, max(0, int(best[0]) - 1) if best else 20)
         core = infeasible_core(problem)
         assert core is not None
-        assert best_score(of_buffers(problem, core)) is None
+        assert best_score(problem_of_buffers(problem, core)) is None
 
 
 def test_few_buffers_that_do_not_fit_are_named() -> None:
@@ -187,7 +187,7 @@ def test_a_buffer_without_a_valid_offset_is_reported_with_the_pins_that_block_it
     problem = tied_problem(46699, 5)
     certificate = certify(problem, solve(problem))
     assert certificate.kind == "live-set"
-    assert best_score(of_buffers(problem, certificate.buffers)) is None
+    assert best_score(problem_of_buffers(problem, certificate.buffers)) is None
 
 
 def test_a_search_of_pools_that_ends_without_a_proof_does_not_say_that_the_plan_is_wrong(

@@ -21,10 +21,10 @@ FITS_NOT = "memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nset time 1\nend @0\n
 
 
 def status(folder: Path, problem: str | bytes, proof: str, *options: str) -> int:
-    return said(folder, problem, proof, *options)[0]
+    return run_checker(folder, problem, proof, *options)[0]
 
 
-def said(folder: Path, problem: str | bytes, proof: str, *options: str) -> tuple[int, str]:
+def run_checker(folder: Path, problem: str | bytes, proof: str, *options: str) -> tuple[int, str]:
     flags, sizes = [each for each in options if each[:2] == "--"], [each for each in options if each[:2] != "--"]
     files = folder / "problem", folder / "proof"
     files[0].write_bytes(problem if isinstance(problem, bytes) else problem.encode())
@@ -48,17 +48,17 @@ def test_a_checker_reports_the_claim_with_the_capacities_and_the_hash_of_the_fil
     proof = "memplan-lemmas/1\nsizes 29\ninfeasible\nclaim 29\nset time 0\nend @0\n"
     digest = sha256(table.encode()).hexdigest()
     sentence = f"proved: nothing fits, in pools of 29 bytes, problem sha256 {digest} with half-open lifetimes"
-    assert said(tmp_path, table, proof) == (0, sentence)
-    assert said(tmp_path, table, proof, "29") == (0, sentence)
+    assert run_checker(tmp_path, table, proof) == (0, sentence)
+    assert run_checker(tmp_path, table, proof, "29") == (0, sentence)
     assert status(tmp_path, table, proof, "30") == 3
     used = "memplan-lemmas/1\nsizes -\nused 30\nclaim 29\nset time 0\nend @0\n"
-    assert said(tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
+    assert run_checker(tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
 
 
 def test_a_certificate_for_other_sizes_than_those_in_the_files_is_checked_with_given_sizes(tmp_path: Path) -> None:
     text = problem(*PAIR, pools=[{"size": 20, "base_address": 1}])
     assert status(tmp_path, text, FITS_NOT) == 3
-    code, sentence = said(tmp_path, text, FITS_NOT, "7@64")
+    code, sentence = run_checker(tmp_path, text, FITS_NOT, "7@64")
     assert (code, "in pools of 7@64 bytes" in sentence) == (0, True)
 
 
@@ -77,7 +77,7 @@ CLOSED = [{"id": "a", "size": 9, "start": 0, "end": 1}, {"id": "b", "size": 9, "
 )
 def test_closed_lifetimes_are_alive_at_their_ends(tmp_path: Path, text: str, options: tuple[str, ...]) -> None:
     proof = "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n"
-    code, sentence = said(tmp_path, text, proof, *options)
+    code, sentence = run_checker(tmp_path, text, proof, *options)
     assert (code, sentence.endswith("with closed lifetimes")) == (0, True)
 
 

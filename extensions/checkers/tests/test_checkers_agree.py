@@ -23,7 +23,7 @@ from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
-def agreed(folder: Path, text: str, lines: list[str]) -> int:
+def common_verdict(folder: Path, text: str, lines: list[str]) -> int:
     """Return the common verdict of all checkers on a certificate."""
     problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
@@ -50,8 +50,8 @@ def test_all_checkers_say_the_same_of_certificates_and_of_their_mutants(tmp_path
         if certificate.kind == "none":
             continue
         text, lines = FORMATS["json"].write_problem(problem).decode(), certificate.text.splitlines()
-        assert agreed(tmp_path, text, lines) == 0
-        tally.update(agreed(tmp_path, text, mutant(lines, rng)) for _ in range(20))
+        assert common_verdict(tmp_path, text, lines) == 0
+        tally.update(common_verdict(tmp_path, text, mutant(lines, rng)) for _ in range(20))
     assert min(tally[2], tally[3]) > 0
 
 

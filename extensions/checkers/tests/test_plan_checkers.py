@@ -38,13 +38,13 @@ def problems() -> list[Problem]:
     ]
 
 
-def moved(rows: Rows, draw: random.Random) -> Rows:
+def move_row(rows: Rows, draw: random.Random) -> Rows:
     i = draw.randrange(len(rows))
     name, pool, offset = rows[i]
     return [*rows[:i], (name, pool, max(0, offset + draw.choice((-8, -4, -1, 1, 2, 8)))), *rows[i + 1 :]]
 
 
-def in_python(text: str, rows: Rows) -> list[int] | None:
+def python_uses(text: str, rows: Rows) -> list[int] | None:
     try:
         used, _, alive = CHECKER.check(text, json.dumps(rows))
     except CHECKER.Refused:
@@ -53,7 +53,7 @@ def in_python(text: str, rows: Rows) -> list[int] | None:
     return list(used)
 
 
-def taken(files: list[str]) -> bool:
+def is_accepted(files: list[str]) -> bool:
     try:
         return bool(CHECKER.checked(files).startswith("valid: "))
     except CHECKER.Refused:
@@ -66,9 +66,9 @@ def test_plans_are_valid_where_the_verifier_says_so(tmp_path: Path) -> None:
         plan = solve(problem, time_limit_s=0.3)
         text = write_problem(problem).decode()
         rows: Rows = [(row.id, row.pool, row.offset) for row in plan.placements]
-        for tried in [rows, *(moved(rows, draw) for _ in range(4))] if rows else []:
+        for tried in [rows, *(move_row(rows, draw) for _ in range(4))] if rows else []:
             placements = [{"id": name, "pool": pool, "offset": offset} for name, pool, offset in tried]
-            found = in_python(text, tried)
+            found = python_uses(text, tried)
             assert (found is not None) == (not verify(problem, Plan.model_validate({"placements": placements})))
             if tried is rows:
                 assert found is not None
@@ -76,9 +76,9 @@ def test_plans_are_valid_where_the_verifier_says_so(tmp_path: Path) -> None:
             (tmp_path / "problem").write_text(text)
             (tmp_path / "plan").write_text(json.dumps(tried))
             files = [str(tmp_path / "problem"), str(tmp_path / "plan")]
-            assert taken(files) == (found is not None)
+            assert is_accepted(files) == (found is not None)
             (tmp_path / "plan").write_text(json.dumps({"status": "optimal", "placements": placements}))
-            assert taken(files) == (found is not None)
+            assert is_accepted(files) == (found is not None)
             answers.append(found is not None)
     assert min(map(answers.count, (True, False))) >= 6
 

@@ -33,25 +33,25 @@ def text() -> str:
     return found.text
 
 
-def dearer(text: str) -> str:
+def raise_price(text: str) -> str:
     return text.replace("price 8", "price 9")
 
 
-def of_one_part_twice(text: str) -> str:
+def repeat_part(text: str) -> str:
     return text + text[text.index("part") :]
 
 
-def with_a_buffer_less(text: str) -> str:
+def drop_buffer(text: str) -> str:
     return "\n".join(line.rsplit(" ", 1)[0] if line.startswith("clique") else line for line in text.split("\n"))
 
 
-def unscaled(text: str) -> str:
+def remove_scale(text: str) -> str:
     return text.replace("scale 1048576", "scale 0")
 
 
 @pytest.mark.parametrize(
     ("change", "status"),
-    [(str, 0), (dearer, 3), (of_one_part_twice, 2), (with_a_buffer_less, 2), (unscaled, 2)],
+    [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)],
 )
 def test_a_changed_certificate_of_a_price_is_refused(
     change: Callable[[str], str], status: int, text: str, tmp_path: Path

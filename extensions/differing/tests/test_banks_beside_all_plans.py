@@ -33,7 +33,7 @@ def banked_problem(seed: int) -> Problem:
     return Problem.model_validate(data | {"objective": "cost"})
 
 
-def paid_of_all(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
+def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
     """The sets of pairs that pay in a plan with exchangeable buffers in order, with their cost; by all offsets."""
     rows, pool = list(problem.buffers), problem.pools[0]
     n, width, capacity = len(rows), pool.bank_size or 1, pool.size or 0
@@ -70,7 +70,7 @@ def faults_of_others(seed: int) -> Faults | None:
         answer = memplan.plan(problem, options=memplan.PlanOptions(plans=9, distance=distance, time_limit_s=5))
     except OptionError:
         return None
-    truth = paid_of_all(problem)
+    truth = priced_sets(problem)
     if answer.others is None:
         return [] if answer.status != "infeasible" or not truth else ["infeasible"]
     found = [violation.message for violation in memplan.verify(problem, answer).violations]

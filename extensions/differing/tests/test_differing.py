@@ -25,7 +25,7 @@ PRICED: dict[str, Any] = {
 }
 
 
-def drawn_problem(seed: int) -> Problem:
+def draw_problem(seed: int) -> Problem:
     rng = random.Random(seed)
     sizes = rng.choice(([2], [1, 2, 3], [4, 6]))
     rows = [{"id": k, "size": rng.choice(sizes), "start": (at := rng.randint(0, 4)), "end": at + 1} for k in range(4)]
@@ -37,7 +37,7 @@ def drawn_problem(seed: int) -> Problem:
     return Problem.model_validate({"buffers": rows, "reuse": reuse, "pools": [pool], "objective": "cost"})
 
 
-def all_paid(problem: Problem) -> dict[Pairs, int]:
+def priced_sets(problem: Problem) -> dict[Pairs, int]:
     """The sets of pairs that pay in a plan, with their cost, of plans with exchangeable buffers in order."""
     rows, capacity = list(problem.buffers), problem.pools[0].size or 0
     alive = {(i, j) for i, j in combinations(range(4), 2) if rows[i].start == rows[j].start}
@@ -66,15 +66,15 @@ def all_paid(problem: Problem) -> dict[Pairs, int]:
     return found
 
 
-def paid_in(plan: Plan) -> Pairs:
+def paid_pairs(plan: Plan) -> Pairs:
     return frozenset(tuple(sorted(row.buffers)) for row in plan.reused)
 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
 def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int) -> None:
-    problem, distance = drawn_problem(seed), 1 + seed % 3
-    truth = all_paid(problem)
+    problem, distance = draw_problem(seed), 1 + seed % 3
+    truth = priced_sets(problem)
     if not any(cost for cost in truth.values()):
         return
     answer = memplan.plan(problem, options=PlanOptions(plans=1000, distance=distance))
@@ -82,8 +82,8 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
     before: list[Pairs] = []
     for plan in (answer, *answer.others.plans):
         far = [cost for paid, cost in truth.items() if all(len(paid ^ each) >= distance for each in before)]
-        assert (plan.status, plan.cost, truth[paid_in(plan)]) == ("optimal", min(far), min(far))
-        before.append(paid_in(plan))
+        assert (plan.status, plan.cost, truth[paid_pairs(plan)]) == ("optimal", min(far), min(far))
+        before.append(paid_pairs(plan))
     assert answer.others.complete
     assert not [paid for paid in truth if all(len(paid ^ each) >= distance for each in before)]
 
@@ -142,7 +142,7 @@ def test_plans_at_the_least_peak_differ_at_that_peak() -> None:
     assert len(answer.others.plans) == 1
 
 
-def of_two_in_banks(*, size: int | None, weights: list[float], reuse: int = 0) -> Problem:
+def two_bank_problem(*, size: int | None, weights: list[float], reuse: int = 0) -> Problem:
     """Return two buffers that are never alive together, which pay for a common bank, or for common bytes."""
     rows = [{"id": k, "size": 2 + 2 * k, "start": k, "end": k + 1} for k in range(2)]
     return Problem.model_validate(
@@ -158,7 +158,7 @@ def of_two_in_banks(*, size: int | None, weights: list[float], reuse: int = 0) -
 
 @pytest.mark.parametrize("size", [None, 2**62, 16])
 def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(size: int | None) -> None:
-    answer = memplan.plan(of_two_in_banks(size=size, weights=[1]), options=PlanOptions(plans=9))
+    answer = memplan.plan(two_bank_problem(size=size, weights=[1]), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 1]
     assert answer.others.complete
@@ -166,7 +166,7 @@ def test_a_list_is_complete_with_plans_that_share_a_bank_however_large_the_pool(
 
 def test_pairs_of_weight_zero_do_not_count_as_paying() -> None:
     # In banks of 8, the two share one wherever they pay for common bytes, and may share one where they do not.
-    answer = memplan.plan(of_two_in_banks(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
+    answer = memplan.plan(two_bank_problem(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 3]
     assert answer.others.complete

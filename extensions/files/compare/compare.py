@@ -11,16 +11,16 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.order.reordering import reorder_program
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, TimeOverError
-from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.reading import detect, file_readers, read_model
 from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import FILE
-from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, silent
+from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, ignore_report
 from memplan.questions.reading.adapting import Texts, refuse_spare
-from memplan.questions.verify.better import BesideBest, beside_best
+from memplan.questions.verify.better import BesideBest, compare_with_best
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.checked import needed_features
@@ -97,7 +97,7 @@ class ModelComparison(Answer):
 
 
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
-    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, what is saved.
+    """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the bytes saved.
 
     A service reads the file in a process of its own, with limits of time and memory.
     """
@@ -106,7 +106,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
         way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
         raise FormatError(f"must be a model file, got {kind}: {way}")
-    running, is_large = control.begun(options), len(file) > _LARGE_BYTES
+    running, is_large = control.begin(options), len(file) > _LARGE_BYTES
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases and not (is_large and running.is_over):
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
@@ -118,7 +118,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
     late: tuple[str, ...] = ()
-    plan = _planned(apart.problem, time)
+    plan = _plan_facts(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
     def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
@@ -132,7 +132,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             memplan=plan,
             memplan_with_views=in_place,
             memplan_reordered=reordered,
-            saved_by_order=None if reordered is None else _saved(after, reordered.peak),
+            saved_by_order=None if reordered is None else _saved_bytes(after, reordered.peak),
             views=shared.views,
             saved=saved,
             saved_percent=None if saved is None or not before else round(100 * saved / before, 2),
@@ -141,20 +141,20 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
             memplan_in_place=over_inputs,
         )
 
-    note = running.note or silent
-    over_inputs = _in_place(shared, options, time)
+    note = running.note or ignore_report
+    over_inputs = _overwriting_plan(shared, options, time)
     note(answer())
     if is_large and running.is_over:
         return answer()
-    in_place = _planned(shared.problem, time) if shared.views.aliases else None
+    in_place = _plan_facts(shared.problem, time) if shared.views.aliases else None
     note(answer(in_place))
-    own, audited = _own(format_name, (apart, shared), time)
+    own, audited = _audit_own_plan(format_name, (apart, shared), time)
     is_partial = False
     note(answer(in_place))
     if running.is_over and isinstance(shared, ImportedProgram) and not shared.has_unknown_scratch:
         late = ("the time was over before another order of its operations was looked at",)
         return answer(in_place)
-    reordered = None if shared.has_unknown_scratch else _reordered(shared, time)
+    reordered = None if shared.has_unknown_scratch else _reordered_plan(shared, time)
     return answer(in_place, reordered)
 
 
@@ -165,51 +165,53 @@ class _SharedTime:
     running: Control
     plans: int = _PLANS
 
-    def next(self) -> Control:
+    def next_control(self) -> Control:
         """Return the control for the next plan."""
-        part_s = self.running.left_s / max(1, self.plans)
+        part_s = self.running.remaining_s / max(1, self.plans)
         self.plans -= 1
-        return replace(self.running, deadline=self.running.deadline.within(part_s))
+        return replace(self.running, deadline=self.running.deadline.limit_to(part_s))
 
 
-def _in_place(shared: Imported, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
+def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
     """Return the plan of results that are written over inputs, where that was wanted; raises OptionError."""
     if options.in_place:
-        return _planned(shared.problem_in_place(options.spare), time)
+        return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)
     return None
 
 
-def _planned(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
-    return _facts(_solved(problem, time, solver, start), problem)
+def _plan_facts(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
+    return _facts(_solve_in_share(problem, time, solver, start), problem)
 
 
-def _solved(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
-    running = time.next()
-    return solve(problem, time_limit_s=running.left_s, solver=solver, start=start, control=running.searching())
+def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
+    running = time.next_control()
+    return solve(problem, time_limit_s=running.remaining_s, solver=solver, start=start, control=running.solve_control())
 
 
 def _facts(plan: Plan, problem: Problem) -> OurPlan:
-    return OurPlan.of(plan, buffers=len(problem.buffers))
+    return OurPlan.from_fields(plan, buffers=len(problem.buffers))
 
 
-def _reordered(imported: Imported, time: _SharedTime) -> OurPlan | None:
+def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | None:
     if not isinstance(imported, ImportedProgram):
         return None
-    answer = reorder_program(imported.operations, time.next(), imported.facts).answer
+    answer = reorder_program(imported.operations, time.next_control(), imported.facts).answer
     placed = answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
     plan = placed.plan
     if plan.peak is None or plan.peak > answer.peak:
-        return _planned(placed.problem, time, start=None if plan.peak is None else plan)
+        return _plan_facts(placed.problem, time, start=None if plan.peak is None else plan)
     return _facts(plan, placed.problem)
 
 
-def _saved(before: int | None, after: int | None) -> int | None:
+def _saved_bytes(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else max(0, before - after)
 
 
-def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tuple[OwnPlan | None, OwnAudit | None]:
+def _audit_own_plan(
+    found: str, read: tuple[ImportedProblem, ImportedProblem], time: _SharedTime
+) -> tuple[OwnPlan | None, OwnAudit | None]:
     """Return the model's own plan, with an audit if its offsets are known.
 
     `read` has the model with views apart, and with views in their sources: audited is what the plan breaks less of.
@@ -218,7 +220,7 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     if apart.own_peak is not None:
         pairs = [(each.solved_problem, each.own_plan) for each in read if each.own_plan is not None]
         chosen = min(pairs, key=lambda pair: len(verify(*pair)), default=None)
-        return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audited(*chosen, time)
+        return OwnPlan(name=RECORDED, peak=apart.own_peak), None if chosen is None else _audit(*chosen, time)
     own_name = file_readers()[found].planner
     if own_name is None:
         return None, None
@@ -228,16 +230,16 @@ def _own(found: str, read: tuple[Imported, Imported], time: _SharedTime) -> tupl
     assert planner is not None, "its name begins as those of reference planners do"
     if missing := needed_features(apart.problem, compile_problem(apart.problem)) - planner.can:
         return OwnPlan(name=own_name, peak=None, message=f"cannot do {', '.join(sorted(missing))}"), None
-    plan = _solved(apart.problem, time, own_name)
+    plan = _solve_in_share(apart.problem, time, own_name)
     message = plan.explanation.message if plan.explanation else None
     own = OwnPlan(name=own_name, peak=plan.peak, message=message)
-    return own, None if plan.peak is None else _audited(apart.problem, plan, time)
+    return own, None if plan.peak is None else _audit(apart.problem, plan, time)
 
 
-def _audited(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
-    running = time.next()
-    audit = beside_best(problem, plan, time_limit_s=running.left_s, control=running.searching())
-    return OwnAudit.of(audit, valid=not verify(problem, plan), plan=None)
+def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
+    running = time.next_control()
+    audit = compare_with_best(problem, plan, time_limit_s=running.remaining_s, control=running.solve_control())
+    return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:

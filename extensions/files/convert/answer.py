@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.formats import memplan_json
@@ -19,7 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.plan.answers import headline
-from memplan.questions.question import Answer, without_default
+from memplan.questions.question import Answer, remove_default
 
 RUNTIME = "TFLite Micro"
 
@@ -35,7 +35,7 @@ class WrittenFile(Answer):
     base64: str | None = Field(None, exclude_if=lambda text: text is None)
 
     @classmethod
-    def with_data(cls, suffix: str, data: bytes) -> Self:
+    def from_data(cls, suffix: str, data: bytes) -> Self:
         """Return the file with these bytes."""
         try:
             return cls(suffix=suffix, text=data.decode())
@@ -106,7 +106,7 @@ class Converted(Answer):
     graph: OperationGraph | None = Field(None, exclude_if=lambda graph: graph is None)
     operations: Operations | None = Field(None, exclude_if=lambda program: program is None)
     names: ProgramNames | None = Field(
-        NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=without_default
+        NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=remove_default
     )
     files: tuple[WrittenFile, ...] = ()
     deployment: Deployment | None = Field(None, exclude_if=lambda form: form is None)
@@ -127,7 +127,7 @@ class Converted(Answer):
             return None
         if self.deployment is not None and self.deployment.refused is not None:
             return f"the size of the arena would be wrong: {self.deployment.refused}"
-        return "there is no plan" if self.deployment is None else _too_large(self)
+        return "there is no plan" if self.deployment is None else _no_fit_sentence(self)
 
     @property
     def is_as_given(self) -> bool:
@@ -149,7 +149,7 @@ class Converted(Answer):
         return {name: document for name, document in written.items() if document is not None}
 
 
-def _too_large(answer: Converted) -> str:
+def _no_fit_sentence(answer: Converted) -> str:
     """Return the sentence that no form of a model fits, with the excess of the best one."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
@@ -157,13 +157,13 @@ def _too_large(answer: Converted) -> str:
     return f"{sentence}: {answer.arena.least:,} bytes are {answer.arena.least - form.fit:,} too many"
 
 
-def of_alignment(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
+def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
     """Return a note that buffers are unaligned, so that numbers in a C program may be at odd addresses."""
     steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
     is_odd = (plan.placements.offset % _WORD != 0).any()
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
         at = int((plan.placements.offset % _WORD != 0).argmax())
-        name, offset = shown(plan.placements.ids[at]), int(plan.placements.offset[at])
+        name, offset = excerpt(plan.placements.ids[at]), int(plan.placements.offset[at])
         rule = f"no buffer has an alignment, and {name} lies at {offset}: --alignment {_WORD} lets words lie in them"
         yield ReaderWarning(rule="no-alignment", message=rule)
 
@@ -179,13 +179,13 @@ def write(answer: Converted) -> bytes:
 def facts(answer: Converted) -> Iterator[str]:
     """Yield the lines for people about the file read and the runtime's arena."""
     if answer.deployment is not None:
-        yield from _of_deployment(answer, answer.deployment)
+        yield from _deployment_lines(answer, answer.deployment)
     elif answer.arena is not None and answer.given is not None:
         gain = "as large as" if answer.arena.used == answer.given.used else "instead of"
         yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
     if answer.problem is not None:
         form = answer.format or answer.to
-        yield f"{form}: {counted(len(answer.problem.buffers), 'buffer')}, {counted(len(answer.problem.pools), 'pool')}"
+        yield f"{form}: {count_text(len(answer.problem.buffers), 'buffer')}, {count_text(len(answer.problem.pools), 'pool')}"
     if answer.own_peak is not None:
         offsets = "" if answer.plan else ", whose offsets are not in the file"
         yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"
@@ -195,7 +195,7 @@ def facts(answer: Converted) -> Iterator[str]:
         yield headline(answer.plan)
 
 
-def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
+def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
     forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
     plan = ", with a plan in the file" if found.planned else ""
     yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
@@ -206,7 +206,7 @@ def _of_deployment(answer: Converted, found: Deployment) -> Iterator[str]:
         yield "nothing is gained by another form"
     if found.fits is not None:
         but = ", but for what is not known" if answer.arena is not None and answer.arena.unknown else ""
-        yield f"it fits{but}" if found.fits else _too_large(answer)
+        yield f"it fits{but}" if found.fits else _no_fit_sentence(answer)
     yield from (f"not taken: {note}" for note in found.notes)
     if found.refused is not None:
         yield f"not written as C: {found.refused}"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
-from memplan.extensions.files.convert.answer import Converted, WrittenFile, lines, of_alignment, write
+from memplan.extensions.files.convert.answer import Converted, WrittenFile, alignment_notes, lines, write
 from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
-from memplan.extensions.files.convert.source import deployed, facts_of_source, program_of, with_program
+from memplan.extensions.files.convert.source import add_program, deploy, facts_of_source, program_of
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.foreign.layout import lay_out
@@ -21,7 +21,7 @@ from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.plan.plan import plan as make_plan
-from memplan.questions.question import Control, Question, silent
+from memplan.questions.question import Control, Question, ignore_report
 from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
@@ -43,10 +43,10 @@ def convert(
     fits with the fewest multiplications. These forms differ in the order of the operators, in operators that run in
     parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
     """
-    running, target = control.begun(options), options.to or ("json" if plan is None else "c")
+    running, target = control.begin(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
         rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
-        raise OptionError.of("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
+        raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
     for name in () if is_deployed else _OF_DEPLOYMENT:
         if getattr(options, name):
@@ -56,20 +56,20 @@ def convert(
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
         if getattr(options, name) is not None and not is_used:
-            raise OptionError.of(name, f"must be given where C is written, got {target}", way="leave it out")
+            raise OptionError.from_rule(name, f"must be given where C is written, got {target}", way="leave it out")
     if is_deployed:
-        return deployed(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
+        return deploy(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
     facts = facts_of_source(file, problem, reader, target)
     if target in EXPORTERS:
-        return _exported(problem, plan, reader, facts, options, running)
+        return _export(problem, plan, reader, facts, options, running)
     if plan is not None:
         raise OptionError(f"to: must be something that a plan goes into ({', '.join(EXPORTERS)}), got {target}")
     if target in PROGRAMS:
-        return with_program(reader.imported, facts, target)
+        return add_program(reader.imported, facts, target)
     if target != "json":
-        return facts.model_copy(update={"files": (WrittenFile.with_data("", _text(problem, target, running)),)})
+        return facts.model_copy(update={"files": (WrittenFile.from_data("", _text(problem, target, running)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return facts.model_copy(update={"problem": problem, **its})
 
@@ -87,30 +87,30 @@ def _text(problem: Problem, target: str, running: Control) -> bytes:
 
         return write_model(problem, f".{target}", lambda: running.is_over)
     if target == OBJECTS:
-        from memplan.planner.model.objects import of_problem
+        from memplan.planner.model.objects import objects_from_problem
 
-        return of_problem(problem).model_dump_json(exclude_none=True).encode() + b"\n"
+        return objects_from_problem(problem).model_dump_json(exclude_none=True).encode() + b"\n"
     return FORMATS[target].write_problem(problem)
 
 
-def _exported(
+def _export(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
     """Return the files for a plan, which is made first if none is given."""
     target, made = found.to, None
     if plan is None:
-        plan = made = make_plan(problem, control=replace(running, report=silent))
+        plan = made = make_plan(problem, control=replace(running, report=ignore_report))
         if made.peak is None:
             return found.model_copy(update={"plan": made})
     model = None if reader.imported is None else reader.data
-    found = found.model_copy(update={"warnings": (*found.warnings, *of_alignment(problem, plan, target))})
+    found = found.model_copy(update={"warnings": (*found.warnings, *alignment_notes(problem, plan, target))})
     layout = replace(lay_out(problem, plan, model, options), section=options.section)
     files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
     rules = None if target != TFLITE or model is None else rules_of(model)
     arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
     of_files = {
-        "files": tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
-        **{name: RuntimeArena.of(rules.arena_of(data, options)) for name, data in arenas.items() if rules},
+        "files": tuple(WrittenFile.from_data(suffix, data) for suffix, data in files.items()),
+        **{name: RuntimeArena.from_fields(rules.arena_of(data, options)) for name, data in arenas.items() if rules},
     }
     return found.model_copy(update={**of_files, "plan": made, "own_peak": None, "violations": ()})
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from memplan.planner import formats
-from memplan.planner.errors import Option, OptionError, shown
-from memplan.planner.errors.did_you_mean import meant
+from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors.did_you_mean import closest_word
 from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.model.rows import Bytes
 from memplan.planner.model.sizes import MacsRatio
@@ -76,8 +76,8 @@ def target_of_name(path: str) -> str:
     """Return the target for a file name's suffix; raises OptionError."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
-    ending_target = ending if ending in TARGETS else meant(ending, (), others)
+    ending_target = ending if ending in TARGETS else closest_word(ending, (), others)
     if ending_target is None:
         names = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
-        raise OptionError(f"to: must be given where the name does not end in {names}, got {shown(path)}")
+        raise OptionError(f"to: must be given where the name does not end in {names}, got {excerpt(path)}")
     return ending_target

@@ -9,9 +9,9 @@ from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.planner import extensions, formats
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign import reading as importers
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.names_in_files import names_read
 from memplan.planner.foreign.program_names import NO_NAMES
 from memplan.planner.instance.audit import verify
@@ -43,7 +43,7 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
     )
 
 
-def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
+def warnings_of(imported: ImportedProblem) -> tuple[ReaderWarning, ...]:
     """Return the findings of a file's reader."""
     warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
     if imported.views.apart:
@@ -52,7 +52,7 @@ def warnings_of(imported: Imported) -> tuple[ReaderWarning, ...]:
     return tuple(warnings)
 
 
-def with_program(imported: Imported | None, found: Converted, target: str) -> Converted:
+def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
     """Return the operations of a file, or their graph."""
     if not isinstance(imported, ImportedProgram):
         raise OptionError(f"to: must be asked of a file that has operations, not lifetimes only, got {target}")
@@ -60,7 +60,7 @@ def with_program(imported: Imported | None, found: Converted, target: str) -> Co
     return found.model_copy(update=its)
 
 
-def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, Any]:
+def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
     """Return the names of a program or several models, None without any, and the graph of operations."""
     names = NO_NAMES if isinstance(file, Problem) else names_read(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
@@ -69,13 +69,13 @@ def program_of(file: bytes | Problem, imported: Imported | None) -> dict[str, An
     return fields
 
 
-def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model in its best form for its system's runtime; raises FormatError for another file."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:
-        got = "JSON" if is_json else importers.detect(file) or f"a file that begins with {shown(file[:8])}"
+        got = "JSON" if is_json else importers.detect(file) or f"a file that begins with {excerpt(file[:8])}"
         way = "--to c writes a plan of it" if system is None else "convert it to one first"
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
-    found: Converted = extensions.imported(system.deploys)(file, options, running)
+    found: Converted = extensions.import_object(system.deploys)(file, options, running)
     return found

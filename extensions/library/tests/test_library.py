@@ -10,13 +10,13 @@ from zipfile import ZipFile
 
 import pytest
 
-from memplan.api.cli.commands import made
-from memplan.extensions.bench.results import appending, read_results, write_result
-from memplan.extensions.library.archives import ARCHIVE, packed, unpack, write_file
+from memplan.api.cli.commands import make_command
+from memplan.extensions.bench.results import open_for_appending, read_results, write_result
+from memplan.extensions.library.archives import ARCHIVE, pack_archive, unpack, write_file
 from memplan.extensions.library.checking import check, version_fault
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 from memplan.extensions.library.fingerprints import features, fingerprint
-from memplan.extensions.library.page import page, run_by_all, summarised
+from memplan.extensions.library.page import page, planner_lines, run_by_all
 from memplan.extensions.library.running import Planner, run, word_of
 from memplan.extensions.library.submitting import Finder, submit
 from memplan.planner.errors import FormatError, OptionError
@@ -55,7 +55,7 @@ def library(tmp_path: Path) -> ProblemLibrary:
     return found
 
 
-def one(library: ProblemLibrary, name: str) -> Entry:
+def single_entry(library: ProblemLibrary, name: str) -> Entry:
     (found,) = library.select([name])
     return found
 
@@ -85,15 +85,15 @@ def test_a_submission_has_one_of_four_answers(
     library: ProblemLibrary, name: str, before: list[bytes], data: bytes, word: str, reason: str
 ) -> None:
     for text in before:
-        assert submit(library, one(library, name), text, FINDER).word == "better, added"
-    verdict = submit(library, one(library, name), data, FINDER)
+        assert submit(library, single_entry(library, name), text, FINDER).word == "better, added"
+    verdict = submit(library, single_entry(library, name), data, FINDER)
     assert verdict.word == word
     assert reason in verdict.reason
 
 
 def test_a_plan_added_to_the_library_is_proved_and_checked_again(library: ProblemLibrary) -> None:
     for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
-        submit(library, one(library, name), data, FINDER)
+        submit(library, single_entry(library, name), data, FINDER)
     assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {
         "three": ("proved", "somebody"),
         "seven": ("proved", "somebody"),
@@ -112,8 +112,8 @@ def test_a_plan_added_to_the_library_is_proved_and_checked_again(library: Proble
     ],
 )
 def test_a_wrong_table_is_found(library: ProblemLibrary, change: dict[str, object], fault: str) -> None:
-    submit(library, one(library, "three"), BEST, FINDER)
-    library.put(one(library, "three").model_copy(update=change))
+    submit(library, single_entry(library, "three"), BEST, FINDER)
+    library.put(single_entry(library, "three").model_copy(update=change))
     assert fault in {entry.name: faults for entry, faults in check(library, library.entries("peak"))}["three"]
 
 
@@ -144,19 +144,19 @@ def test_the_outcome_of_a_run_follows_from_its_plan(
     library: ProblemLibrary, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
 ) -> None:
     for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
-        submit(library, one(library, problem), data, FINDER)
+        submit(library, single_entry(library, problem), data, FINDER)
     program = tmp_path / "planner"
-    known = library.plan(one(library, "three")).resolve()
+    known = library.plan(single_entry(library, "three")).resolve()
     program.write_text("#!/bin/sh\n" + script.replace("{known}", str(known)).replace("{out}", '"$2"') + "\n")
     program.chmod(0o755)
     planner = Planner("mine", f"{program} {{problem}} {{out}}", infeasible_status=1)
-    made = run(library, [one(library, name)], planner, 5.0, tmp_path / "better")
-    with appending(tmp_path / "rows.jsonl") as (_, file):
+    made = run(library, [single_entry(library, name)], planner, 5.0, tmp_path / "better")
+    with open_for_appending(tmp_path / "rows.jsonl") as (_, file):
         for row in made:
             write_result(file, row)
     rows = read_results(tmp_path / "rows.jsonl")
     assert [(word_of(row), row.peak) for row in rows] == [(outcome, value)]
-    (line,) = summarised(rows)
+    (line,) = planner_lines(rows)
     assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_time_s)
     assert "mine" in page(rows, "Runs")
 
@@ -164,7 +164,7 @@ def test_the_outcome_of_a_run_follows_from_its_plan(
 def test_planners_are_compared_only_on_problems_that_all_of_them_ran(library: ProblemLibrary, tmp_path: Path) -> None:
     rows = []
     for planner, names in (("mine", ["three", "seven"]), ("yours", ["seven"])):
-        wanted = [one(library, name) for name in names]
+        wanted = [single_entry(library, name) for name in names]
         rows += list(run(library, wanted, Planner(planner, "true {out}"), 5.0, tmp_path / "better"))
     assert [(row.solver, row.instance) for row in run_by_all(rows)] == [("mine", "fit/seven"), ("yours", "fit/seven")]
     text = page(rows, "Runs")
@@ -174,24 +174,24 @@ def test_planners_are_compared_only_on_problems_that_all_of_them_ran(library: Pr
 
 
 def test_a_better_plan_of_a_run_is_kept_to_be_submitted(library: ProblemLibrary, tmp_path: Path) -> None:
-    submit(library, one(library, "three"), b"id,offset\na,0\nb,4\nc,8\n", FINDER)
+    submit(library, single_entry(library, "three"), b"id,offset\na,0\nb,4\nc,8\n", FINDER)
     known = tmp_path / "known"
     known.write_bytes(BEST)
     planner = Planner("mine", f"cp {known} {{out}}")
-    (row,) = run(library, [one(library, "three")], planner, 5.0, tmp_path / "better")
+    (row,) = run(library, [single_entry(library, "three")], planner, 5.0, tmp_path / "better")
     (kept,) = (tmp_path / "better").iterdir()
     assert (word_of(row), row.message) == ("better", f"12 was known; submit {kept}")
-    assert submit(library, one(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
+    assert submit(library, single_entry(library, "three"), kept.read_bytes(), FINDER).word == "better, added"
 
 
 def test_a_planner_gets_the_features_that_it_requires_and_no_problem_without_them(library: ProblemLibrary) -> None:
-    words = Planner("", "{kind} {limit} {capacity}").line(one(library, "seven"), Path(), Path(), 1.0)
+    words = Planner("", "{kind} {limit} {capacity}").line(single_entry(library, "seven"), Path(), Path(), 1.0)
     assert words == ["fit", "7", "7"]
     asks, asks_not = Planner("", "x {capacity}"), Planner("", "x {limit}")
-    assert [asks.suits(one(library, name)) for name in ("three", "seven")] == [False, True]
-    assert asks_not.suits(one(library, "three"))
-    submit(library, one(library, "three"), BEST, FINDER)
-    assert asks.suits(one(library, "three"))
+    assert [asks.suits(single_entry(library, name)) for name in ("three", "seven")] == [False, True]
+    assert asks_not.suits(single_entry(library, "three"))
+    submit(library, single_entry(library, "three"), BEST, FINDER)
+    assert asks.suits(single_entry(library, "three"))
 
 
 def test_words_select_problems_by_set_kind_and_name(library: ProblemLibrary) -> None:
@@ -220,7 +220,7 @@ def test_the_value_of_a_problem_with_prices_is_the_cost_of_its_plan(tmp_path: Pa
     words = []
     for offsets in ((0, 0, 0), (0, 4, 0), (0, 2, 4), (0, 4, 4)):
         text = json.dumps([[name, "ub", at] for name, at in zip("abc", offsets, strict=True)])
-        verdict = submit(library, one(library, "three"), text.encode(), FINDER)
+        verdict = submit(library, single_entry(library, "three"), text.encode(), FINDER)
         words.append((verdict.word, verdict.entry.best))
     assert words == [("better, added", 11), ("better, added", 5), ("not better", 5), ("better, added", 3)]
 
@@ -228,29 +228,29 @@ def test_the_value_of_a_problem_with_prices_is_the_cost_of_its_plan(tmp_path: Pa
 def test_a_set_of_problems_is_of_its_version_until_one_is_changed(library: ProblemLibrary) -> None:
     assert version_fault(library) is None
     (library.folder / "LIBRARY_VERSION").write_text(f"1.0 {library.digest()}\n")
-    submit(library, one(library, "three"), BEST, FINDER)
+    submit(library, single_entry(library, "three"), BEST, FINDER)
     assert version_fault(library) is None
-    library.put(one(library, "seven").model_copy(update={"limit": 6}))
+    library.put(single_entry(library, "seven").model_copy(update={"limit": 6}))
     assert "LIBRARY_VERSION: 1.0 sha256:" in str(version_fault(library))
 
 
 def test_each_problem_is_easy_hard_or_open(library: ProblemLibrary) -> None:
     (library.folder / "easy.txt").write_text("three\ngraph\n")
-    submit(library, one(library, "three"), BEST, FINDER)
-    submit(library, one(library, "seven"), NOTHING_FITS, FINDER)
+    submit(library, single_entry(library, "three"), BEST, FINDER)
+    submit(library, single_entry(library, "seven"), NOTHING_FITS, FINDER)
     parts = {word: [entry.name for entry in library.select([word])] for word in ("easy", "hard/fit", "open")}
     assert parts == {"easy": ["three"], "hard/fit": ["seven"], "open": ["graph"]}
 
 
 def test_files_are_compressed_when_added_and_extracted_unchanged(library: ProblemLibrary, tmp_path: Path) -> None:
-    submit(library, one(library, "three"), BEST, FINDER)
+    submit(library, single_entry(library, "three"), BEST, FINDER)
     here, there = library.folder / "peak", tmp_path / "elsewhere"
     there.mkdir()
     (there / ARCHIVE).write_bytes((here / ARCHIVE).read_bytes())
     unpack(there)
     files = {"problems/three.csv": TABLE, "plans/three.csv": BEST}
     assert {name: (there / name).read_bytes() for name in files} == files
-    assert (here / ARCHIVE).read_bytes() == packed(files) == packed(dict(reversed(files.items())))
+    assert (here / ARCHIVE).read_bytes() == pack_archive(files) == pack_archive(dict(reversed(files.items())))
     assert library.pack() == []
     (there / "plans" / "three.csv").unlink()
     unpack(there)
@@ -258,10 +258,10 @@ def test_files_are_compressed_when_added_and_extracted_unchanged(library: Proble
 
 
 def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Path) -> None:
-    (tmp_path / ARCHIVE).write_bytes(packed({"plans/a.csv": b"1", "plans/b.csv": b"2"}))
+    (tmp_path / ARCHIVE).write_bytes(pack_archive({"plans/a.csv": b"1", "plans/b.csv": b"2"}))
     unpack(tmp_path)
     (tmp_path / "plans" / "mine.csv").write_bytes(b"3")
-    (tmp_path / ARCHIVE).write_bytes(packed({"plans/a.csv": b"4"}))
+    (tmp_path / ARCHIVE).write_bytes(pack_archive({"plans/a.csv": b"4"}))
     unpack(tmp_path)
     assert {path.name: path.read_bytes() for path in (tmp_path / "plans").iterdir()} == {
         "a.csv": b"4",
@@ -273,7 +273,7 @@ def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Pat
     "name", ["../a.csv", "plans/../../a.csv", "other/a.csv", "a.csv", "plans/", "plans\\..\\a.csv"]
 )
 def test_an_archive_has_files_of_a_kind_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / ARCHIVE).write_bytes(packed({name: b""}))
+    (tmp_path / ARCHIVE).write_bytes(pack_archive({name: b""}))
     with pytest.raises(FormatError, match="must have files in plans, problems, proofs alone"):
         unpack(tmp_path)
     (tmp_path / ARCHIVE).write_bytes(b"PK")
@@ -292,7 +292,7 @@ def test_the_archives_of_the_checkout_are_the_files_of_its_tables_and_the_same_b
         names = {entry.name for entry in LIBRARY.entries(kind)}
         assert {Path(name).stem for name in files if name.startswith("problems/")} == names
         assert {Path(name).stem for name in files} == names
-        (tmp_path / ARCHIVE).write_bytes(packed(files))
+        (tmp_path / ARCHIVE).write_bytes(pack_archive(files))
         with ZipFile(tmp_path / ARCHIVE) as again:
             assert {name: again.read(name) for name in again.namelist()} == files
 
@@ -313,4 +313,4 @@ def test_every_plan_has_a_finder_a_day_and_a_command_that_memplan_takes() -> Non
     for line in {re.sub(r"library/\S+|\d+", "1", line) for line in lines}:
         program, verb, *words = shlex.split(line)
         assert program == "memplan"
-        made(verb).make_context(verb, words)
+        make_command(verb).make_context(verb, words)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
-from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
+from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
@@ -24,7 +24,7 @@ _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10:
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
 """The bytes of an element, by the number of its type."""
 HEADER = b"eh00"
-"""Begins the header behind the identifier, which says where the program ends and the segments begin."""
+"""Begins the header after the identifier, which states the end of the program and the start of the segments."""
 _VELA, _BLOCK = b"vela_bin_stream", 16
 """Begins what Vela compiled, whose blocks are padded to 16 bytes: a name, the length of its data, and the data."""
 _SCRATCH = b"scratch_size"
@@ -88,7 +88,7 @@ class Method:
     delegates: tuple[Delegate, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the tensors among values, including those in lists."""
+        """Return the tensors among values, including tensors in lists."""
         flat = (inner for value in values for inner in self.lists.get(value, (value,)))
         return tuple(value for value in flat if value in self.tensors)
 
@@ -97,7 +97,7 @@ def read_methods(data: bytes) -> tuple[Method, ...]:
     """Read a program; raises FormatError with the location and the rule."""
     if not is_executorch(data):
         rule = "program: must have an identifier at byte 4, ET12 or another ET"
-        raise FormatError(f"{rule}, got {shown(data[4:8])}", way=OTHER_KIND)
+        raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
     program = Table.root(data, "program")
     plans = list(program.tables(1, "execution_plan"))
     if not plans:
@@ -171,7 +171,7 @@ def _scratch_of(stream: bytes) -> int | None:
 def _tensor(row: Table) -> PteTensor:
     sizes = row.integers(2, "sizes", "i")
     if any(size < 0 for size in sizes):
-        raise FormatError(f"{row.path}.sizes: must be at least 0, got {shown(list(sizes))}")
+        raise FormatError(f"{row.path}.sizes: must be at least 0, got {excerpt(list(sizes))}")
     kind = row.integer(0, "scalar_type", "b")
     if kind not in _BITS:
         raise FormatError(f"{row.path}.scalar_type: must be a type of known size, got {kind}")

@@ -15,7 +15,7 @@ from memplan.extensions.models.executorch.file import FIRST, HEADER, Method, rea
 from memplan.extensions.models.executorch.reader import read
 from memplan.extensions.models.executorch.system import is_executorch
 from memplan.extensions.models.flatbuffer import Table
-from memplan.planner.errors import FormatError, InvalidPlanError, Option, shown
+from memplan.planner.errors import FormatError, InvalidPlanError, Option, excerpt
 from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
@@ -45,7 +45,7 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         raise FormatError(f"problem.pools: {rule}, got {len(layout.pools)}")
     places = {str(row.id): (row.pool + 1, row.offset) for row in layout.buffers}
     planned = {k: places[name] for k in method.tensors if (name := f"main/#{k}") in places}
-    written = _with_places(data, number, planned, _memories(layout, method, planned))
+    written = _write_places(data, number, planned, _memories(layout, method, planned))
     _check(data, written, number, planned)
     return {"": written}
 
@@ -61,7 +61,7 @@ def _memories(layout: VerifiedLayout, method: Method, planned: Mapping[int, tupl
     return sizes
 
 
-def _with_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]], memories: list[int]) -> bytes:
+def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]], memories: list[int]) -> bytes:
     out = bytearray(data)
     plan = list(Table.root(data, "program").tables(1, "execution_plan"))[number]
     values = list(plan.tables(_VALUES, "values"))
@@ -97,4 +97,4 @@ def _check(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple
     problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
         rule = "plan: must keep each view in the place of what it is a view of: read the program with "
-        raise FormatError((rule, Option("views", "alias"), f", got {shown(problems[1].name)}"))
+        raise FormatError((rule, Option("views", "alias"), f", got {excerpt(problems[1].name)}"))

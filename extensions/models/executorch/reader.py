@@ -20,8 +20,8 @@ from memplan.extensions.models.executorch.file import FIRST, Instruction, Method
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.aten import kind_of_aten
 from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, sized
+from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -36,24 +36,26 @@ _MOST_INSIDE = 64
 """The deepest nesting of loops and choices."""
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch does not have."""
     if options.dims:
         name = next(iter(options.dims))
-        raise OptionError.of("dims", f"must not be given, as ExecuTorch names no dimensions, got {shown(name)}")
+        raise OptionError.from_rule(
+            "dims", f"must not be given, as ExecuTorch names no dimensions, got {excerpt(name)}"
+        )
     methods = read_methods(data)
     method = next((method for method in methods if method.name == FIRST), methods[0])
     program = _Program(method, options)
     program.run()
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
-    found = program.draft.imported(_left_out(method, others), own_peak, program.own_offsets())
+    found = program.draft.make_program(_omission_findings(method, others), own_peak, program.own_offsets())
     return replace(found, beside=max((row.scratch or 0 for row in method.delegates), default=0))
 
 
-def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
+def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
     if others:
-        message = f"method {shown(method.name)} is read; not in it are {', '.join(map(shown, others[:10]))}"
+        message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
         yield Finding("other-methods", message)
     for row in method.delegates:
         if row.scratch:
@@ -61,7 +63,7 @@ def _left_out(method: Method, others: list[str]) -> Iterator[Finding]:
             yield Finding("delegate-scratch", message)
     known = {row.name for row in method.delegates if row.scratch is not None}
     if names := {row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known:
-        what = ", ".join(map(shown, sorted(names)[:MAX_LISTED]))
+        what = ", ".join(map(excerpt, sorted(names)[:MAX_LISTED]))
         yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
 
 
@@ -86,7 +88,7 @@ class _Program:
         for value in self.method.tensors_of(self.method.inputs):
             if self._is_planned(value):
                 self._declare(value, "param")
-                self._wrote(value)
+                self._note_write(value)
         for k, chain in enumerate(self.method.chains):
             self.k, self.chain, self.loops = k, chain, {}
             for at, row in enumerate(chain):
@@ -169,7 +171,7 @@ class _Program:
             source, result = row.arguments[0], row.arguments[-1]
             if self._is_planned(source) and self._is_planned(result) and self._read((source,)):
                 self._declare(result)
-                self._wrote(result)
+                self._note_write(result)
                 self.draft.view(row.name, _name(source), _name(result))
             else:
                 self._operation(row.name, (source,), (result,))
@@ -191,7 +193,7 @@ class _Program:
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
             self._declare(value)
-            self._wrote(value)
+            self._note_write(value)
         for value in scratch:
             self._declare(value)
         self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)), map(_name, scratch))
@@ -204,7 +206,7 @@ class _Program:
             return
         self._read((source,))
         self._declare(result)
-        self._wrote(result)
+        self._note_write(result)
         if self.depth:
             self.draft.hand_out("move", _name(source), _name(result))
         else:
@@ -224,7 +226,7 @@ class _Program:
         return is_last or self._base(value) is None
 
     def _read(self, values: tuple[int, ...]) -> list[str]:
-        """Return the names of tensors in memory; declare those that nothing has written."""
+        """Return the names of tensors in memory; declare the tensors that nothing has written."""
         names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
@@ -244,7 +246,7 @@ class _Program:
         else:
             self._declare(value)
             self.draft.view("view", _name(base), _name(value))
-        self._wrote(value)
+        self._note_write(value)
 
     def _base(self, value: int) -> int | None:
         """Return the tensor last written at the location of another one, if it is as large."""
@@ -255,7 +257,7 @@ class _Program:
         other = self.method.tensors[base]
         return base if other.elements * other.bits == tensor.elements * tensor.bits else None
 
-    def _wrote(self, value: int) -> None:
+    def _note_write(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
         if tensor.place is not None and tensor.elements:  # an empty tensor may lie at any offset, also that of others
@@ -269,7 +271,7 @@ class _Program:
             return
         tensor = self.method.tensors[value]
         is_state = tensor.has_content and tensor.place is not None
-        size = sized(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
+        size = packed_bytes(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
         self.draft.declare(_name(value), size, "persistent" if is_state and kind == "plain" else kind)
 
     def _enter(self, row: Instruction, is_inside: bool) -> None:

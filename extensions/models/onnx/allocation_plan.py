@@ -19,8 +19,8 @@ from memplan.extensions.models.onnx.loading import load
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.models.onnx.values import GraphNames, Values
 from memplan.extensions.readers.draft import MOST_USES, OperationsDraft
-from memplan.planner.errors import CUT_OFF, FormatError, shown
-from memplan.planner.foreign.imported import Imported, plan_of
+from memplan.planner.errors import CUT_OFF, FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, plan_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
@@ -71,14 +71,14 @@ class _Value:
         return -1 if self.writer is None else self.writer
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Refuse a plan without its model, which has the sizes: raises FormatError."""
     raise FormatError("must follow its model, which has the sizes: `memplan verify MODEL.onnx FILE`")
 
 
-def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
+def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the first plan of a log, for a model saved by `optimized_model_filepath`; raises FormatError."""
-    homes, streams = _printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
+    homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()
     buffers = program.buffers(homes)
@@ -95,10 +95,10 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> Imported:
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
     plan = plan_of(problem, dict.fromkeys(problem.buffers.ids, 0))
     found = tuple(Finding("race", sentence) for sentence in races[:MAX_LISTED])
-    return Imported(problem, warnings=found, own_peak=sum(map(program.size, buffers)), own_plan=plan)
+    return ImportedProblem(problem, warnings=found, own_peak=sum(map(program.size, buffers)), own_plan=plan)
 
 
-def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
+def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
     """Return the value whose buffer each planned value uses, and the steps of each stream."""
     values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
     for line in text.splitlines():
@@ -120,11 +120,11 @@ def _printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
             reused = int(at["reused"] or -1)
             if reused not in values or values[reused]["value"] in seen:
                 rule = "must reuse the buffer of another value of the plan"
-                raise FormatError(f"value {shown(match['name'])}: {rule}, got {at['reused']}")
+                raise FormatError(f"value {excerpt(match['name'])}: {rule}, got {at['reused']}")
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
-            raise FormatError(f"value {shown(match['name'])}: must say whose buffer it is in, got Share")
+            raise FormatError(f"value {excerpt(match['name'])}: must say whose buffer it is in, got Share")
         if at["kind"] not in _UNPLANNED:
             homes[match["name"]] = at["name"]
     return homes, streams
@@ -145,7 +145,7 @@ class _Program:
                 node = by_name.get(name) or (graph.node[number] if number < len(graph.node) and not name else None)
                 if node is None:
                     rule = "must be one of the model, as optimized_model_filepath saves it"
-                    raise FormatError(f"node {shown(name or number)}: {rule}")
+                    raise FormatError(f"node {excerpt(name or number)}: {rule}")
                 self.nodes[step] = node
         if sum(map(len, streams)) * len(streams) > MOST_USES:
             raise FormatError(f"streams: must have at most {MOST_USES} steps times streams, got more")
@@ -169,7 +169,7 @@ class _Program:
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
     def _run(self, streams: Sequence[Sequence[_Step]]) -> None:
-        """Order all steps after those that they wait for; raises FormatError if that is impossible."""
+        """Order all steps after the steps that they wait for; raises FormatError if that is impossible."""
         done: dict[object, int] = {}
         heads = [0] * len(streams)
         total = sum(map(len, streams))
@@ -210,7 +210,7 @@ class _Program:
             stream
         }:
             used = f"which stream {min(others)} uses, and neither waits for the other"
-            yield f"stream {stream} writes {shown(later.name)} over the bytes of {shown(value.name)}, {used}"
+            yield f"stream {stream} writes {excerpt(later.name)} over the bytes of {excerpt(value.name)}, {used}"
 
     def size(self, name: str) -> int:
         """Return the bytes of a value; raises FormatError if its type or shape is unknown."""
@@ -222,7 +222,7 @@ class _Program:
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
             if writer is None and name not in self.inputs:
-                rule = f"value {shown(name)}: must be an input or written by a node of the streams"
+                rule = f"value {excerpt(name)}: must be an input or written by a node of the streams"
                 raise FormatError(rule, way=CUT_OFF)
             steps = [*([] if writer is None else [writer]), *self.readers.get(name, ())]
             end = len(self.order) + 1 if name in self.outputs else max(steps, default=-1) + 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memplan.extensions.models.onnx.model import DTYPES, shape_of
-from memplan.extensions.models.pads import same_pads
+from memplan.extensions.models.pads import equal_output_pads
 from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
 from memplan.planner.foreign.imported import element_count
@@ -54,7 +54,7 @@ class FoldedNumbers:
             if node.op_type == "Constant" and node.output:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
-    def of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
+    def numbers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
         """Return the numbers of a short integer list; None if there is none or it is unknown."""
         self._left = _MOST_NODES
         value = self._value(name, shape)
@@ -132,7 +132,9 @@ class OnnxFacts:
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
 
-    def of_node(self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]) -> OperationFacts:
+    def node_facts(
+        self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]
+    ) -> OperationFacts:
         """Return the facts about a node."""
         name = node.name or None
         if node.domain not in STANDARD:
@@ -147,10 +149,10 @@ class OnnxFacts:
         attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)
-            attributes.update(plain_attributes((name, self._folded.of(value, shape)) for name, value in inputs))
+            attributes.update(plain_attributes((name, self._folded.numbers_of(value, shape)) for name, value in inputs))
         if node.op_type == "Pad" and (axes := attributes.pop("axes", None)) is not None:
             attributes |= plain_attributes(
-                [("pads", _on_all_axes(attributes.pop("pads", None), axes, shape(node.input[0])))]
+                [("pads", _pads_of_all_axes(attributes.pop("pads", None), axes, shape(node.input[0])))]
             )
         if node.op_type == "Resize":
             place = str(attributes.get("coordinates", "half_pixel"))
@@ -175,7 +177,7 @@ class OnnxFacts:
         auto = attributes.pop("auto_pad", "NOTSET")
         if auto in ("SAME_UPPER", "SAME_LOWER"):
             rows = attributes["kernel"], attributes["strides"], attributes["dilations"]
-            attributes["pads"] = same_pads(image[2:], *rows, more_behind=auto == "SAME_UPPER")
+            attributes["pads"] = equal_output_pads(image[2:], *rows, more_behind=auto == "SAME_UPPER")
         attributes.setdefault("pads", (0,) * (2 * n))
         word = f"{_SPATIAL[node.op_type].removesuffix('_transpose')}{n}d"
         groups = attributes.get("groups", 1)
@@ -200,8 +202,8 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
     return TensorFacts(name=name or None, shape=tuple(dims) if is_sized else None, dtype=DTYPES.get(data_type))
 
 
-def _on_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and behind all axes, given those of some axes."""
+def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
+    """Return the pads before and after all axes, given the pads of some axes."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None

@@ -12,7 +12,7 @@ from memplan.extensions.models.onnx.shapes import NodeShapes
 from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.extensions.shapes.symbols.reading import read
-from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, shown
+from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.errors.extras import require
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions, Size
@@ -39,7 +39,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
     Raises FormatError if it is no model or has inputs of unknown sizes, and OptionError for names of dimensions or
     inputs that it does not have.
     """
-    model = parsed(data)
+    model = parse(data)
     from onnx import inliner, shape_inference
 
     numbers = next((each.numbers for each in options.dims.values() if isinstance(each, SymbolicNumber)), None)
@@ -61,7 +61,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
     return OnnxModel(inferred, NodeShapes(inferred).causes)
 
 
-def parsed(data: bytes) -> ModelProto:
+def parse(data: bytes) -> ModelProto:
     """Return a parsed model; raises FormatError for another file, or one that is too large."""
     require("an ONNX model", ("onnx",))
     import onnx
@@ -103,7 +103,7 @@ def _refuse_broken_texts(model: ModelProto) -> None:
             names += [node.name, node.op_type, node.domain, *node.input, *node.output]
         for name in names:
             if not isinstance(name, str):
-                raise FormatError(f"model: must have names in UTF-8, got {shown(name)}")
+                raise FormatError(f"model: must have names in UTF-8, got {excerpt(name)}")
 
 
 def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
@@ -124,13 +124,13 @@ def _refuse_too_many(model: ModelProto) -> None:
             total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
             key = (node.domain, node.op_type)
             if key in bodies:
-                total += counted(key)
+                total += count_nodes(key)
         return total
 
-    def counted(key: tuple[str, str]) -> int:
+    def count_nodes(key: tuple[str, str]) -> int:
         if key in running or len(running) >= 50:
             raise FormatError(
-                f"model.functions: must not call themselves, or too many others inside, got {shown(key[1])}"
+                f"model.functions: must not call themselves, or too many others inside, got {excerpt(key[1])}"
             )
         if key not in counts:
             running.append(key)
@@ -139,7 +139,7 @@ def _refuse_too_many(model: ModelProto) -> None:
         return counts[key]
 
     for key in bodies:
-        counted(key)
+        count_nodes(key)
     total = count(list(model.graph.node))
     if total > MAX_EXPANDED:
         raise FormatError(
@@ -168,7 +168,7 @@ def give_sizes(
     for value in values:
         dims = value.type.tensor_type.shape.dim
         if len(dims) > _MOST_DIMENSIONS:
-            raise FormatError(f"value {shown(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
+            raise FormatError(f"value {excerpt(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
             if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters write -1 for an open dimension
                 dim.ClearField("dim_value")
@@ -182,8 +182,8 @@ def give_sizes(
                 dim.dim_value = size
     if unknown := [name for name in fixed_sizes if name not in named]:
         names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        rule = f"must be a dimension that the model names ({names}), got {shown(unknown[0])}"
-        raise OptionError.of("dims", rule, way="leave it out" if names == "none" else None)
+        rule = f"must be a dimension that the model names ({names}), got {excerpt(unknown[0])}"
+        raise OptionError.from_rule("dims", rule, way="leave it out" if names == "none" else None)
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():
@@ -199,7 +199,7 @@ def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
     numbers = numbers or SymbolicNumbers({})
     try:
-        return numbers.of(read(text, numbers.space, "dim"))
+        return numbers.number_of(read(text, numbers.space, "dim"))
     except ProblemError:
         return None
 
@@ -232,7 +232,7 @@ def dim_name(value: ValueInfoProto, axis: int) -> str:
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
-        raise OptionError.of("dims", f"must be of an input of the model ({names}), got {shown(name)}")
+        raise OptionError.from_rule("dims", f"must be of an input of the model ({names}), got {excerpt(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
     shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
@@ -240,7 +240,7 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError.of("dims", f"must fit what the model says of {shown(name)} ({shape}), got {got}")
+        raise OptionError.from_rule("dims", f"must fit what the model says of {excerpt(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)
@@ -258,18 +258,22 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
         if not kind.HasField("shape"):
             without.append(value.name)
         elif all(rows[k].dim_param.isprintable() and rows[k].dim_param.strip("?, ") for k in missing):
-            dims.update((rows[k].dim_param, _proposed(k, len(rows))) for k in missing if "," not in rows[k].dim_param)
+            dims.update(
+                (rows[k].dim_param, _proposed_size(k, len(rows))) for k in missing if "," not in rows[k].dim_param
+            )
             missing = [k for k in missing if "," in rows[k].dim_param]
         if missing:
-            pairs = ((dim.HasField("dim_value"), dim.dim_value, _proposed(k, len(rows))) for k, dim in enumerate(rows))
+            pairs = (
+                (dim.HasField("dim_value"), dim.dim_value, _proposed_size(k, len(rows))) for k, dim in enumerate(rows)
+            )
             shapes[value.name] = tuple(size if is_given else -proposed for is_given, size, proposed in pairs)
     if without:
-        rule = f"inputs: must have a number of dimensions, got none for {shown(without[0])}; give its shape, as in "
+        rule = f"inputs: must have a number of dimensions, got none for {excerpt(without[0])}; give its shape, as in "
         raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
     if dims or shapes:
-        names = [*(f"dimension {shown(name)}" for name in dims), *(f"a size of {shown(name)}" for name in shapes)]
+        names = [*(f"dimension {excerpt(name)}" for name in dims), *(f"a size of {excerpt(name)}" for name in shapes)]
         raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
 
 
-def _proposed(axis: int, rank: int) -> int:
+def _proposed_size(axis: int, rank: int) -> int:
     return _IMAGE_SIDE if rank == 4 and axis >= 2 else 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.readers.vocabulary import types_by_number
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto
@@ -32,8 +32,8 @@ def is_form(size: str) -> bool:
 
 def node_name(node: NodeProto, k: int) -> str:
     """Return the name of a node at a position of its graph."""
-    op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else shown(node.op_type)
-    return f"node {shown(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
+    op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else excerpt(node.op_type)
+    return f"node {excerpt(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
@@ -50,7 +50,7 @@ def take_branch(node: NodeProto, label: str) -> None:
     node.attribute.add(name=_TAKEN, s=label.encode())
 
 
-def taken_branch(node: NodeProto) -> str | None:
+def surely_run_branch(node: NodeProto) -> str | None:
     """Return the branch of an If that surely runs; None if it is unknown."""
     return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 
@@ -81,7 +81,7 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
     return kind
 
 
-def stacked(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
+def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
     """Return the type of `first` stacked tensors; with `is_apart`, of one of the stacked tensors."""
     from onnx import helper
 

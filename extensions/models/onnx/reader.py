@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.extensions.models.onnx.loading import load, open_names, parsed
-from memplan.extensions.models.onnx.model import node_name, subgraphs, taken_branch
+from memplan.extensions.models.onnx.loading import load, open_names, parse
+from memplan.extensions.models.onnx.model import node_name, subgraphs, surely_run_branch
 from memplan.extensions.models.onnx.values import GraphNames, Values
 from memplan.extensions.readers.draft import OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, once_computed
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, constants_finding
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 
@@ -30,7 +30,7 @@ _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
 _INT64, _BOOL = 7, 9
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a model; raises FormatError, and OptionError for unknown dimensions."""
     loaded = load(data, options)
     model = loaded.model
@@ -39,10 +39,10 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     program.values.causes, program.values.numbers = loaded.causes, loaded.numbers
     program.run()
     sizes = [program.draft.size(name) for name in program.computed if program.draft.is_declared(name)]
-    warnings = once_computed(
+    warnings = constants_finding(
         sizes, "onnxruntime computes them when a session begins", "a runtime without folding does so in every run"
     )
-    return program.draft.imported([*program.values.warnings, *_newer(program.version), *warnings])
+    return program.draft.make_program([*program.values.warnings, *_newer(program.version), *warnings])
 
 
 def _newer(version: int) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _newer(version: int) -> Iterator[Finding]:
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
     """Return the names of a model's input dimensions, each with any value from 1; raises FormatError."""
-    return dict.fromkeys(open_names(parsed(data).graph), SymbolRange())
+    return dict.fromkeys(open_names(parse(data).graph), SymbolRange())
 
 
 class _Program:
@@ -89,7 +89,7 @@ class _Program:
         facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
-            row = facts.of_node(node, self.source, scope.shape)
+            row = facts.node_facts(node, self.source, scope.shape)
             with self.draft.drawing(row, has_effects=node.op_type in BY_CHANCE):
                 self._node(node, k, scope)
             self.source = around
@@ -104,7 +104,7 @@ class _Program:
                 if inputs:
                     self.computed.add(scope.ids[name])
         elif node.op_type == "If" and node.domain in STANDARD:
-            self._if(node, what, inputs, scope)
+            self._add_if(node, what, inputs, scope)
         elif node.op_type == "Loop" and node.domain in STANDARD:
             self._loop(node, what, scope)
         elif node.op_type == "Scan" and node.domain in STANDARD:
@@ -112,9 +112,11 @@ class _Program:
         elif next(subgraphs(node), None) is not None:
             raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
         else:
-            self._plain(node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope)
+            self._add_plain(
+                node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
+            )
 
-    def _plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
+    def _add_plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
@@ -130,11 +132,11 @@ class _Program:
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
-    def _if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+    def _add_if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
-        taken = taken_branch(node)
+        taken = surely_run_branch(node)
         targets = [name if name and self.values.declare(scope, name, what, "chosen") else None for name in node.output]
         drawn = []
         for label in (taken,) if taken else ("then_branch", "else_branch"):
@@ -236,7 +238,9 @@ class _Program:
         for source, target in zip(sources, state, strict=False):
             size, room = self.values.size_of(source), self.values.size_of(target) or 0
             if size is not None and size > room:
-                raise FormatError(f"{what}: must keep the size of its state {shown(target)} ({room} bytes), got {size}")
+                raise FormatError(
+                    f"{what}: must keep the size of its state {excerpt(target)} ({room} bytes), got {size}"
+                )
             if source in state and source != target:  # it must not be overwritten before it is copied
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
                 self.draft.declare(aside, size or 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memplan.extensions.models.new_order import new_order
 from memplan.extensions.models.onnx.facts import BY_CHANCE
-from memplan.extensions.models.onnx.loading import parsed
+from memplan.extensions.models.onnx.loading import parse
 from memplan.extensions.models.onnx.model import graphs_of, subgraphs
 from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
 
 
-def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
+def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
     """Return a model with its nodes in the orders given for each graph; unknown fields are preserved.
 
     The main graph is at (), the k-th graph of its node v at (v, k), and so on. Raises FormatError for a model with
     functions, whose nodes are in several places, and OperationsError for orders that are wrong.
     """
-    model = parsed(data)
+    model = parse(data)
     if model.functions:
         raise FormatError("model.functions: must be empty where nodes get another order: inline them first")
     if not _reorder(model.graph, orders, ()):
         return ReorderedFile(data)
     written: bytes = model.SerializeToString()
-    if _sorted(parsed(written)) != _sorted(parsed(data)):
+    if _sorted_bytes(parse(written)) != _sorted_bytes(parse(data)):
         raise InvalidPlanError("model.graph: must have the same nodes in another order")
     return ReorderedFile(written)
 
@@ -70,7 +70,7 @@ def _draws(node: NodeProto) -> bool:
     return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
 
 
-def _sorted(model: ModelProto) -> bytes:
+def _sorted_bytes(model: ModelProto) -> bytes:
     """Return the bytes of a model with sorted nodes, which no reordering changes."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))

@@ -14,7 +14,7 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from memplan.extensions.shapes.symbols.numbers import largest, least
+from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
 """The least end of a slice that means the end of any dimension, as Slice defines."""
@@ -51,7 +51,7 @@ class NodeFacts:
         """Return True if an input's numbers are known."""
         return place < len(self.numbers) and self.numbers[place] is not None
 
-    def listed(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
+    def list_input(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
         """Return the numbers of an input, or of the attribute in older versions; raises OpenShapeError."""
         if self.has(place):
             return self.numbers[place].ravel().tolist()
@@ -85,17 +85,17 @@ def _concat(given: NodeFacts) -> list[Shape]:
 
 
 def _reshape(given: NodeFacts) -> list[Shape]:
-    shape, wanted = given.shape(0), given.listed(1, "shape")
+    shape, wanted = given.shape(0), given.list_input(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
     if -1 in wanted:
         place = wanted.index(-1)
-        top, bottom = cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
+        top, bottom = cancel_sizes(shape, [*wanted[:place], *wanted[place + 1 :]])
         wanted[place] = product(top) // product(bottom)
     return [wanted]
 
 
-def cancelled(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
+def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
     """Cancel the sizes that both lists contain."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
@@ -112,7 +112,7 @@ def _flatten(given: NodeFacts) -> list[Shape]:
 
 
 def _expand(given: NodeFacts) -> list[Shape]:
-    mine, other = given.shape(0), given.listed(1)
+    mine, other = given.shape(0), given.list_input(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
     shape = []
@@ -125,29 +125,29 @@ def _expand(given: NodeFacts) -> list[Shape]:
 
 def _slice(given: NodeFacts) -> list[Shape]:
     shape = list(given.shape(0))
-    starts, ends = given.listed(1, "starts"), given.listed(2, "ends")
-    axes = given.listed(3, "axes", range(len(starts)))
-    steps = given.listed(4, "", [1] * len(starts))
+    starts, ends = given.list_input(1, "starts"), given.list_input(2, "ends")
+    axes = given.list_input(3, "axes", range(len(starts)))
+    steps = given.list_input(4, "", [1] * len(starts))
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        shape[axis] = taken(shape[axis], start, end, step)
+        shape[axis] = slice_length(shape[axis], start, end, step)
     return [shape]
 
 
-def taken(size: int, start: int, end: int, step: int) -> int:
+def slice_length(size: int, start: int, end: int, step: int) -> int:
     """Return the number of elements in a slice; raises OpenShapeError for a negative step."""
     if step == -1 and start == -1 and end < -(2**31):
         return size
     if step < 1:
         raise OpenShapeError
     ends = (size if each >= _TO_THE_END else each + size if each < 0 else each for each in (start, end))
-    first, last = (least(largest(each, 0), size) for each in ends)
-    return largest(ceil_div(last - first, step), 0)
+    first, last = (min_number(max_number(each, 0), size) for each in ends)
+    return max_number(ceil_div(last - first, step), 0)
 
 
 def _split(given: NodeFacts) -> list[Shape]:
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has(1) or "split" in given.attributes:
-        parts = given.listed(1, "split")
+        parts = given.list_input(1, "split")
     else:
         whole = ceil_div(shape[axis], given.outputs)
         parts = [whole] * (given.outputs - 1) + [shape[axis] - whole * (given.outputs - 1)]
@@ -155,24 +155,24 @@ def _split(given: NodeFacts) -> list[Shape]:
 
 
 def _tile(given: NodeFacts) -> list[Shape]:
-    return [[size * times for size, times in zip(given.shape(0), given.listed(1), strict=True)]]
+    return [[size * times for size, times in zip(given.shape(0), given.list_input(1), strict=True)]]
 
 
 def _pad(given: NodeFacts) -> list[Shape]:
-    shape, pads = list(given.shape(0)), given.listed(1, "pads")
-    axes = given.listed(3, "", range(len(shape)))
+    shape, pads = list(given.shape(0)), given.list_input(1, "pads")
+    axes = given.list_input(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
         shape[axis] = shape[axis] + pads[k] + pads[k + len(axes)]
     return [shape]
 
 
 def _range(given: NodeFacts) -> list[Shape]:
-    rows = [given.listed(k)[0] for k in range(3)]
+    rows = [given.list_input(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
     start, limit, step = (int(each) if isinstance(each, float) else each for each in rows)
     room = limit - start if step > 0 else start - limit
-    return [[largest(ceil_div(room, abs(step)), 0)]]
+    return [[max_number(ceil_div(room, abs(step)), 0)]]
 
 
 def _windows(given: NodeFacts) -> list[Shape]:
@@ -198,7 +198,7 @@ def _windows(given: NodeFacts) -> list[Shape]:
     return [shape] * given.outputs
 
 
-def _transposed(given: NodeFacts) -> list[Shape]:
+def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     image, weight = given.shape(0), given.shape(1)
     n, get = len(image) - 2, given.attributes.get
     if get("output_shape"):
@@ -223,8 +223,8 @@ def _resize(given: NodeFacts) -> list[Shape]:
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
     if given.has(3) and given.numbers[3].size:
-        return [given.listed(3)]
-    factors = [Fraction(each) for each in given.listed(2 if len(given.shapes) > 2 else 1, "scales")]
+        return [given.list_input(3)]
+    factors = [Fraction(each) for each in given.list_input(2 if len(given.shapes) > 2 else 1, "scales")]
     if len(factors) != len(shape) or any(each.denominator > _FINEST for each in factors):
         raise OpenShapeError
     return [[size * each.numerator // each.denominator for size, each in zip(shape, factors, strict=True)]]
@@ -252,9 +252,9 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "Tile": _tile,
     "Pad": _pad,
     "Range": _range,
-    "ConstantOfShape": lambda given: [given.listed(0)],
+    "ConstantOfShape": lambda given: [given.list_input(0)],
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _windows),
-    "ConvTranspose": _transposed,
+    "ConvTranspose": _transposed_convolution_shape,
     "Resize": _resize,
     "Upsample": _resize,
     "DepthToSpace": _depth_to_space,

@@ -17,12 +17,12 @@ from memplan.extensions.models.onnx.model import (
     is_known,
     node_name,
     shape_of,
-    stacked,
+    stacked_type,
     subgraphs,
     take_branch,
     type_of,
 )
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.foreign.imported import element_count
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class NodeShapes:
     """One pass over a model that writes types of values into it; `causes` has reasons for unknown shapes."""
 
     def __init__(self, model: ModelProto) -> None:
-        self.versions = {"": 1} | {_own(row.domain): row.version for row in model.opset_import}
+        self.versions = {"": 1} | {_own_domain(row.domain): row.version for row in model.opset_import}
         self.opsets, self.ir_version = list(model.opset_import), model.ir_version
         self.causes: dict[str, str] = {}
         self.clashes: list[str] = []
@@ -73,36 +73,40 @@ class NodeShapes:
             return _constant(node, known)
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
         if inner:
-            return self._with_bodies(node, inner, types, known)
-        types_of_node = self._inferred(node, k, types, known)
+            return self._body_types(node, inner, types, known)
+        types_of_node = self._infer(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
             self._keep_shape(node, types, known)
         elif node.op_type in FOLDED and all(name in known for name in filter(None, node.input)):
             sizes = [types_of_node.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
-                types_of_node = {**types_of_node, **self._folded(node, known)}
+                types_of_node = {**types_of_node, **self._fold_types(node, known)}
         if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
             why = "gives as much as computed values say" if of_values else f"has no known shapes: {_SAVE}"
             open_ones = [name for name in node.output if not is_known(types_of_node.get(name))]
-            self._unknown(open_ones, f"{node_name(node, k)} {why}")
+            self._mark_unknown(open_ones, f"{node_name(node, k)} {why}")
         return types_of_node
 
-    def _unknown(self, names: Iterable[str], cause: str) -> None:
+    def _mark_unknown(self, names: Iterable[str], cause: str) -> None:
         for name in filter(None, names):
             self.causes.setdefault(name, cause)
 
-    def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+    def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         """Return ONNX's inference for one node; nothing if it is unknown or invalid."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
-        domain = _own(node.domain)
+        domain = _own_domain(node.domain)
         if domain in DOMAINS and (inferred := classical_types(node, types)):
             return inferred
         version = self.versions.get(domain, 1)
         if not defs.has(node.op_type, version, domain):
-            what = f"{shown(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
-            self._unknown(node.output, f"{node_name(node, k)} is an operator of {what} are not known here: {_SAVE}")
+            what = (
+                f"{excerpt(domain)}, whose shapes" if domain else f"no version that ONNX has in opset {version}; they"
+            )
+            self._mark_unknown(
+                node.output, f"{node_name(node, k)} is an operator of {what} are not known here: {_SAVE}"
+            )
             return {}
         types_given = {name: types[name] for name in node.input if name in types}
         if len(types_given) < len({*node.input} - {""}):
@@ -127,8 +131,8 @@ class NodeShapes:
             TypeError,
             LookupError,
         ) as error:
-            self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {shown(str(error).strip())}")
-            self._unknown(node.output, self.clashes[-1])
+            self.clashes.append(f"{node_name(node, k)} must have shapes that agree: {excerpt(str(error).strip())}")
+            self._mark_unknown(node.output, self.clashes[-1])
             return {}
 
     def _keep_shape(self, node: NodeProto, types: Types, known: Known) -> None:
@@ -158,7 +162,7 @@ class NodeShapes:
 
         return np.array(values, np.int64)
 
-    def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+    def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Evaluate a node on known numbers, and return the types of its outputs."""
         from onnx import helper
 
@@ -169,17 +173,17 @@ class NodeShapes:
         except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
             return {}
 
-    def _with_bodies(
+    def _body_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
     ) -> Mapping[str, TypeProto]:
         if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
-            return self._if(node, inner, known)
-        return self._iterated(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
+            return self._if_types(node, inner, known)
+        return self._loop_types(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
 
-    def _if(
+    def _if_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types that both branches agree on, or those of the branch that surely runs.
+        """Return the types that both branches agree on, or the types of the branch that surely runs.
 
         A branch whose shapes do not agree cannot run with these inputs, so the other one does.
         """
@@ -208,10 +212,10 @@ class NodeShapes:
             if name and kinds and kinds[0] is not None and all(kind == kinds[0] for kind in kinds):
                 shapes[name] = kinds[0]
             elif name and kinds and all(kind is not None and is_known(kind) for kind in kinds):
-                self.causes.setdefault(name, f"{node.op_type} {shown(node.name)} gives another shape by each branch")
+                self.causes.setdefault(name, f"{node.op_type} {excerpt(node.name)} gives another shape by each branch")
         return shapes
 
-    def _iterated(
+    def _loop_types(
         self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
     ) -> Mapping[str, TypeProto]:
         """Return the types of a loop's state and of its stacked results."""
@@ -227,7 +231,7 @@ class NodeShapes:
             shape = shape_of(outer[name]) if name in outer else None
             if shape:
                 trips = shape[0]
-                types[value.name] = stacked(outer[name], None, is_apart=True)
+                types[value.name] = stacked_type(outer[name], None, is_apart=True)
         if node.op_type == "Loop" and node.input[0] in values and values[node.input[0]].size == 1:
             trips = self.dimension(values[node.input[0]].item())
         self.graph(body, types, known)
@@ -235,11 +239,11 @@ class NodeShapes:
         types_of_body: dict[str, TypeProto] = {}
         for k, (name, kind) in enumerate(zip(node.output, results, strict=False)):
             if name and kind is not None:
-                types_of_body[name] = kind if k < n_state else stacked(kind, trips)
+                types_of_body[name] = kind if k < n_state else stacked_type(kind, trips)
         return types_of_body
 
 
-def _own(domain: str) -> str:
+def _own_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from memplan.extensions.models.onnx.model import is_known, node_name, type_of
 from memplan.extensions.models.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
 from memplan.extensions.models.onnx.shapes import Known, NodeShapes, Types
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
 from memplan.planner.errors import FormatError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SymbolicShapes(NodeShapes):
         if not is_known(kind):
             return None
         return [
-            dim.dim_value if dim.HasField("dim_value") else self.numbers.written(dim.dim_param) or 0
+            dim.dim_value if dim.HasField("dim_value") else self.numbers.number_of_text(dim.dim_param) or 0
             for dim in kind.tensor_type.shape.dim
         ]
 
@@ -50,11 +50,11 @@ class SymbolicShapes(NodeShapes):
     def array(self, values: object) -> Array:
         """Return integers as an ONNX tensor, symbolic ones as objects."""
         array = np.array(values, object)
-        return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
+        return array if any(isinstance(each, SymbolicNumber) for each in array.add_flatten) else array.astype(np.int64)
 
-    def _inferred(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        inferred = super()._inferred(node, k, types, known)
-        if not any(0 in shape for shape in self._given(node, types, known).shapes if shape):
+    def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        inferred = super()._infer(node, k, types, known)
+        if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
             # Where a rule of ONNX computes with a dimension that has a name, some give 0.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
@@ -62,11 +62,11 @@ class SymbolicShapes(NodeShapes):
         if all(is_known(inferred.get(name)) for name in node.output if name):
             return inferred
         try:
-            shapes = RULES[node.op_type](self._given(node, types, known))
+            shapes = RULES[node.op_type](self._node_facts(node, types, known))
         except (OpenShapeError, IndexError, KeyError, TypeError, ZeroDivisionError):
             return inferred
         except FormatError as error:
-            self._unknown(node.output, f"{node_name(node, k)}: {error}")
+            self._mark_unknown(node.output, f"{node_name(node, k)}: {error}")
             return inferred
         first = types[node.input[0]].tensor_type.elem_type
         for name, shape in zip(node.output, shapes, strict=False):
@@ -74,7 +74,7 @@ class SymbolicShapes(NodeShapes):
             inferred[name] = type_of(kind, [self.dimension(size) for size in shape])
         return inferred
 
-    def _given(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
+    def _node_facts(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
         from onnx import helper
 
         attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
@@ -84,18 +84,20 @@ class SymbolicShapes(NodeShapes):
         numbers = [known.get(name) for name in node.input]
         return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
-    def _folded(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+    def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
         """Evaluate a node on known numbers, some of them symbolic."""
         inputs = [known[name] for name in node.input if name]
         if not any(each.dtype == object for each in inputs):
-            return super()._folded(node, known)
+            return super()._fold_types(node, known)
         is_real = any(name in self.reals or known[name].dtype.kind == "f" for name in node.input if name)
         if node.op_type not in FOLDED:
             return {}
         if node.op_type == "Cast":
             is_real = NodeAttributes(node).get("to", 0) in _REALS
         try:
-            rows = FOLDED[node.op_type]([_whole(each) for each in inputs], NodeAttributes(node, is_real=is_real))
+            rows = FOLDED[node.op_type](
+                [_integer_objects(each) for each in inputs], NodeAttributes(node, is_real=is_real)
+            )
         except (FormatError, OpenShapeError, ValueError, IndexError, TypeError, KeyError):
             return {}
         for name, row in zip(node.output, rows if isinstance(rows, list) else [rows], strict=False):
@@ -124,11 +126,11 @@ Arrays = Sequence[Array]
 Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
-def _by_element(function: Callable[[Any, Any], Any]) -> Fold:
+def _element_fold(function: Callable[[Any, Any], Any]) -> Fold:
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
-def _whole(values: Array) -> Array:
+def _integer_objects(values: Array) -> Array:
     """Return numbers as objects, including integral floats; raises OpenShapeError for others."""
     if values.dtype.kind != "f":
         return values.astype(object)
@@ -138,7 +140,7 @@ def _whole(values: Array) -> Array:
 
 
 def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
-    def divided(left: int, right: int) -> int:
+    def divide(left: int, right: int) -> int:
         if left < 0 or right < 1:  # ONNX rounds towards 0, not down
             raise OpenShapeError
         whole = left // right
@@ -146,14 +148,14 @@ def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
             raise OpenShapeError
         return whole
 
-    return np.frompyfunc(divided, 2, 1)(given[0], given[1])
+    return np.frompyfunc(divide, 2, 1)(given[0], given[1])
 
 
-def _many(function: Callable[[int, int], int]) -> Fold:
-    return lambda given, _: _reduced(function, given)
+def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
+    return lambda given, _: _reduce(function, given)
 
 
-def _reduced(function: Callable[[int, int], int], given: Arrays) -> Any:
+def _reduce(function: Callable[[int, int], int], given: Arrays) -> Any:
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
@@ -166,7 +168,7 @@ def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
     return given[0]
 
 
-def _plain(values: Array) -> list[int]:
+def _concrete_numbers(values: Array) -> list[int]:
     """Return numbers that are equal for all values."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
@@ -174,37 +176,37 @@ def _plain(values: Array) -> list[int]:
     return list(values_)
 
 
-def _gathered(given: Arrays, attributes: NodeAttributes) -> Any:
+def _gather(given: Arrays, attributes: NodeAttributes) -> Any:
     return np.take(given[0], given[1].astype(np.int64), axis=attributes.get("axis", 0))
 
 
-def _reshaped(given: Arrays, _: NodeAttributes) -> Any:
-    return given[0].reshape(_plain(given[1]))
+def _reshape(given: Arrays, _: NodeAttributes) -> Any:
+    return given[0].reshape(_concrete_numbers(given[1]))
 
 
-def _flattened(given: Arrays, attributes: NodeAttributes) -> Any:
+def _flatten(given: Arrays, attributes: NodeAttributes) -> Any:
     return given[0].reshape(prod(given[0].shape[: attributes.get("axis", 1)]), -1)
 
 
-def _unsqueezed(given: Arrays, attributes: NodeAttributes) -> Any:
-    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", [])
+def _unsqueeze(given: Arrays, attributes: NodeAttributes) -> Any:
+    axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", [])
     return np.expand_dims(given[0], tuple(axes))
 
 
-def _squeezed(given: Arrays, attributes: NodeAttributes) -> Any:
-    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
+def _squeeze(given: Arrays, attributes: NodeAttributes) -> Any:
+    axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.squeeze(given[0], None if axes is None else tuple(axes))
 
 
-def _sliced(given: Arrays, attributes: NodeAttributes) -> Any:
+def _slice_values(given: Arrays, attributes: NodeAttributes) -> Any:
     if len(given) == 1:
         starts, ends = attributes.get("starts", []), attributes.get("ends", [])
         axes, steps = attributes.get("axes", list(range(len(starts)))), [1] * len(starts)
     else:
         starts, ends, axes, steps = (
-            *map(_plain, given[1:3]),
-            _plain(given[3]) if len(given) > 3 else list(range(given[1].size)),
-            _plain(given[4]) if len(given) > 4 else [1] * given[1].size,
+            *map(_concrete_numbers, given[1:3]),
+            _concrete_numbers(given[3]) if len(given) > 3 else list(range(given[1].size)),
+            _concrete_numbers(given[4]) if len(given) > 4 else [1] * given[1].size,
         )
     places: list[slice] = [slice(None)] * given[0].ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -213,47 +215,49 @@ def _sliced(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _product(given: Arrays, attributes: NodeAttributes) -> Any:
-    axes = _plain(given[1]) if len(given) > 1 else attributes.get("axes", None)
+    axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
 
 
 def _split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
-    sizes = _plain(given[1]) if len(given) > 1 else attributes.get("split", None)
+    sizes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("split", None)
     ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
     return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))
 
 
 _CONDITIONS: Mapping[str, Fold] = {
-    "Equal": _by_element(lambda a, b: a == b),
-    "Less": _by_element(lambda a, b: a < b),
-    "LessOrEqual": _by_element(lambda a, b: a <= b),
-    "Greater": _by_element(lambda a, b: a > b),
-    "GreaterOrEqual": _by_element(lambda a, b: a >= b),
+    "Equal": _element_fold(lambda a, b: a == b),
+    "Less": _element_fold(lambda a, b: a < b),
+    "LessOrEqual": _element_fold(lambda a, b: a <= b),
+    "Greater": _element_fold(lambda a, b: a > b),
+    "GreaterOrEqual": _element_fold(lambda a, b: a >= b),
 }
 FOLDED: Mapping[str, Fold] = {
     **_CONDITIONS,
-    "Add": _by_element(lambda a, b: a + b),
-    "Sub": _by_element(lambda a, b: a - b),
-    "Mul": _by_element(lambda a, b: a * b),
+    "Add": _element_fold(lambda a, b: a + b),
+    "Sub": _element_fold(lambda a, b: a - b),
+    "Mul": _element_fold(lambda a, b: a * b),
     "Div": _quotients,
-    "Mod": _by_element(lambda a, b: a % b),
+    "Mod": _element_fold(lambda a, b: a % b),
     "Neg": lambda given, _: -given[0],
-    "Max": _many(largest),
-    "Min": _many(least),
-    "Sum": _many(lambda a, b: a + b),
+    "Max": _variadic_fold(max_number),
+    "Min": _variadic_fold(min_number),
+    "Sum": _variadic_fold(lambda a, b: a + b),
     **dict.fromkeys(("Identity", "Floor", "Ceil", "Round"), lambda given, _: given[0]),
     "Cast": _cast,
     "Concat": lambda given, attributes: np.concatenate(given, axis=attributes.get("axis", 0)),
-    "Gather": _gathered,
-    "Reshape": _reshaped,
-    "Flatten": _flattened,
-    "Unsqueeze": _unsqueezed,
-    "Squeeze": _squeezed,
-    "Slice": _sliced,
+    "Gather": _gather,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Slice": _slice_values,
     "Split": _split,
     "ReduceProd": _product,
-    "Expand": lambda given, _: np.broadcast_to(given[0], np.broadcast_shapes(given[0].shape, _plain(given[1]))),
-    "Tile": lambda given, _: np.tile(given[0], _plain(given[1])),
+    "Expand": lambda given, _: np.broadcast_to(
+        given[0], np.broadcast_shapes(given[0].shape, _concrete_numbers(given[1]))
+    ),
+    "Tile": lambda given, _: np.tile(given[0], _concrete_numbers(given[1])),
     "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
     "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
 }

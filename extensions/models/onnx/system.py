@@ -49,5 +49,5 @@ SYSTEM = System(
             other_names="onnxruntime ort",
         ),
     ),
-    reorders="memplan.extensions.models.onnx.reordered:with_orders",
+    reorders="memplan.extensions.models.onnx.reordered:set_orders",
 )

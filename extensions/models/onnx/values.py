@@ -10,8 +10,8 @@ from memplan.extensions.models.onnx.facts import initializer_facts, tensor_facts
 from memplan.extensions.models.onnx.model import BITS, graphs_of, shape_of
 from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumbers
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import element_count, sized
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import element_count, packed_bytes
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 if TYPE_CHECKING:
@@ -45,18 +45,18 @@ class GraphNames:
         """Bind a name to a value; raises FormatError if it is bound already."""
         if name in self.ids.maps[0]:
             rule = "must write values that nothing has written before"
-            raise FormatError(f"{what}: {rule}, got {shown(name)}, which comes from {self.writers[name]}")
+            raise FormatError(f"{what}: {rule}, got {excerpt(name)}, which comes from {self.writers[name]}")
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
         """Return the id of a name's value; raises FormatError if it has none yet."""
         if name not in self.ids:
-            raise FormatError(f"{what}: must read what was written before, got {shown(name)}")
+            raise FormatError(f"{what}: must read what was written before, got {excerpt(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program by id: those in the draft, and `constants` with their bytes if known."""
+    """The values of a program by id: the values in the draft, and `constants` with their bytes if known."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -76,7 +76,7 @@ class Values:
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
-                message = f"{what}: gives {shown(name)}, which has no known size and no reader, and is left out"
+                message = f"{what}: gives {excerpt(name)}, which has no known size and no reader, and is left out"
                 self.warnings.append(Finding("unsized-output", message))
             return False
         own = name if scope.prefix == "" else self.free_id(scope.prefix + name)
@@ -96,13 +96,13 @@ class Values:
     def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
         """Add the initializers of a graph."""
         for tensor in graph.initializer:
-            size = self.bytes_of(f"initializer {shown(tensor.name)}", tensor.dims, tensor.data_type)
+            size = self.bytes_of(f"initializer {excerpt(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
             facts = initializer_facts(tensor.name, tensor.dims, tensor.data_type)
             self.draft.describe(scope.ids[tensor.name], facts)
         for sparse in graph.sparse_initializer:
             name, kind = sparse.values.name, sparse.values.data_type
-            self.add_constant(scope, name, self.bytes_of(f"initializer {shown(name)}", sparse.dims, kind))
+            self.add_constant(scope, name, self.bytes_of(f"initializer {excerpt(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
         """Return an operation's operands without constants of unknown size, which no plan contains."""
@@ -130,11 +130,13 @@ class Values:
         shape = None if kind is None else shape_of(kind)
         if kind is None or shape is None:
             return None
-        all_sizes = [self.numbers.written(size) if self.numbers and isinstance(size, str) else size for size in shape]
+        all_sizes = [
+            self.numbers.number_of_text(size) if self.numbers and isinstance(size, str) else size for size in shape
+        ]
         sizes = [size for size in all_sizes if isinstance(size, int)]
         if len(sizes) < len(all_sizes):
             return None
-        return self.bytes_of(f"value {shown(name)}", sizes, kind.tensor_type.elem_type)
+        return self.bytes_of(f"value {excerpt(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
         """Return the bytes of a value; raises FormatError, which names the unknown part."""
@@ -142,7 +144,7 @@ class Values:
         if size is not None:
             return size
         kind = scope.types.get(name)
-        value = f"value {shown(name)} of {what}"
+        value = f"value {excerpt(name)} of {what}"
         if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
             got = kind.WhichOneof("value").removesuffix("_type")
             way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before it"
@@ -165,4 +167,4 @@ class Values:
                 is_wrong = True
             if is_wrong:
                 raise FormatError(f"{what}: dimension {k} {rule}, got {size}")
-        return sized(what, element_count(dims), bits, self.draft.alignment)
+        return packed_bytes(what, element_count(dims), bits, self.draft.alignment)

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.cascade.writing import model_in_parts, written_in_parts
+from memplan.extensions.cascade.writing import model_in_parts, write_in_parts
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tflite import arena
 from memplan.extensions.models.tflite.device_forms import FormSearch
 from memplan.extensions.models.tflite.interpreter import MicroRun, run
-from memplan.extensions.networks.commands.writing import written_model
+from memplan.extensions.networks.commands.writing import write_model
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
@@ -40,18 +40,18 @@ class Form(NamedTuple):
 
 def forms(data: bytes, seconds: float) -> Iterator[Form]:
     """Yield the forms of a model that memplan writes, but for those that are the model as given."""
-    running = Control().begun(OrderOptions(time_limit_s=seconds))
+    running = Control().begin(OrderOptions(time_limit_s=seconds))
     best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
     yield Form("convert", best.run().data)
     reader = Reader()
     graph = read_graph(reader, data, "model.tflite")
-    ordered = written_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
+    ordered = write_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
     yield Form("order", ordered or data)
     options = CascadeOptions(alignment=16, time_limit_s=seconds)
     try:
         model = model_in_parts(reader, graph, options)
         found: CascadeAnswer = cascade(model.access, options)
-        yield Form("cascade", written_in_parts(model, found, data, reader.options).data or data)
+        yield Form("cascade", write_in_parts(model, found, data, reader.options).data or data)
     except InputError:  # that no form in parts is possible
         return
 
@@ -64,7 +64,7 @@ def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> 
         yield f"as given does not run in {given.least} bytes: {before.said}"
     tally["given models that run" if before.outputs is not None else "given models that do not run"] += 1
     seen = {data}
-    yield from _too_large("as given", data, tally, run)
+    yield from _overestimates("as given", data, tally, run)
     for form in forms(data, seconds):
         if form.data in seen:
             continue
@@ -73,10 +73,10 @@ def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> 
         tally[f"forms of {form.name}"] += 1
         if before.outputs is not None and (now.outputs is None or not now.equals(before)):
             yield f"{form.name}: {now.said if now.outputs is None else 'its outputs differ'}"
-        yield from _too_large(form.name, form.data, tally, run)
+        yield from _overestimates(form.name, form.data, tally, run)
 
 
-def _too_large(name: str, data: bytes, tally: Counter[str], run: Run) -> Iterator[str]:
+def _overestimates(name: str, data: bytes, tally: Counter[str], run: Run) -> Iterator[str]:
     """Yield a sentence where a model starts in less than it is said to need."""
     whole = arena.arena_of(data)
     if whole.unknown:

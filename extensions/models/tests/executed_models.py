@@ -15,13 +15,13 @@ import onnx
 
 from memplan.extensions.models.onnx.model import graphs_of
 from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.onnx_runs import ArenaRun, Arrays, drawn_inputs, run_whole
+from memplan.extensions.models.tests.onnx_runs import ArenaRun, Arrays, draw_inputs, run_whole
 from memplan.extensions.models.tests.random_onnx import OPERATORS, random_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.search.regions import permuted
+from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.plan.plan import PlanOptions, plan
 
@@ -29,7 +29,7 @@ _RUNS = 4
 _LOOPS = {"Loop", "Scan"}
 
 
-def drawn(count: int) -> Iterator[tuple[str, bytes]]:
+def draw_models(count: int) -> Iterator[tuple[str, bytes]]:
     """Yield so many models by their names: loops and choices, each operator in its turn, then mixed ones."""
     yield from (("choice", onnx_models.choice()), ("loop", onnx_models.loop()), ("swaps", onnx_models.loop(swaps=True)))
     rows = sorted(OPERATORS)
@@ -42,18 +42,18 @@ def faults(data: bytes, tally: Counter[str], seconds: float = 2.0) -> Iterator[s
     """Yield what is wrong with a model's plan and with that of the order that is written; count what was run."""
     read = read_model_graph(data, "model.onnx")
     found = order(read.graph, OrderOptions(time_limit_s=seconds, goal="placed", alignment=64))
-    inputs = [drawn_inputs(data, seed) for seed in range(_RUNS)]
+    inputs = [draw_inputs(data, seed) for seed in range(_RUNS)]
     wanted = [run_whole(data, each) for each in inputs]
-    yield from _of_arena("as given", data, inputs, wanted, tally, None, seconds)
-    written = write_reordered(data, "model.onnx", permuted(found.ordered or read.graph, found.order)).data
+    yield from _arena_faults("as given", data, inputs, wanted, tally, None, seconds)
+    written = write_reordered(data, "model.onnx", permute(found.ordered or read.graph, found.order)).data
     if written != data:
         tally["orders written"] += 1
         if not all(_are_equal(run_whole(written, each), one) for each, one in zip(inputs, wanted, strict=True)):
             yield "in order: its outputs differ"
-        yield from _of_arena("in order", written, inputs, wanted, tally, found.placed_peak, seconds)
+        yield from _arena_faults("in order", written, inputs, wanted, tally, found.placed_peak, seconds)
 
 
-def _of_arena(
+def _arena_faults(
     name: str,
     data: bytes,
     inputs: list[Arrays],
@@ -71,7 +71,7 @@ def _of_arena(
         run = ArenaRun(data, problem, found)
         if not _are_equal(run.run(each), outputs):
             yield f"{name}: its outputs differ in an arena of {found.peak} bytes"
-        most = max(most, run.most_alive())
+        most = max(most, run.peak_live_bytes())
         tally["runs in an arena"] += 1
     if any(node.op_type in _LOOPS for graph in graphs_of(onnx.load_from_string(data).graph) for node in graph.node):
         tally["bytes of loops, not counted"] += 1

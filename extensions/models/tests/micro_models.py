@@ -132,7 +132,7 @@ class MicroModel:
             self.codes.append(name)
         row = self.schema.OperatorT()
         row.opcodeIndex, row.inputs = self.codes.index(name), list(inputs)
-        row.outputs = [each if isinstance(each, int) else self._made(name, each) for each in outputs]
+        row.outputs = [each if isinstance(each, int) else self._add_tensor(name, each) for each in outputs]
         kind = _OPTIONS.get(name) or "".join(word.capitalize() for word in name.split("_")) + "Options"
         if name not in _WITHOUT and hasattr(self.schema.BuiltinOptions, kind):
             row.builtinOptionsType, row.builtinOptions = (
@@ -144,7 +144,7 @@ class MicroModel:
         self.graph.operators.append(row)
         return int(row.outputs[0]) if row.outputs else -1
 
-    def usual(self, tensor: int) -> int:
+    def rescale(self, tensor: int) -> int:
         """Return an image with the usual scale again."""
         found = self.graph.tensors[tensor].quantization
         if not self.is_int8 or (found.scale[0], found.zeroPoint[0]) == (_SCALE, _ZERO):
@@ -166,7 +166,7 @@ class MicroModel:
         builder.Finish(model.Pack(builder), b"TFL3")
         return bytes(builder.Output())
 
-    def _made(self, name: str, shape: Sequence[int]) -> int:
+    def _add_tensor(self, name: str, shape: Sequence[int]) -> int:
         scale, zero = _FIXED.get(name, (_SCALE, _ZERO)) if self.is_int8 else (_SCALE, _ZERO)
         return self.tensor(shape, scale=scale, zero=zero)
 
@@ -200,7 +200,7 @@ def window(m: MicroModel, name: str, kernel: int, stride: int, padding: str = "S
     return m.op(name, inputs, (1, *sizes, made), **options)
 
 
-def upsampled(m: MicroModel, width: int = 4, kernel: int = 2) -> int:
+def add_upsampling(m: MicroModel, width: int = 4, kernel: int = 2) -> int:
     """Add a transposed convolution, whose kernel sums up in 4 bytes for each number of its output."""
     _, rows, columns, depth = m.shape()
     shape = (1, 2 * rows, 2 * columns, width)
@@ -208,15 +208,15 @@ def upsampled(m: MicroModel, width: int = 4, kernel: int = 2) -> int:
     return m.op("TRANSPOSE_CONV", inputs, shape, padding=m.schema.Padding.SAME, strideW=2, strideH=2)
 
 
-def _like(m: MicroModel, name: str) -> int:
-    return m.usual(m.op(name, [m.at], m.shape(), **_SETTINGS.get(name, {})))
+def _add_elementwise(m: MicroModel, name: str) -> int:
+    return m.rescale(m.op(name, [m.at], m.shape(), **_SETTINGS.get(name, {})))
 
 
-def _both(m: MicroModel, name: str) -> int:
+def _add_binary(m: MicroModel, name: str) -> int:
     return m.op(name, [m.at, window(m, "DEPTHWISE_CONV_2D", 3, 1)], m.shape())
 
 
-def _compared(m: MicroModel, name: str) -> int:
+def _add_comparison(m: MicroModel, name: str) -> int:
     other = window(m, "DEPTHWISE_CONV_2D", 1, 1)
     rows = [m.op(name, [m.at, other], m.tensor(m.shape(), m.types.BOOL)) for name in (name, "GREATER")]
     both = m.op("LOGICAL_OR", rows, m.tensor(m.shape(), m.types.BOOL))
@@ -224,12 +224,12 @@ def _compared(m: MicroModel, name: str) -> int:
     return m.op("SELECT_V2", [m.op("LOGICAL_NOT", [both], m.tensor(m.shape(), m.types.BOOL)), m.at, other], m.shape())
 
 
-def _reduced(m: MicroModel, name: str) -> int:
+def _add_reduction(m: MicroModel, name: str) -> int:
     _, _, _, depth = m.shape()
     return m.op("MUL", [m.at, m.op(name, [m.at, m.numbers([1, 2])], (1, 1, 1, depth), keepDims=True)], m.shape())
 
 
-def _joined(m: MicroModel, _: str) -> int:
+def _add_concatenation(m: MicroModel, _: str) -> int:
     n, rows, columns, depth = m.shape()
     wide = m.op("CONCATENATION", [m.at, window(m, "CONV_2D", 3, 1)], (n, rows, columns, depth + 4), axis=3)
     return m.op("SLICE", [wide, m.numbers([0, 0, 0, 0]), m.numbers(m.shape())], m.shape())
@@ -244,7 +244,7 @@ def _split(m: MicroModel, name: str) -> int:
     return m.op("CONCATENATION", outs[::-1], m.shape(), axis=3)
 
 
-def _packed(m: MicroModel, _: str) -> int:
+def _add_packing(m: MicroModel, _: str) -> int:
     shape = m.shape()
     pair = m.op("PACK", [m.at, window(m, "DEPTHWISE_CONV_2D", 3, 1)], (2, *shape), axis=0, valuesCount=2)
     outs = [m.tensor(shape), m.tensor(shape)]
@@ -252,7 +252,7 @@ def _packed(m: MicroModel, _: str) -> int:
     return m.op("ADD", outs, shape)
 
 
-def _padded(m: MicroModel, name: str) -> int:
+def _add_padding(m: MicroModel, name: str) -> int:
     n, rows, columns, depth = m.shape()
     inputs = [m.at, m.numbers([[0, 0], [1, 1], [1, 1], [0, 0]])]
     inputs += [m.numbers(1, np.int8 if m.is_int8 else np.float32)] if name == "PADV2" else []
@@ -264,7 +264,7 @@ def _padded(m: MicroModel, name: str) -> int:
 def _depth(m: MicroModel, _: str) -> int:
     n, rows, columns, depth = m.shape()
     if rows % 2 or columns % 2:
-        return _like(m, "RELU")
+        return _add_elementwise(m, "RELU")
     deep = m.op("SPACE_TO_DEPTH", [m.at], (n, rows // 2, columns // 2, 4 * depth), blockSize=2)
     return m.op("DEPTH_TO_SPACE", [deep], m.shape(), blockSize=2)
 
@@ -272,19 +272,19 @@ def _depth(m: MicroModel, _: str) -> int:
 def _batches(m: MicroModel, _: str) -> int:
     n, rows, columns, depth = m.shape()
     if rows % 2 or columns % 2:
-        return _like(m, "RELU6")
+        return _add_elementwise(m, "RELU6")
     block, none = m.numbers([2, 2]), m.numbers([[0, 0], [0, 0]])
     several = m.op("SPACE_TO_BATCH_ND", [m.at, block, none], (4 * n, rows // 2, columns // 2, depth))
     return m.op("BATCH_TO_SPACE_ND", [several, block, none], m.shape())
 
 
-def _turned(m: MicroModel, _: str) -> int:
+def _add_transposition(m: MicroModel, _: str) -> int:
     n, rows, columns, depth = m.shape()
     first = m.op("TRANSPOSE", [m.at, m.numbers([0, 2, 1, 3])], (n, columns, rows, depth))
     return m.op("TRANSPOSE", [first, m.numbers([0, 2, 1, 3])], m.shape())
 
 
-def _viewed(m: MicroModel, _: str) -> int:
+def _add_views(m: MicroModel, _: str) -> int:
     shape = m.shape()
     flat = m.op("RESHAPE", [m.at, m.numbers([1, int(np.prod(shape))])], (1, int(np.prod(shape))), newShape=[1, -1])
     flat = m.op("EXPAND_DIMS", [flat, m.numbers(0)], (1, *m.shape(flat)))
@@ -292,7 +292,7 @@ def _viewed(m: MicroModel, _: str) -> int:
     return m.op("RESHAPE", [flat, m.numbers(shape)], shape, newShape=list(shape))
 
 
-def _resized(m: MicroModel, name: str) -> int:
+def _add_resize(m: MicroModel, name: str) -> int:
     n, rows, columns, depth = m.shape()
     wide = m.op(name, [m.at, m.numbers([2 * rows, 2 * columns])], (n, 2 * rows, 2 * columns, depth))
     before, m.at = m.at, wide
@@ -301,7 +301,7 @@ def _resized(m: MicroModel, name: str) -> int:
     return made
 
 
-def _gathered(m: MicroModel, _: str) -> int:
+def _add_gather(m: MicroModel, _: str) -> int:
     return m.op("GATHER", [m.at, m.numbers(list(range(m.shape()[3]))[::-1])], m.shape(), axis=3)
 
 
@@ -333,14 +333,14 @@ def _spread(m: MicroModel, name: str) -> int:
     return m.op("BROADCAST_TO", [mean, m.numbers(m.shape())], m.shape())
 
 
-def _best(m: MicroModel, name: str) -> int:
+def _add_selection(m: MicroModel, name: str) -> int:
     shape = m.shape()
     best = m.op(name, [m.at, m.numbers(3)], m.tensor(shape[:3], m.types.INT32), outputType=m.types.INT32)
     wide = m.op("RESHAPE", [best, m.numbers((*shape[:3], 1))], m.tensor((*shape[:3], 1), m.types.INT32))
     return m.op("ADD", [m.at, m.op("CAST", [wide], (*shape[:3], 1))], shape)
 
 
-def branched(m: MicroModel, times: int = 1) -> int:
+def add_branches(m: MicroModel, times: int = 1) -> int:
     """Add operators IF, which all run the same two subgraphs: averages, whose kernels need scratch, or the largest."""
     shape, outer = m.shape(), m.graph
     subgraphs = []
@@ -362,7 +362,7 @@ def branched(m: MicroModel, times: int = 1) -> int:
     return made
 
 
-def crossed(m: MicroModel, wide: int = 16) -> int:
+def add_crossing(m: MicroModel, wide: int = 16) -> int:
     """Add two branches, both of which are wide before one of them is narrow: another order needs fewer bytes."""
     start, ends = m.at, []
     for _ in range(2):
@@ -375,30 +375,30 @@ def crossed(m: MicroModel, wide: int = 16) -> int:
 
 
 LAYERS: dict[str, Callable[[MicroModel, str], int]] = {
-    **dict.fromkeys((*_SAME, *_SAME_FLOAT), _like),
-    **dict.fromkeys((*_BOTH, *_BOTH_FLOAT), _both),
-    **dict.fromkeys(_COMPARED, _compared),
-    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), _reduced),
-    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _padded),
+    **dict.fromkeys((*_SAME, *_SAME_FLOAT), _add_elementwise),
+    **dict.fromkeys((*_BOTH, *_BOTH_FLOAT), _add_binary),
+    **dict.fromkeys(_COMPARED, _add_comparison),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), _add_reduction),
+    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _add_padding),
     **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),
-    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resized),
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _add_resize),
     **dict.fromkeys(("BATCH_MATMUL", "FULLY_CONNECTED"), _matrix),
     **dict.fromkeys(("BROADCAST_TO", "FILL"), _spread),
-    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _best),
-    "CONCATENATION": _joined,
-    "PACK": _packed,
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _add_selection),
+    "CONCATENATION": _add_concatenation,
+    "PACK": _add_packing,
     "SPACE_TO_DEPTH": _depth,
     "SPACE_TO_BATCH_ND": _batches,
-    "TRANSPOSE": _turned,
-    "RESHAPE": _viewed,
-    "GATHER": _gathered,
+    "TRANSPOSE": _add_transposition,
+    "RESHAPE": _add_views,
+    "GATHER": _add_gather,
     "CAST": _cast,
-    "IF": lambda m, _: branched(m, m.draw.randint(1, 2)),
+    "IF": lambda m, _: add_branches(m, m.draw.randint(1, 2)),
     "CONV_2D": lambda m, _: window(m, "CONV_2D", 3, 1, width=m.draw.choice([4, 8, 12])),
     "MAX_POOL_2D": lambda m, _: window(m, "MAX_POOL_2D", 3, 1),
     "AVERAGE_POOL_2D": lambda m, _: window(m, "AVERAGE_POOL_2D", 2, 1),
     "L2_POOL_2D": lambda m, _: window(m, "L2_POOL_2D", 2, 1),
-    "TRANSPOSE_CONV": lambda m, _: upsampled(m) if m.shape()[1] < 24 else _like(m, "RELU"),
+    "TRANSPOSE_CONV": lambda m, _: add_upsampling(m) if m.shape()[1] < 24 else _add_elementwise(m, "RELU"),
     "REVERSE_V2": lambda m, name: m.op(name, [m.at, m.numbers([1])], m.shape()),
     "CUMSUM": lambda m, name: m.op(name, [m.at, m.numbers(1)], m.shape()),
     "PRELU": lambda m, name: m.op(name, [m.at, m.filled((1, 1, m.shape()[3]), -1)], m.shape()),
@@ -411,7 +411,7 @@ def micro_model(seed: int, *, is_int8: bool, names: Sequence[str] = (), n: int =
     """Return a model of some operators, and of drawn ones up to n, behind two branches."""
     m = MicroModel((1, 12, 12, 4), is_int8=is_int8, seed=seed)
     choice = sorted(LAYERS.keys() - FLOAT_ONLY if is_int8 else LAYERS)
-    m.at = crossed(m, m.draw.choice([12, 16, 24]))
+    m.at = add_crossing(m, m.draw.choice([12, 16, 24]))
     for k, name in enumerate((*names, *m.draw.choices(choice, k=n))[: max(n, len(names))]):
         before = m.at
         m.at = LAYERS[name](m, name)

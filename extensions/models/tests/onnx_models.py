@@ -28,10 +28,10 @@ def graph(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], *
 
 def model(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], **constants: Any) -> bytes:
     """Return the bytes of a model of one graph."""
-    return of_graph(graph(nodes, inputs, outputs, **constants))
+    return model_bytes(graph(nodes, inputs, outputs, **constants))
 
 
-def of_graph(whole: Any, opset: int = 17, functions: Sequence[Any] = ()) -> bytes:
+def model_bytes(whole: Any, opset: int = 17, functions: Sequence[Any] = ()) -> bytes:
     """Return the bytes of a model."""
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
     made = helper.make_model(whole, opset_imports=opsets, functions=list(functions), ir_version=8)
@@ -77,7 +77,7 @@ def scan() -> bytes:
     return model(nodes, [value("zero", (4,)), value("table", (3, 4))], [value("total", (4,)), value("sums", (3, 4))])
 
 
-def changed(data: bytes, chance: random.Random) -> bytes:
+def change_model(data: bytes, chance: random.Random) -> bytes:
     """Return a model with one to four things of its graphs changed at random."""
     model = ModelProto.FromString(data)
     for _ in range(chance.randint(1, 4)):

@@ -27,7 +27,7 @@ def _session(model: bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def drawn_inputs(data: bytes, seed: int) -> Arrays:
+def draw_inputs(data: bytes, seed: int) -> Arrays:
     """Return drawn values of a model's inputs, whose dimensions are numbers; whole numbers are small."""
     rng, found = np.random.default_rng(seed), Arrays()
     for row in onnx.load_from_string(data).graph.input:
@@ -79,7 +79,7 @@ class ArenaRun:
         self.now = _END
         return [self._read(names[row.name]) for row in self.graph.output]
 
-    def most_alive(self) -> int:
+    def peak_live_bytes(self) -> int:
         """Return the most bytes alive at once in a run without loops: each value from its first use to its last."""
         spans = [(min(rows), max(rows), self.row[home].size) for home, rows in self.touched.items()]
         return max(sum(size for begin, end, size in spans if begin <= now <= end) for now, _, _ in spans)

@@ -55,7 +55,7 @@ class Values:
     of: dict[int, dict[str, Array]] = field(default_factory=dict)
 
     @classmethod
-    def drawn(cls, graph: OperationGraph, seed: int = 0) -> Values:
+    def from_seed(cls, graph: OperationGraph, seed: int = 0) -> Values:
         random, found = np.random.default_rng(seed), cls(graph, str(graph.tensors[0].dtype))
         for v, row in enumerate(graph.ops):
             weights = [graph.tensors[t].shape for t in row.inputs if t in graph.resident]
@@ -84,9 +84,9 @@ class Values:
 
     def source(self) -> str:
         """Return the values in C."""
-        return '#include "net_values.h"\n' + "".join(self._defined(v, row) for v, row in self.of.items())
+        return '#include "net_values.h"\n' + "".join(self._definition(v, row) for v, row in self.of.items())
 
-    def _defined(self, v: int, row: Mapping[str, Array]) -> str:
+    def _definition(self, v: int, row: Mapping[str, Array]) -> str:
         if "weights" not in row:
             a, b, out = row["zero"]
             one, other, last = row["multiplier"]
@@ -109,7 +109,7 @@ def _number(value: Any) -> str:
     return f"{value!r}f".replace("np.float32(", "").replace(")", "") if isinstance(value, np.floating) else str(value)
 
 
-def multiplied(value: Array, multiplier: Array, shift: Array) -> Array:
+def multiply(value: Array, multiplier: Array, shift: Array) -> Array:
     """TensorFlow Lite's MultiplyByQuantizedMultiplier: a rounding doubling high product, then a rounding shift."""
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     product = (value << left) * multiplier
@@ -120,17 +120,17 @@ def multiplied(value: Array, multiplier: Array, shift: Array) -> Array:
     return found
 
 
-def by_numpy(values: Values, image: Array) -> Array:
+def run_in_numpy(values: Values, image: Array) -> Array:
     """Return what a network makes of an image, layer by layer."""
     graph, made = values.graph, dict[int, Array]()
     for v, row in enumerate(graph.ops):
         reads = [t for t in row.inputs if t not in graph.resident]
         ins = [made.get(t, image) for t in reads]
-        made[row.outputs[0]] = _made(values, v, row, ins)
+        made[row.outputs[0]] = _layer_output(values, v, row, ins)
     return made[graph.kept[0]]
 
 
-def _made(values: Values, v: int, row: GraphOperation, ins: list[Array]) -> Any:
+def _layer_output(values: Values, v: int, row: GraphOperation, ins: list[Array]) -> Any:
     is_int8, known = values.element == "int8", values.of.get(v, {})
     x = ins[0]
     if row.kind in ("conv2d", "depthwise_conv2d", "fully_connected"):
@@ -138,15 +138,15 @@ def _made(values: Values, v: int, row: GraphOperation, ins: list[Array]) -> Any:
         total = _windows(row, x.astype(np.float64) - zero, known["weights"]) + known["bias"]
         if not is_int8:
             return np.clip(total, -6, 6).astype(np.float32)
-        scaled = multiplied(total.astype(np.int64), known["multiplier"], known["shift"])
+        scaled = multiply(total.astype(np.int64), known["multiplier"], known["shift"])
         return np.clip(scaled + known["zero"][1], -128, 127).astype(np.int8)
     if row.kind == "add":
         if not is_int8:
             return (ins[0] + ins[1]).astype(np.float32)
         zero, factor = known["zero"], known["multiplier"]
         shifts = np.array([-1, -2])
-        parts = [multiplied((one.astype(np.int64) - zero[k]) << 20, factor[k], shifts[k]) for k, one in enumerate(ins)]
-        total = multiplied(parts[0] + parts[1], factor[2], np.array(-18)) + zero[2]
+        parts = [multiply((one.astype(np.int64) - zero[k]) << 20, factor[k], shifts[k]) for k, one in enumerate(ins)]
+        total = multiply(parts[0] + parts[1], factor[2], np.array(-18)) + zero[2]
         return np.clip(total, -128, 127).astype(np.int8)
     if row.kind == "global_average_pool":
         if not is_int8:
@@ -203,7 +203,7 @@ def _windows(row: GraphOperation, x: Array, weights: Array) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-def written(folder: Path, point: CascadePoint, values: Values, *, streamed: bool = False) -> list[Path]:
+def write_program(folder: Path, point: CascadePoint, values: Values, *, streamed: bool = False) -> list[Path]:
     """Write a point of a cascade in C with the values of a network and a main function; return the sources."""
     files = dict(write_cascade(point, values.graph, "net"))
     files["values.c"] = values.source().encode()

@@ -114,25 +114,25 @@ class _Draft:
         self._node(op, [x, self._integers(f"{name}a", -1)], [(f"{name}r", (shape[0], 1))], keepdims=1)
         self._node("Sub", [x, f"{name}r"], [(name, shape)])
 
-    def sliced(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_slice(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         rows = [self._integers(f"{name}_{k}", value) for k, value in enumerate((0, shape[-1] // 2, -1))]
         self._node("Slice", [x, *rows], [(name, (shape[0], shape[-1] // 2))])
 
-    def padded(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_padding(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("Pad", [x, self._integers(f"{name}p", 0, 2, 0, 2)], [(name, (shape[0], shape[-1] + 4))])
 
-    def gathered(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_gather(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         order = self._integers(f"{name}i", *range(shape[-1] - 1, -1, -1))
         self._node("Gather", [x, order], [(name, shape)], axis=1)
 
-    def tiled(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_tile(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("Tile", [x, self._integers(f"{name}t", 1, 2)], [(name, (shape[0], 2 * shape[-1]))])
 
-    def expanded(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_expansion(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("ReduceMean", [x, self._integers(f"{name}a", -1)], [(f"{name}r", (shape[0], 1))], keepdims=1)
         self._node("Expand", [f"{name}r", self._integers(f"{name}e", *shape)], [(name, shape)])
 
-    def normalized(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_normalization(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._weight(f"{name}w", self.numbers.randn(shape[-1]).astype(np.float32))
         self._node("LayerNormalization", [x, f"{name}w"], [(name, shape)], axis=-1)
 
@@ -159,26 +159,26 @@ class _Draft:
         self.nodes.append(helper.make_node("Cast", [x], [f"{name}h"], to=TensorProto.INT32))
         self._node("Cast", [f"{name}h"], [(name, shape)], to=TensorProto.FLOAT)
 
-    def topmost(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_top_k(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self.nodes.append(helper.make_node("TopK", [x, self._integers(f"{name}k", 2)], [name, f"{name}i"], axis=-1))
         self.values.append((name, (shape[0], 2)))
 
-    def summed(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_sum(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._weight(f"{name}a", np.array(1, dtype=np.int64))
         self._node("CumSum", [x, f"{name}a"], [(name, shape)])
 
-    def flat(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_flatten(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("Flatten", [x], [(name, (1, shape[0] * shape[-1]))], axis=0)
 
-    def shaped(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_shape(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self.nodes.append(helper.make_node("Shape", [x], [f"{name}s"]))
         self._node("Reshape", [self.rng.choice([v for v, s in self.values if s == shape]), f"{name}s"], [(name, shape)])
 
-    def clipped(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_clip(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._weight(f"{name}l", np.array(-0.5, dtype=np.float32))
         self._node("Clip", [x, f"{name}l"], [(name, shape)])
 
-    def squeezed(self, name: str, x: str, shape: tuple[int, ...]) -> None:
+    def add_squeeze(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("Unsqueeze", [x, self._integers(f"{name}u", 0)], [(f"{name}w", (1, *shape))])
         self.values.pop()
         self._node("Squeeze", [f"{name}w", f"{name}u"], [(name, shape)])
@@ -202,21 +202,21 @@ _ADDED: dict[str, Callable[[_Draft, str, str, tuple[int, ...]], None]] = {
     "Transpose": _Draft.transpose,
     "ReduceMean": lambda draft, *rest: draft.reduced("ReduceMean", *rest),
     "ReduceMax": lambda draft, *rest: draft.reduced("ReduceMax", *rest),
-    "Slice": _Draft.sliced,
-    "Pad": _Draft.padded,
-    "Gather": _Draft.gathered,
-    "Tile": _Draft.tiled,
-    "Expand": _Draft.expanded,
-    "LayerNormalization": _Draft.normalized,
+    "Slice": _Draft.add_slice,
+    "Pad": _Draft.add_padding,
+    "Gather": _Draft.add_gather,
+    "Tile": _Draft.add_tile,
+    "Expand": _Draft.add_expansion,
+    "LayerNormalization": _Draft.add_normalization,
     "Where": _Draft.chosen,
     "Conv": lambda draft, *rest: draft.image("Conv", *rest),
     "MaxPool": lambda draft, *rest: draft.image("MaxPool", *rest),
     "Cast": _Draft.cast,
-    "TopK": _Draft.topmost,
-    "CumSum": _Draft.summed,
-    "Flatten": _Draft.flat,
-    "Shape": _Draft.shaped,
-    "Clip": _Draft.clipped,
-    "Squeeze": _Draft.squeezed,
+    "TopK": _Draft.add_top_k,
+    "CumSum": _Draft.add_sum,
+    "Flatten": _Draft.add_flatten,
+    "Shape": _Draft.add_shape,
+    "Clip": _Draft.add_clip,
+    "Squeeze": _Draft.add_squeeze,
 }
 """From an operator to what adds it to two-dimensional values, with what it needs around it."""

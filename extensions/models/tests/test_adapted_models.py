@@ -17,7 +17,7 @@ KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_i
 Captured = pytest.CaptureFixture[str]
 
 
-def planned(capfd: Captured, *arguments: str, status: int = 0) -> Any:
+def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> Any:
     assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
     return json.loads(capfd.readouterr().out)
 
@@ -27,11 +27,11 @@ def offsets(plan: Any) -> dict[str, tuple[str, int]]:
 
 
 def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> None:
-    flash = planned(capfd, str(KWS), "--weights", "flash")
+    flash = run_plan(capfd, str(KWS), "--weights", "flash")
     assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
-    ram = planned(capfd, str(KWS), "--weights", "ram")
+    ram = run_plan(capfd, str(KWS), "--weights", "ram")
     assert {row["name"]: row["used"] for row in ram["pools"]} == {"ram": 40_320}
-    some = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=20000", "--pool", "flash=64KiB")
+    some = run_plan(capfd, str(KWS), "--weights", "choose", "--pool", "ram=20000", "--pool", "flash=64KiB")
     used = {row["name"]: row["used"] for row in some["pools"]}
     assert some["status"] == "optimal"
     assert used["ram"] <= 20_000
@@ -40,7 +40,7 @@ def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> 
 
 
 def test_tensors_that_are_written_never_lie_in_flash(capfd: Captured) -> None:
-    plan = planned(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
+    plan = run_plan(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
     assert plan["status"] == "infeasible"
 
 
@@ -52,7 +52,7 @@ def test_weights_count_in_budgets(capfd: Captured) -> None:
 
 
 def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
-    found = offsets(planned(capfd, str(KWS), "--copies", "2"))
+    found = offsets(run_plan(capfd, str(KWS), "--copies", "2"))
     assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
 
 

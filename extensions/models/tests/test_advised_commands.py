@@ -101,7 +101,7 @@ ELSEWHERE = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("a graph").mkdir()
     for name in ("two.json", "a graph/two.json"):
@@ -118,7 +118,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 
 @pytest.mark.parametrize(("_module", "line", "status", "wanted"), CASES, ids=[line for _, line, *_ in CASES])
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("sample_folder")
 def test_commands_that_a_message_advises_run_as_printed(
     _module: str, line: str, status: int, wanted: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,7 +205,7 @@ def test_a_plan_that_cannot_be_mended_is_reported(
     assert ADVISED.findall(capfd.readouterr().out) == []
 
 
-def advising() -> set[tuple[str, str]]:
+def advice_texts() -> set[tuple[str, str]]:
     """Return the texts of the product that name a command, but docstrings: (module, command)."""
     found = set()
     for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
@@ -222,4 +222,4 @@ def advising() -> set[tuple[str, str]]:
 
 def test_no_text_advises_a_command_that_no_case_runs() -> None:
     shown = {module for module, *_ in CASES}
-    assert {(module, name) for module, name in advising() if module not in shown} - set(ELSEWHERE) == set()
+    assert {(module, name) for module, name in advice_texts() if module not in shown} - set(ELSEWHERE) == set()

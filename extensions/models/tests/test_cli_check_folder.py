@@ -39,7 +39,7 @@ def budgets(folder: Path, text: str) -> str:
     return "budgets.toml"
 
 
-def checked(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[str]]:
+def run_check(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[str]]:
     assert main(["check", *arguments]) == status, capfd.readouterr()
     out, err = capfd.readouterr()
     return json.loads(out or "null"), err.splitlines()
@@ -48,7 +48,7 @@ def checked(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[st
 def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder: Path, capfd: Captured) -> None:
     default = '[default]\ncapacity = {sram = "unlimited"}\nbudget = {sram = 2000}\n'
     given = budgets(folder, f'["models/a.tflite"]\nbudget = "1KiB"\n{default}')
-    found, said = checked(capfd, 1, "models", "--budgets", given)
+    found, said = run_check(capfd, 1, "models", "--budgets", given)
     assert [check["passed"] for check in found["checks"]] == [True, True, False]
     assert not found["passed"]
     arena, flash = "TFLite Micro's arena:", f"; the model itself takes {len(network(16)):,} bytes of flash"
@@ -62,7 +62,7 @@ def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder:
 
 
 def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(folder: Path, capfd: Captured) -> None:
-    _, said = checked(capfd, 0, "models", "--budgets", budgets(folder, '["models/a.tflite"]\nbudget = 992\n'))
+    _, said = run_check(capfd, 0, "models", "--budgets", budgets(folder, '["models/a.tflite"]\nbudget = 992\n'))
     assert said[1:] == [
         "memplan: models/b.TFLITE: default: 1,024 bytes; without budget",
         "memplan: models/nested/c.tflite: default: 2,048 bytes; without budget",
@@ -70,25 +70,25 @@ def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(fo
 
 
 def test_flags_apply_to_all_models_of_a_folder_for_which_the_file_states_nothing(folder: Path, capfd: Captured) -> None:
-    checked(capfd, 1, "models", "--budget", "2KiB")
+    run_check(capfd, 1, "models", "--budget", "2KiB")
     given = budgets(folder, '["models/nested/c.tflite"]\nbudget = "3KiB"\n')
-    checked(capfd, 0, "models", "--budget", "2KiB", "--budgets", given)
+    run_check(capfd, 0, "models", "--budget", "2KiB", "--budgets", given)
 
 
 def test_paths_in_the_file_are_relative_to_it_and_one_model_alone_works_too(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "budgets.toml").write_text('["a.tflite"]\nbudget = 127\n')
-    checked(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
-    checked(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
-    checked(capfd, 1, str(folder), "--budgets", str(folder / "models" / "budgets.toml"))
+    run_check(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
+    run_check(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
+    run_check(capfd, 1, str(folder), "--budgets", str(folder / "models" / "budgets.toml"))
 
 
 def test_a_table_has_the_flags_of_the_command_and_the_models_baseline(folder: Path, capfd: Captured) -> None:
-    checked(capfd, 0, "models/a.tflite", "--save-baseline", "a.json")
+    run_check(capfd, 0, "models/a.tflite", "--save-baseline", "a.json")
     (folder / "models" / "a.tflite").write_bytes(network(20))
     keys = 'baseline = "a.json"\nviews = "separate"\nalignment = 16\npin = {x = 0}\ntime-limit = 5\n'
-    _, said = checked(capfd, 1, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}'))
+    _, said = run_check(capfd, 1, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}'))
     assert any("models/a.tflite: grown: " in line for line in said)
-    checked(capfd, 0, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}tolerance = "100%"\n'))
+    run_check(capfd, 0, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}tolerance = "100%"\n'))
 
 
 def test_the_first_build_makes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
@@ -96,14 +96,14 @@ def test_the_first_build_makes_the_baseline_that_a_table_names(folder: Path, cap
     assert main(["check", "models", "--budgets", given]) == 2
     way = "`memplan check models/a.tflite --save-baseline a.json` makes it"
     assert way in capfd.readouterr().err
-    checked(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
-    _, said = checked(capfd, 0, "models", "--budgets", given)
+    run_check(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
+    _, said = run_check(capfd, 0, "models", "--budgets", given)
     assert said[0] == "memplan: models/a.tflite: default: 128 bytes (+0); without budget"
 
 
 def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "rows.csv").write_text("id,lower,upper,size\na,0,2,64\n")
-    _, said = checked(capfd, 1, "models", "--budgets", budgets(folder, '["models/rows.csv"]\nbudget = 63\n'))
+    _, said = run_check(capfd, 1, "models", "--budgets", budgets(folder, '["models/rows.csv"]\nbudget = 63\n'))
     assert 'models/rows.csv: over-budget: pool "default": uses 64 bytes' in said[3]
 
 
@@ -142,7 +142,7 @@ def test_errors_in_the_file_of_budgets_are_named(text: str, sentence: str, folde
 def test_a_wrong_model_does_not_stop_the_check_of_the_others(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "a.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     given = budgets(folder, '["models/b.TFLITE"]\nbudget = {sram = 2048}\npin = "none=0"\n[default]\nbudget = 1\n')
-    found, said = checked(capfd, 2, "models", "--budgets", given)
+    found, said = run_check(capfd, 2, "models", "--budgets", given)
     assert said[0].startswith("memplan: error: models/a.tflite: must be a file that memplan reads, got a pointer")
     assert said[1].startswith("memplan: error: models/b.TFLITE: pin: ")
     rules = [(check["subject"], [each["rule"] for each in check["failures"]]) for check in found["checks"]]

@@ -38,13 +38,13 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def compared(capfd: Captured, *arguments: str) -> Any:
+def run_compare(capfd: Captured, *arguments: str) -> Any:
     assert main(["compare", *arguments]) == 0
     return json.loads(capfd.readouterr().out)
 
 
 def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str, capfd: Captured) -> None:
-    found = compared(capfd, file)
+    found = run_compare(capfd, file)
     assert (found["format"], found["nothing_shared"]) == ("tflite", 512)
     assert found["own"]["name"] == "reference:tflite-micro-greedy"
     assert found["memplan"]["peak"] == found["memplan"]["lower_bound"] == 224
@@ -64,7 +64,7 @@ def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capf
     path = tmp_path / "planned.tflite"
     graph = subgraph([tensor("x", (16,), INT8), tensor("y", (16,), INT8)], [0], [1], [operator("RELU", [0], [1])])
     path.write_bytes(model(graph, offline_plan=(0, 1, 2, 0, 48)))
-    found = compared(capfd, str(path))
+    found = run_compare(capfd, str(path))
     assert found["own"] == {"name": "the plan in the file", "peak": 64, "message": None}
     assert (found["saved"], found["saved_percent"]) == (32, 50.0)
     audited = found["own_audit"]
@@ -73,7 +73,7 @@ def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capf
 
 
 def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
-    found = compared(capfd, str(DUMPS / "densenet121.iree.txt"))
+    found = run_compare(capfd, str(DUMPS / "densenet121.iree.txt"))
     assert (found["format"], found["own"]["peak"]) == ("iree", 9_416_320)
     assert (found["memplan"]["status"], found["memplan"]["peak"]) == ("optimal", 7_810_688)
 
@@ -98,7 +98,7 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
 
     path = tmp_path / "model.onnx"
     path.write_bytes(choice())
-    found = compared(capfd, str(path), "--alignment", "1")
+    found = run_compare(capfd, str(path), "--alignment", "1")
     assert found["own"] is None
     assert found["saved"] == found["nothing_shared"] - found["memplan_with_views"]["peak"]
 
@@ -146,7 +146,7 @@ def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, cap
 
 def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Captured) -> None:
     for options in ([], ["--alignment", "1"], ["--views", "separate"]):
-        asked = compared(capfd, file, *options)
+        asked = run_compare(capfd, file, *options)
         assert main(["plan", file, *options, "-o", str(tmp_path / "plan.json"), "--deterministic", "-q"]) == 0
         assert json.loads((tmp_path / "plan.json").read_text())["peak"] == asked["memplan"]["peak"]
         assert main(["verify", file, str(tmp_path / "plan.json"), *options, "--again", "-q"]) == 0
@@ -157,7 +157,7 @@ def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Ca
 
 
 def test_a_model_with_branches_is_compared_with_what_its_runtime_takes_of_the_file(capfd: Captured) -> None:
-    found = compared(capfd, str(MODELS / "choice.tflite"))
+    found = run_compare(capfd, str(MODELS / "choice.tflite"))
     assert found["own"] == {"name": "reference:tflite-micro-greedy", "peak": 80, "message": None}
     assert (found["memplan"]["peak"], found["memplan_reordered"]["peak"], found["saved"]) == (48, 48, 32)
 
@@ -318,12 +318,12 @@ def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, ca
 
 
 def test_a_model_is_checked_without_changes(capfd: Captured) -> None:
-    def checked(status: int, budget: str) -> Any:
+    def run_check(status: int, budget: str) -> Any:
         assert main(["check", str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), "--budget", budget]) == status
         return json.loads(capfd.readouterr().out)["pools"][0]
 
-    used = checked(0, "1MiB")["used"]
-    assert checked(1, str(used - 16))["over_budget"] == 16
+    used = run_check(0, "1MiB")["used"]
+    assert run_check(1, str(used - 16))["over_budget"] == 16
 
 
 def test_a_model_that_does_not_fit_is_reported_with_the_missing_bytes(capfd: Captured) -> None:

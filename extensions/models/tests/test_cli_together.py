@@ -17,7 +17,7 @@ KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_i
 Captured = pytest.CaptureFixture[str]
 
 
-def planned(capfd: Captured, *arguments: object) -> dict[str, object]:
+def run_plan(capfd: Captured, *arguments: object) -> dict[str, object]:
     assert main(["plan", *map(str, arguments), "--format", "json", "--quiet"]) == 0
     found: dict[str, object] = json.loads(capfd.readouterr().out)
     return found
@@ -25,12 +25,12 @@ def planned(capfd: Captured, *arguments: object) -> dict[str, object]:
 
 def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) -> None:
     files = KWS, EXAMPLES / "mobilenet_v2.csv"
-    assert planned(capfd, *files, "--together", "none")["peak"] == 1505280
-    assert planned(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
+    assert run_plan(capfd, *files, "--together", "none")["peak"] == 1505280
+    assert run_plan(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
 
 
 def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd: Captured) -> None:
-    planned(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "-o", f"{tmp_path}/")
+    run_plan(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "-o", f"{tmp_path}/")
     ends = []
     for name in ("kws_dscnn_int8", "kws_dscnn_int8#2"):
         part = tmp_path / f"{name}.plan.json"
@@ -47,8 +47,8 @@ def test_four_models_in_turns_run_in_the_arena_of_the_largest(tmp_path: Path, ca
     files = [tmp_path / f"{name}.tflite" for name in made]
     for file in files:
         file.write_bytes(made[file.stem])
-    alone = [planned(capfd, file)["peak"] for file in files]
-    assert planned(capfd, *files, "--together", "none", "-o", f"{tmp_path}/")["peak"] == max(alone)  # type: ignore[type-var]
+    alone = [run_plan(capfd, file)["peak"] for file in files]
+    assert run_plan(capfd, *files, "--together", "none", "-o", f"{tmp_path}/")["peak"] == max(alone)  # type: ignore[type-var]
 
     def result(data: bytes, arena: int) -> bytes:
         model = runtime.Interpreter.from_bytes(data, arena_size=arena)
@@ -84,14 +84,14 @@ def test_files_that_share_nothing_are_planned_separately(tmp_path: Path, capfd: 
     assert "upper" in err
     plans = {path.name: json.loads(path.read_text())["peak"] for path in (tmp_path / "plans").iterdir()}
     assert plans == {
-        "kws_dscnn_int8.plan.json": planned(capfd, KWS)["peak"],
+        "kws_dscnn_int8.plan.json": run_plan(capfd, KWS)["peak"],
         "mobilenet_v2.plan.json": 1505280,
         "mobilenet_v2#2.plan.json": 8,
     }
 
 
 def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> None:
-    found = planned(capfd, EXAMPLES / "application.json")
+    found = run_plan(capfd, EXAMPLES / "application.json")
     assert (found["status"], found["peak"]) == ("optimal", 35840)
 
 

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.extensions.models.pads import same_pads
-from memplan.extensions.models.tests.onnx_models import graph, model, node, of_graph, value
+from memplan.extensions.models.pads import equal_output_pads
+from memplan.extensions.models.tests.onnx_models import graph, model, model_bytes, node, value
 from memplan.extensions.models.tests.tflite_files import INT32, operator, subgraph, tensor
 from memplan.extensions.models.tests.tflite_files import model as tflite_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.regions import with_regions_ordered
-from memplan.extensions.readers.vocabulary import plain
+from memplan.extensions.networks.order.search.regions import order_inner_regions
+from memplan.extensions.readers.vocabulary import attribute_of
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
-def said(row: GraphOperation) -> dict[str, Any]:
+def attributes_and_kind(row: GraphOperation) -> dict[str, Any]:
     return {**row.attributes, "kind": row.kind}
 
 
@@ -37,7 +37,7 @@ def test_convolutions_of_onnx_say_all_of_their_window() -> None:
     weight = np.zeros((8, 1, 3, 3), np.float32)
     found, row = onnx_operation(node("Conv", "x w", "y", group=8, auto_pad="SAME_UPPER", strides=[2, 2]), w=weight)
     window = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads": (0, 0, 1, 1), "layout": "NCHW"}
-    assert said(row) == {**window, "groups": 8, "kind": "depthwise_conv2d"}
+    assert attributes_and_kind(row) == {**window, "groups": 8, "kind": "depthwise_conv2d"}
     assert found.resident == (1,)
     assert [(tensor.name, tensor.shape, tensor.dtype, tensor.role) for tensor in found.tensors] == [
         ("x", (1, 8, 6, 6), "float32", "input"),
@@ -48,7 +48,7 @@ def test_convolutions_of_onnx_say_all_of_their_window() -> None:
 
 def test_small_constants_are_attributes() -> None:
     _, row = onnx_operation(node("Pad", "x p", "y"), p=np.array([0, 0, 1, 1, 0, 0, 2, 2]))
-    assert said(row) == {"pads": (0, 0, 1, 1, 0, 0, 2, 2), "kind": "pad"}
+    assert attributes_and_kind(row) == {"pads": (0, 0, 1, 1, 0, 0, 2, 2), "kind": "pad"}
 
 
 def test_a_view_is_seen_in_another_shape() -> None:
@@ -84,16 +84,16 @@ def test_a_loop_is_one_operation_whose_region_has_its_own_order() -> None:
         [value("again", (), 9), value("next", (64,))],
     )
     whole = graph([node("Loop", "n go x", "y", body=body)], [value("x", (64,))], [value("y", (64,))], **_TRIPS)
-    found = read_model_graph(of_graph(whole), "model.onnx").graph
+    found = read_model_graph(model_bytes(whole), "model.onnx").graph
     (row,) = found.ops
     assert (row.kind, [region.kind for region in row.regions]) == ("loop", ["call"])
     inside = row.regions[0].graph.ops[-1].regions[0].graph
     assert [inner.source for inner in inside.ops if inner.source][:4] == [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 0, 3)]
-    ordered = with_regions_ordered(found, lambda region, _: (_late(region.graph), 0)).graph
+    ordered = order_inner_regions(found, lambda region, _: (_late_order(region.graph), 0)).graph
     assert peak_of(ordered, [0]) == peak_of(found, [0]) - 256
 
 
-def _late(region: OperationGraph) -> list[int]:
+def _late_order(region: OperationGraph) -> list[int]:
     """Return the order in which the second node comes behind the third one, where there are such."""
     where = {row.source: v for v, row in enumerate(region.ops)}
     order = list(range(len(region.ops)))
@@ -109,7 +109,7 @@ def test_tflite_says_windows_and_quantization() -> None:
     kinds = [row.kind for row in found.ops]
     assert (kinds[0], kinds[1], kinds[2], kinds[-1]) == ("conv2d", "depthwise_conv2d", "conv2d", "softmax")
     first = {"kernel": (10, 4), "strides": (2, 2), "pads": (4, 1, 5, 1), "dilations": (1, 1), "groups": 1}
-    assert said(found.ops[0]) == {**first, "layout": "NHWC", "kind": "conv2d", "activation": "relu"}
+    assert attributes_and_kind(found.ops[0]) == {**first, "layout": "NHWC", "kind": "conv2d", "activation": "relu"}
     quantization = found.tensors[1].quantization
     assert quantization is not None
     assert (len(quantization.scales), quantization.axis) == (64, 0)
@@ -121,7 +121,7 @@ def test_a_pad_of_tflite_has_both_sides_of_every_axis_and_may_run_in_parts() -> 
     tensors = [tensor("x", (1, 4, 4, 2)), tensor("sides", (4, 2), INT32, constant=2), tensor("y", (1, 7, 11, 2))]
     data = tflite_model(subgraph(tensors, [0], [2], [operator("PAD", [0, 1], [2])]), contents=[sides])
     found = read_model_graph(data, "model.tflite").graph
-    assert said(found.ops[0]) == {"kind": "pad", "pads": (0, 1, 3, 0, 0, 2, 4, 0), "layout": "NHWC"}
+    assert attributes_and_kind(found.ops[0]) == {"kind": "pad", "pads": (0, 1, 3, 0, 0, 2, 4, 0), "layout": "NHWC"}
     drawn = access_graph(found).operations[0]
     assert (drawn.role, [window.reach(0, 7) for window in drawn.reads[0].windows]) == ("striped", [(-1, 6), (-3, 4)])
 
@@ -129,16 +129,16 @@ def test_a_pad_of_tflite_has_both_sides_of_every_axis_and_may_run_in_parts() -> 
 def test_a_pad_of_onnx_may_name_its_axes() -> None:
     constants = {"p": np.array([1, 2, 3, 4]), "axes": np.array([-2, 3])}
     pad = graph([node("Pad", "x p - axes", "y")], [value("x", (1, 8, 6, 6))], [value("y", None)], **constants)
-    row = read_model_graph(of_graph(pad, opset=18), "model.onnx").graph.ops[0]
-    assert said(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
+    row = read_model_graph(model_bytes(pad, opset=18), "model.onnx").graph.ops[0]
+    assert attributes_and_kind(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
 
 
 def test_same_pads_give_each_stride_an_output() -> None:
-    assert same_pads((6, 7), (3, 2), (2, 3), (1, 1), more_behind=True) == (0, 0, 1, 1)
-    assert same_pads((6,), (3,), (2,), (1,), more_behind=False) == (1, 0)
-    assert same_pads((5,), (3,), (1,), (2,), more_behind=True) == (2, 2)
+    assert equal_output_pads((6, 7), (3, 2), (2, 3), (1, 1), more_behind=True) == (0, 0, 1, 1)
+    assert equal_output_pads((6,), (3,), (2,), (1,), more_behind=False) == (1, 0)
+    assert equal_output_pads((5,), (3,), (1,), (2,), more_behind=True) == (2, 2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**63, [1] * 65, "a\nb", "a" * 101, {}, ["a"], [True]])
 def test_only_small_plain_values_become_attributes(value: object) -> None:
-    assert plain(value) is None
+    assert attribute_of(value) is None

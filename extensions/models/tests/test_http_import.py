@@ -22,8 +22,8 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
-from tests.support.dump_files import MEMORIES, recorded
-from tests.support.server import Running, running
+from tests.support.dump_files import MEMORIES, dump_bytes
+from tests.support.server import RunningServer, run_server
 
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 VIEW = (Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes()
@@ -31,36 +31,36 @@ BYTES = {"Content-Type": BYTES_TYPE}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings(max_jobs=20)) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings(max_jobs=20)) as found:
         yield found
 
 
-def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: Running) -> None:
+def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: RunningServer) -> None:
     answer = server.client.post("/v1/convert", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
     found = answer.json()
     assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
     assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
 
 
-def test_names_of_a_program_are_answered_on_request(server: Running) -> None:
-    def asked(data: bytes, **params: str) -> dict[str, Any]:
+def test_names_of_a_program_are_answered_on_request(server: RunningServer) -> None:
+    def convert_model(data: bytes, **params: str) -> dict[str, Any]:
         found: dict[str, Any] = server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()
         return found
 
-    names = asked(MODEL, program="true")["names"]
+    names = convert_model(MODEL, program="true")["names"]
     assert len(names["roles"]) == len(names["operations"]) == len(read_model(MODEL).problem.buffers.ids)
     assert [step["time"] for step in names["steps"]] == sorted(step["time"] for step in names["steps"])
-    assert asked(MEMORIES, program="true")["names"] is None
-    assert "names" not in asked(MODEL)
-    graph = asked(MODEL, program="true")["graph"]
+    assert convert_model(MEMORIES, program="true")["names"] is None
+    assert "names" not in convert_model(MODEL)
+    graph = convert_model(MODEL, program="true")["graph"]
     assert graph == from_json(write_graph(read_model_graph(MODEL).graph))
     assert server.client.post("/v1/order", json={"graph": graph}).json()["status"] == "optimal"
-    assert "graph" not in asked(MEMORIES, program="true")
+    assert "graph" not in convert_model(MEMORIES, program="true")
 
 
-def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -> None:
-    (dump,) = recorded("mlp_sgd.hlo.pb")
+def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: RunningServer) -> None:
+    (dump,) = dump_bytes("mlp_sgd.hlo.pb")
     found = server.client.post("/v1/convert", json={"file": b64encode(dump).decode()}).json()
     problem = Problem.model_validate(found["problem"])
     plan = read_plan(to_json(found["plan"]), problem)
@@ -77,7 +77,7 @@ def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: Running) -
     ],
 )
 def test_the_format_follows_from_the_bytes_or_the_name(
-    server: Running, data: bytes, name: str | None, known: str
+    server: RunningServer, data: bytes, name: str | None, known: str
 ) -> None:
     params = {} if name is None else {"name": name}
     assert server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()["format"] == known
@@ -91,13 +91,13 @@ def test_the_format_follows_from_the_bytes_or_the_name(
         (MODEL, "scratch=my_op", "scratch: must be OPERATOR=SIZE, as in my_op=1024 or my_op=4KiB, got "),
     ],
 )
-def test_errors_with_a_file_are_reported(server: Running, data: bytes, query: str, sentence: str) -> None:
+def test_errors_with_a_file_are_reported(server: RunningServer, data: bytes, query: str, sentence: str) -> None:
     answer = server.client.post(f"/v1/convert?{query}", content=data, headers=BYTES)
     assert answer.status_code in (400, 422)
     assert answer.json()["errors"][0].startswith(sentence)
 
 
-def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: Running) -> None:
+def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: RunningServer) -> None:
     data = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
     options = {"symbol": {"s77": {"min": 4, "max": 32}}, "time_limit_s": 10}
     body = {"problem": b64encode(data).decode(), "options": options}
@@ -110,18 +110,18 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
 
 
-def lost_workers(server: Running) -> list[str]:
+def lost_worker_lines(server: RunningServer) -> list[str]:
     return [line for line in server.client.get("/metrics").text.splitlines() if "memplan_workers_lost_total" in line]
 
 
-def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: Running) -> None:
-    before = lost_workers(server)
+def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: RunningServer) -> None:
+    before = lost_worker_lines(server)
     nested = server.client.post("/v1/convert", content=b'{"functions":' + b"[" * 3_000_000, headers=BYTES)
     assert nested.status_code == 400
-    assert lost_workers(server) == before
+    assert lost_worker_lines(server) == before
 
 
-def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Running) -> None:
+def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: RunningServer) -> None:
     problem = server.client.post("/v1/convert", content=VIEW, headers=BYTES).json()["problem"]
     plan = server.client.post("/v1/plan", json=problem).json()
     body: dict[str, Any] = {"plan": plan, "options": {"to": "tflite"}}
@@ -135,7 +135,7 @@ def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: Ru
     assert (converted["format"], converted["problem"]) == ("json", problem)
 
 
-def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_their_rule(server: Running) -> None:
+def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_their_rule(server: RunningServer) -> None:
     buffers: list[dict[str, Any]] = [
         {"id": "table", "size": 64, "start": 0, "end": 9, "offset": 0},
         {"id": "input", "size": "32*n", "start": 0, "end": 3},
@@ -152,7 +152,7 @@ def test_pins_aliases_and_conflicts_beside_symbols_are_answered_or_refused_by_th
     assert "buffers[0].offset: must be shown to be a multiple of the alignment (16), got 8" in refused.text
 
 
-def test_json_of_another_system_is_recognised_by_its_content(server: Running) -> None:
+def test_json_of_another_system_is_recognised_by_its_content(server: RunningServer) -> None:
     snapshot = b64decode(QUESTIONS["compare"].example["file"])
     answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
@@ -164,13 +164,13 @@ CSV = {"Content-Type": "text/csv"}
 TABLE = "id,lower,upper,size\na,0,3,64\nb,2,5,48\n"
 
 
-def post(server: Running, path: str, status: int = 200, **sent: Any) -> Any:
+def post(server: RunningServer, path: str, status: int = 200, **sent: Any) -> Any:
     answer = server.client.post(path, **sent)
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
-def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> None:
+def test_a_model_is_planned_with_the_options_for_reading_it(server: RunningServer) -> None:
     plan = post(server, "/v1/plan", content=VIEW, headers=BYTES)
     assert (plan["status"], len(plan["placements"])) == ("optimal", len(read_model(VIEW).problem.buffers))
     apart = post(server, "/v1/plan?views=separate&capacity=1MiB", content=VIEW, headers=BYTES)
@@ -180,15 +180,15 @@ def test_a_model_is_planned_with_the_options_for_reading_it(server: Running) -> 
     assert "views" in post(server, "/v1/plan?views=separate", 422, json={"buffers": []})["detail"]
 
 
-def test_a_job_is_about_a_model_too(server: Running) -> None:
+def test_a_job_is_about_a_model_too(server: RunningServer) -> None:
     job = post(server, "/v1/jobs?kind=cascade&name=view.tflite&priority=2", 202, content=VIEW, headers=BYTES)
     assert (job["name"], job["priority"]) == ("view.tflite", 2)
-    assert server.ended(job)["state"] == "succeeded"
+    assert server.wait_for_end(job)["state"] == "succeeded"
     sent = server.client.get(f"{job['links']['self']}/request")
     assert (sent.content, sent.headers["content-type"]) == (VIEW, BYTES["Content-Type"])
 
 
-def test_a_form_has_a_part_for_each_file(server: Running) -> None:
+def test_a_form_has_a_part_for_each_file(server: RunningServer) -> None:
     plan = server.client.post("/v1/plan?format=csv", content=TABLE, headers=CSV).content
     files = {"problem": ("p.csv", TABLE), "plan": ("plan.csv", plan)}
     assert post(server, "/v1/verify", files=files)["valid"]
@@ -200,7 +200,7 @@ def test_a_form_has_a_part_for_each_file(server: Running) -> None:
     assert post(server, "/v1/verify", 400, files={"problem": ("p.csv", TABLE)})
 
 
-def test_a_table_is_checked_and_may_fail(server: Running) -> None:
+def test_a_table_is_checked_and_may_fail(server: RunningServer) -> None:
     query = "/v1/check?budgets=1KiB"
     within: dict[str, Any] = {"content": TABLE, "headers": CSV}
     assert post(server, query, **within)["passed"]
@@ -213,7 +213,7 @@ def test_a_table_is_checked_and_may_fail(server: Running) -> None:
     assert post(server, "/v1/plan?fail=1", 422, **within)["detail"] == 'fail: must be true or false, got "1"'
 
 
-def test_long_lists_of_errors_arrive_complete(server: Running) -> None:
+def test_long_lists_of_errors_arrive_complete(server: RunningServer) -> None:
     wrong = {"size": [1], "ops": [{"in": [3], "name": 300 * "x"}] * 60}
     for name in ("order", "cascade"):
         errors = post(server, f"/v1/{name}", 422, json=wrong)["errors"]
@@ -224,7 +224,7 @@ def test_long_lists_of_errors_arrive_complete(server: Running) -> None:
 
 
 @pytest.mark.parametrize("call", ["plan?", "order?", "check?budgets=1MiB"])
-def test_answers_over_http_list_what_the_reader_could_not_tell(server: Running, call: str) -> None:
+def test_answers_over_http_list_what_the_reader_could_not_tell(server: RunningServer, call: str) -> None:
     rows = [operator("RELU", [0], [1]), operator("CUSTOM", [1], [2])]
     data = model(subgraph([tensor(name, (4,)) for name in "xyz"], [0], [2], rows))
     for given, n_unknown in (("", 1), ("&scratch=CUSTOM=64", 0)):

@@ -18,16 +18,16 @@ from memplan.extensions.networks.models.model_graph import ModelGraph, read_mode
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.regions import permuted, with_regions_ordered
+from memplan.extensions.networks.order.search.regions import order_inner_regions, permute
 from memplan.planner.errors import FormatError, OperationsError
-from tests.support.operation_graphs import any_order
+from tests.support.operation_graphs import random_order
 
 
-def shuffled(graph: OperationGraph, seed: int) -> OperationGraph:
+def shuffle_orders(graph: OperationGraph, seed: int) -> OperationGraph:
     """Return a graph, and its regions, in random legal orders."""
     rng = random.Random(seed)
-    inside = with_regions_ordered(graph, lambda region, _: (any_order(region.graph, rng), 0)).graph
-    return permuted(inside, any_order(inside, rng))
+    inside = order_inner_regions(graph, lambda region, _: (random_order(region.graph, rng), 0)).graph
+    return permute(inside, random_order(inside, rng))
 
 
 def assert_it_is_read_in_that_order(read: ModelGraph, graph: OperationGraph, again: ModelGraph) -> None:
@@ -43,7 +43,7 @@ def test_an_onnx_model_in_another_order_has_the_same_nodes_and_computes_the_same
     runtime = pytest.importorskip("onnxruntime")
     data = random_onnx.random_model(seed, 25)
     read = read_model_graph(data, "model.onnx")
-    graph = shuffled(read.graph, seed)
+    graph = shuffle_orders(read.graph, seed)
     written = write_reordered(data, "model.onnx", graph).data
     assert written != data
     assert Counter(written) == Counter(data)
@@ -65,7 +65,7 @@ def test_a_tflite_model_in_another_order_has_the_same_operators_and_computes_the
     pytest.importorskip("ai_edge_litert")
     data = litert_models.random_model(seed, 25, has_plan=seed == 0)
     read = read_model_graph(data, "model.tflite")
-    graph = shuffled(read.graph, seed)
+    graph = shuffle_orders(read.graph, seed)
     written = write_reordered(data, "model.tflite", graph)
     assert written.data != data
     assert len(written.data) == len(data)
@@ -93,23 +93,23 @@ def test_operators_with_effects_and_on_state_keep_their_order() -> None:
     data = model(subgraph(tensors, [0], [2, 3, 4], operators))
     graph = read_model_graph(data, "model.tflite").graph
     assert graph.predecessors == ((), (), (0,))
-    moved = write_reordered(data, "model.tflite", permuted(graph, [1, 0, 2])).data
+    moved = write_reordered(data, "model.tflite", permute(graph, [1, 0, 2])).data
     assert [row.name for row in read_model(moved).subgraphs[0].operators] == ["ADD", "CUSTOM", "CUSTOM"]
     with pytest.raises(OperationsError, match="must keep operation 0 before 2"):
-        tflite_files.with_orders(data, {(0,): [2, 1, 0]})
+        tflite_files.set_orders(data, {(0,): [2, 1, 0]})
 
 
 def test_files_that_refer_to_operations_by_index_are_refused() -> None:
     control = {0: "model_control_dependencies", 1: ("I", 0)}
     plain = model(subgraph([tensor("a", [4]), tensor("b", [4])], [0], [1], [operator("RELU", [0], [1])]))
-    assert tflite_files.with_orders(plain, {}).data == plain
+    assert tflite_files.set_orders(plain, {}).data == plain
     graph = subgraph([tensor("a", [4]), tensor("b", [4])], [0], [1], [operator("RELU", [0], [1])])
     codes = [{0: ("b", min(code, 127)), 3: ("i", code)} for code in CODES.values()]
     named = flatbuffer({0: ("I", 3), 1: codes, 2: [graph], 4: [{}], 6: [control]})
     with pytest.raises(FormatError, match="must not have model_control_dependencies"):
-        tflite_files.with_orders(named, {})
+        tflite_files.set_orders(named, {})
     with pytest.raises(FormatError, match="must be an ONNX model with a graph, got no graph"):
-        onnx_files.with_orders(b"\x08\x01", {})
+        onnx_files.set_orders(b"\x08\x01", {})
     with pytest.raises(FormatError, match="must be of a format whose order is free"):
         write_reordered(b"{}", "model.json", OperationGraph())
 

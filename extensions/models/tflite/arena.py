@@ -12,7 +12,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 def measured(data: bytes, options: ModelOptions | None = None) -> str:
     """Return the runtime's report on a model in its least arena, as part of a sentence."""
-    return interpreter.measured(data, arena_of(data, on_host(options)).least)
+    return interpreter.measure(data, arena_of(data, on_host(options)).least)
 
 
 def compared(
@@ -20,4 +20,4 @@ def compared(
 ) -> tuple[bool | None, str]:
     """Return if a form of a model computes the same as the original, each in its least arena, and the report on it."""
     before, now = (arena_of(data, on_host(options)).least for data in (given, form))
-    return interpreter.compared(given, form, (before, now), limit_s)
+    return interpreter.compare(given, form, (before, now), limit_s)

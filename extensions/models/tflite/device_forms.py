@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.cascade.writing import rewritable
+from memplan.extensions.cascade.writing import rewritable_model
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
@@ -20,8 +20,8 @@ from memplan.extensions.models.tflite.tflm_tail import arena_of, on_host, write_
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import permuted
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.extensions.networks.order.search.regions import permute
+from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
@@ -62,35 +62,35 @@ class FormSearch:
     def run(self) -> DeviceForm:
         """Return the best form."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
-        best = self._better(self.given, self._planned(self.given))
-        with self._noting("order"):
-            placed = order_and_place(graph, self.running.within(self._share_s()), alignment=_ALIGNMENT, goal="placed")
+        best = self._smaller_form(self.given, self._planned_form(self.given))
+        with self._record_message("order"):
+            placed = order_and_place(graph, self.running.limit_to(self._share_s()), alignment=_ALIGNMENT, goal="placed")
             if placed.moves:
-                moved = write_reordered(self.given.data, None, permuted(graph, placed.order)).data
+                moved = write_reordered(self.given.data, None, permute(graph, placed.order)).data
                 form = DeviceForm(moved, self._arena(moved), "ordered")
-                best = self._better(best, form, self._planned(form))
+                best = self._smaller_form(best, form, self._planned_form(form))
         if not self._fits(best):
-            with self._noting("cascade"):
-                best = self._in_parts(graph, best)
+            with self._record_message("cascade"):
+                best = self._form_in_parts(graph, best)
         return best
 
-    def _in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
+    def _form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form that runs operators in parts, if better: the first that fits, or the smallest."""
-        model = rewritable(self.given.data, None, graph)
+        model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            with self._noting("cascade"):  # some of several points may be impossible to write
+            with self._record_message("cascade"):  # some of several points may be impossible to write
                 for form in model.forms([point], limit, self._arena, _FORMS):
                     if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
                         made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.point.macs_ratio)
-                        best = self._better(best, made, self._planned(made))
+                        best = self._smaller_form(best, made, self._planned_form(made))
         return best
 
-    def _better(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
+    def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
         """Return the first form with a smaller arena and no larger minimum."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
@@ -100,11 +100,11 @@ class FormSearch:
     def _fits(self, form: DeviceForm) -> bool:
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
-    def _planned(self, form: DeviceForm) -> DeviceForm | None:
+    def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
         """Return a form with a plan inside the file; None if the runtime's own plan is as good."""
         try:
             problem = read_model(form.data, options=self.options).problem
-            plan = solve(problem, time_limit_s=self._share_s(), control=self.running.searching())
+            plan = solve(problem, time_limit_s=self._share_s(), control=self.running.solve_control())
             data = export(TFLITE, lay_out(problem, plan, form.data, self.options), "model")[""]
         except InputError:
             return None
@@ -114,10 +114,10 @@ class FormSearch:
         return arena_of(data, self.options)
 
     def _share_s(self) -> float:
-        return max(0.05, _SHARE * self.running.left_s)
+        return max(0.05, _SHARE * self.running.remaining_s)
 
     @contextmanager
-    def _noting(self, what: str) -> Iterator[None]:
+    def _record_message(self, what: str) -> Iterator[None]:
         """Record the message about an impossible form."""
         try:
             yield
@@ -126,15 +126,15 @@ class FormSearch:
                 self.notes.append(sentence)
 
 
-def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converted:
+def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
     names = {operator.name for graph in read_tflite(file).subgraphs for operator in graph.operators}
     if alone := next((name for name in options.scratch if name not in names), None):
         rule = "must be of all operators of a name where the model may be written in another form"
-        raise OptionError.of("scratch", f"{rule}, got {shown(alone)}")
+        raise OptionError.from_rule("scratch", f"{rule}, got {excerpt(alone)}")
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
-    limit_s = min(LIMIT_S, running.left_s / 2)
+    limit_s = min(LIMIT_S, running.remaining_s / 2)
     runs, measured = compared(given.data, best.data, options, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
@@ -149,7 +149,7 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
         to=TFLITE,
         format=TFLITE,
         warnings=warnings_of(read_model(file, options=options)),
-        files=tuple(WrittenFile.with_data(suffix, data) for suffix, data in files.items()),
+        files=tuple(WrittenFile.from_data(suffix, data) for suffix, data in files.items()),
         deployment=Deployment(
             fits=None if options.fit is None else best.arena.least <= options.fit,
             fit=options.fit,
@@ -161,6 +161,6 @@ def deployed(file: bytes, options: ConvertOptions, running: Control) -> Converte
             measured=measured,
             refused=refused,
         ),
-        arena=RuntimeArena.of(best.arena),
-        given=RuntimeArena.of(given.arena),
+        arena=RuntimeArena.from_fields(best.arena),
+        given=RuntimeArena.from_fields(given.arena),
     )

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from memplan.extensions.models.tflite.model import Model, Operator
-from memplan.planner.foreign.imported import Imported, plan_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.model.rows import Buffer, Relative
 
 OPERATOR = "ethos-u"
@@ -28,7 +28,7 @@ POOLS = ("arena", "scratch_fast")
 _SCRATCH, _FAST = 2, 3
 
 
-def with_regions(model: Model, imported: Imported) -> Imported:
+def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
     """Return a model with the distances and memories that Vela's commands assume.
 
     Models without Ethos-U operators, and those without places for their tensors, stay as they are.
@@ -41,23 +41,23 @@ def with_regions(model: Model, imported: Imported) -> Imported:
     places = {f"main/{tensor.id}": at for tensor, at in zip(model.tensors, offsets, strict=True) if at >= 0}
     apart = frozenset(f"main/{model.tensors[k].id}" for k in fast)
     problem = imported.problem
-    rows = _tied([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
+    rows = _tie_rows([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
     pools = problem.pools
     if apart:
         of = {False: POOLS[:1], True: POOLS[1:]}
         rows = [row if row.alias_of else row.model_copy(update={"pools": of[row.id in apart]}) for row in rows]
         pools = tuple(Pool(name=name) for name in POOLS)
-    larger = with_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
+    larger = replace_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
     inside = tuple(row.id for row in rows if row.relative is not None)
     message = (
         "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
     )
     areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
-    return replace(imported, source=larger, warnings=imported.warnings + areas, **_own(imported, larger))
+    return replace(imported, source=larger, warnings=imported.warnings + areas, **_own_plan_fields(imported, larger))
 
 
 def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the positions of the tensors that Ethos-U operators use: in the arena, and beside it."""
+    """Return the positions of the tensors that Ethos-U operators use: in the arena, and outside of it."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -71,7 +71,9 @@ def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) 
     return [*scratch], [k for k in fast if k not in scratch]
 
 
-def _tied(rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]) -> list[Buffer]:
+def _tie_rows(
+    rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
+) -> list[Buffer]:
     """Return the rows, with relative places for those inside a live scratch tensor."""
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
@@ -93,7 +95,7 @@ def _meet(one: Buffer, other: Buffer) -> bool:
     return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
 
 
-def _own(imported: Imported, larger: Problem) -> dict[str, Any]:
+def _own_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
     """Return the file's own plan for the resulting problem, and its total use of memory."""
     plan = imported.own_plan
     if plan is None:

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from memplan.extensions.models.flatbuffer import Table
-from memplan.extensions.models.pads import same_pads
+from memplan.extensions.models.pads import equal_output_pads
 from memplan.extensions.models.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
 from memplan.extensions.networks.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
 from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
@@ -108,7 +108,7 @@ class OperatorReader:
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"):
             attributes |= self._window(name)
         elif name == "TRANSPOSE_CONV":
-            attributes |= self._transposed()
+            attributes |= self._transposed_convolution()
         elif name == "CONCATENATION":
             attributes["axis"] = self.integer(0, "axis", "i")
         elif name in ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"):
@@ -147,7 +147,7 @@ class OperatorReader:
             return {}
         pads: tuple[int, ...] = (0, 0, 0, 0)
         if self.integer(0, "padding", "b") == _SAME:
-            pads = same_pads(image[1:3], kernel, strides, dilations, more_behind=True)
+            pads = equal_output_pads(image[1:3], kernel, strides, dilations, more_behind=True)
         attributes: Attributes = {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
         if not is_pool:
             weight_channels = self.inputs[1].shape[3] if self.inputs[1] is not None else 0
@@ -155,7 +155,7 @@ class OperatorReader:
             attributes["groups"] = image[3] if name != "CONV_2D" else image[3] // max(1, weight_channels)
         return attributes
 
-    def _transposed(self) -> Attributes:
+    def _transposed_convolution(self) -> Attributes:
         tensors = [self.inputs[1], self.inputs[2], self.outputs[0]] if len(self.inputs) > 2 and self.outputs else []
         weight, image, out = (tensor.shape if tensor is not None else () for tensor in tensors or [None] * 3)
         strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")

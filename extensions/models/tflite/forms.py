@@ -13,7 +13,7 @@ from memplan.extensions.cascade.regions.counts import runs_of
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.extensions.cascade.writing import FormInParts
 from memplan.extensions.models.tflite.in_parts import TfliteRewriting
-from memplan.extensions.models.tflite.unrolled import Unrolled, unrolled
+from memplan.extensions.models.tflite.unrolled import UnrolledCascade, unroll
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
 from memplan.planner.foreign.arena import ModelArena
@@ -30,10 +30,10 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, with whole operations for those that cannot be split, and its writer."""
+    """The access maps of a model, with unsplittable operations kept whole, and its writer."""
 
     access: AccessGraph
-    write: Callable[[Unrolled], bytes]
+    write: Callable[[UnrolledCascade], bytes]
 
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
@@ -57,7 +57,7 @@ class RewritableModel:
             raise refused
 
 
-def arena_estimate(found: Unrolled) -> int:
+def arena_estimate(found: UnrolledCascade) -> int:
     """Return an estimate of TFLite Micro's arena for an unrolled cascade: live values, and bookkeeping."""
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
@@ -66,7 +66,7 @@ def arena_estimate(found: Unrolled) -> int:
     return found.live_peak + size
 
 
-def rewritable(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
+def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
     """Return a writable model for searching cascades; the graph was read from this file."""
     how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
@@ -86,7 +86,7 @@ class Rewriting:
 
     peak: int
     point: CascadePoint
-    found: Unrolled
+    found: UnrolledCascade
     needed: int
 
 
@@ -99,12 +99,12 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
     """
     last: OperationsError | None = OperationsError("points: must have one to be written")
     for point in points:
-        for cascade in coarser(point.cascade):
+        for cascade in coarser_cascades(point.cascade):
             if OPERATION_BYTES * runs_of(cascade) > most:
                 last = None
                 continue
             try:
-                steps = _unrolled(cascade)
+                steps = _unroll_cascade(cascade)
             except OperationsError as error:
                 last = None if last is None else error
                 continue
@@ -114,29 +114,29 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
         raise last
 
 
-def _unrolled(cascade: Cascade) -> Unrolled:
+def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
     """Return an unrolled cascade; regions whose joins make the peak run layer by layer if that is lower.
 
     Before an operation that runs whole, a tensor in parts needs its bytes twice: as parts and joined.
     """
-    steps = unrolled(cascade)
-    live = steps.live()
+    steps = unroll(cascade)
+    live = steps.live_bytes()
     while (at := live.index(max(live))) and at <= len(steps.steps) and steps.steps[at - 1].kind == "join":
         maker = steps.graph.maker[steps.values[steps.steps[at - 1].outputs[0]].tensor]
         regions = list[CascadeRegion]()
         for region in cascade.regions:
-            is_apart = maker is not None and region.first <= maker < region.end
-            alone = (CascadeRegion.whole(0, v) for v in region.ops)
+            is_apart = maker is not None and region.first_operation <= maker < region.end
+            alone = (CascadeRegion.whole_region(0, v) for v in region.ops)
             regions += alone if is_apart else (region,)
         cascade = replace(cascade, regions=tuple(regions))
-        other = unrolled(cascade)
-        if max(other.live()) >= max(live):
+        other = unroll(cascade)
+        if max(other.live_bytes()) >= max(live):
             break
-        steps, live = other, other.live()
+        steps, live = other, other.live_bytes()
     return steps
 
 
-def coarser(cascade: Cascade) -> Iterator[Cascade]:
+def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
     """Yield coarser forms of a cascade, with merged steps along rows and all along columns; finally itself.
 
     Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
@@ -147,21 +147,19 @@ def coarser(cascade: Cascade) -> Iterator[Cascade]:
         for rows in reversed(_TOGETHER):
             # With all steps merged, the layer would be unchanged.
             if rows < most_rows or rows == columns == 1:
-                yield replace(
-                    cascade, regions=tuple(_with_steps_as_one(region, rows, columns) for region in cascade.regions)
-                )
+                yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 
 
-def _with_steps_as_one(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
+def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
     if region.kind == "whole":
         return region
-    return region.remade(
+    return region.remake(
         {
-            v: Stripes(rows=_together(row.rows, rows), columns=_together(row.columns, columns))
+            v: Stripes(rows=_join_spans(row.rows, rows), columns=_join_spans(row.columns, columns))
             for v, row in region.ranges.items()
         }
     )
 
 
-def _together(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+def _join_spans(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
     return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

@@ -14,16 +14,16 @@ from memplan.extensions.models.flatbuffer import (
     Field,
     NewTable,
     Numbers,
-    Old,
+    OldReference,
     Scalar,
     Table,
     Tables,
-    with_front,
+    prepend_root,
 )
 from memplan.extensions.models.tflite.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_model
-from memplan.extensions.models.tflite.unrolled import PartStep, Unrolled
-from memplan.planner.errors import OperationsError, shown
+from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
+from memplan.planner.errors import OperationsError, excerpt
 
 # Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
@@ -36,7 +36,7 @@ _MOST_JOINED = 10
 class TfliteRewriting(TfliteSource):
     """A model that can be written as cascades of its graph."""
 
-    def write(self, found: Unrolled) -> bytes:
+    def write(self, found: UnrolledCascade) -> bytes:
         """Return the model as an unrolled cascade of its graph; inputs and outputs are unchanged."""
         writer = _Writer(self, found)
         writer.run()
@@ -46,22 +46,22 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """Adds new tensors, buffers and operators behind those of the file."""
+    """Adds new tensors, buffers and operators after the existing ones of the file."""
 
-    def __init__(self, how: TfliteSource, found: Unrolled) -> None:
+    def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
         self.how, self.found = how, found
         self.old = how.subgraph
         self.root = Table.root(how.data, "model")
         self.codes = len(list(self.root.tables(1, "operator_codes")))
         self.new_codes: dict[int, int] = {}
         self.tensors = TfliteTensors(how.model)
-        self.operators: list[NewTable | Old] = []
+        self.operators: list[NewTable | OldReference] = []
         self.maker = {t: v for v, operator in enumerate(self.old.operators) for t in operator.outputs}
         self.drawn = {row.source[1] for row in how.graph.ops if len(row.source) == 2 and row.source[0] == 0}
         self.done: set[int] = set()
         self.used = {*self.old.inputs, *self.old.outputs}
         self.options: dict[str, dict[int, Scalar]] = {}
-        self.heads: dict[str, dict[int, Scalar | Old]] = {}
+        self.heads: dict[str, dict[int, Scalar | OldReference]] = {}
         self.index = self._indices()
 
     def run(self) -> None:
@@ -94,14 +94,16 @@ class _Writer:
         for value, part in enumerate(indices.values):
             if index[value] < 0:
                 like = self.old.tensors[self._tensor_of(part.tensor)]
-                index[value] = self.tensors.like(like, self._shape(value), f"{like.id}/{value}")
+                index[value] = self.tensors.add_like(like, self._shape(value), f"{like.id}/{value}")
         return index
 
     def _shape(self, value: int) -> tuple[int, ...]:
         part = self.found.values[value]
         own = self.old.tensors[self._tensor_of(part.tensor)]
         if len(own.shape) != 4:
-            raise OperationsError(f"tensor {shown(own.id)}: must have four dimensions to run in parts, got {own.shape}")
+            raise OperationsError(
+                f"tensor {excerpt(own.id)}: must have four dimensions to run in parts, got {own.shape}"
+            )
         return own.shape[0], part.rows[1] - part.rows[0], part.columns[1] - part.columns[0], own.shape[3]
 
     # -- operators
@@ -145,7 +147,7 @@ class _Writer:
                     size = sum(size for _, size in group)
                     shape = (*whole[:axis], size, *whole[axis + 1 :])
                     group = [
-                        (self._concatenate(group, axis, self.tensors.like(like, shape, f"{like.id}/joined")), size)
+                        (self._concatenate(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")), size)
                     ]
                 parts += group
         self._concatenate(parts, axis, self.index[made])
@@ -177,13 +179,13 @@ class _Writer:
         assert operator.table is not None
         if all(own == now for own, now in meant.items()):
             self.used.update((*operator.inputs, *operator.outputs))
-            self.operators.append(Old(operator.table.at))
+            self.operators.append(OldReference(operator.table.at))
         else:
-            self._again(
+            self._repeat_operator(
                 operator, [meant.get(t, t) for t in operator.inputs], [meant.get(t, t) for t in operator.outputs]
             )
 
-    def _again(
+    def _repeat_operator(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
         """Add an operator on other tensors."""
@@ -199,7 +201,7 @@ class _Writer:
         meant, made = self._values(step), self.found.values[step.outputs[0]]
         inputs = [meant.get(t, t) for t in operator.inputs]
         if name in BY_PIXEL:
-            self._again(operator, inputs, [self.index[step.outputs[0]]])
+            self._repeat_operator(operator, inputs, [self.index[step.outputs[0]]])
             return
         read = row.reads[0]
         sizes = self.found.graph.tensors[read.tensor].sizes
@@ -210,10 +212,10 @@ class _Writer:
             self._pad(source, output, borders)
             return
         if any(any(border) for border in borders):
-            inputs[0] = self._padded(operator, step.inputs[0], source, borders)
-        self._again(operator, inputs, [output], NewTable(self._unpadded(operator)))
+            inputs[0] = self._pad_input(operator, step.inputs[0], source, borders)
+        self._repeat_operator(operator, inputs, [output], NewTable(self._valid_options(operator)))
 
-    def _unpadded(self, operator: Operator) -> dict[int, Scalar]:
+    def _valid_options(self, operator: Operator) -> dict[int, Scalar]:
         """Return the options of an operator with VALID padding."""
         if operator.path not in self.options:
             table = operator.table.table(4, "builtin_options") if operator.table is not None else None
@@ -223,15 +225,15 @@ class _Writer:
             }
         return self.options[operator.path]
 
-    def _padded(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
+    def _pad_input(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
         """Return an input of an operator with an explicit border."""
         if operator.name == "AVERAGE_POOL_2D":
             raise OperationsError(f"{operator.path}: must not reach beyond the border, where averages count fewer")
         like = self.old.tensors[self._tensor_of(self.found.values[value].tensor)]
         n, rows, columns, channels = self._shape(value)
         shape = (n, rows + sum(borders[0]), columns + sum(borders[1]), channels)
-        out = self.tensors.like(like, shape, f"{like.id}/{value}/padded")
-        self._pad(source, out, borders, self.tensors.least(like) if operator.name == "MAX_POOL_2D" else None)
+        out = self.tensors.add_like(like, shape, f"{like.id}/{value}/padded")
+        self._pad(source, out, borders, self.tensors.add_minimum(like) if operator.name == "MAX_POOL_2D" else None)
         return out
 
     def _pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
@@ -252,17 +254,20 @@ class _Writer:
             self._views(operator.inputs)
             assert operator.table is not None
             self.used.update((*operator.inputs, *operator.outputs))
-            self.operators.append(Old(operator.table.at))
+            self.operators.append(OldReference(operator.table.at))
 
     # -- the file
 
     def file(self) -> bytes:
         """Return the file: a model whose first subgraph is new."""
         root = self.root
-        codes = [Old(table.at) for table in root.tables(1, "operator_codes")]
+        codes = [OldReference(table.at) for table in root.tables(1, "operator_codes")]
         new = [NewTable({0: Scalar(code, "b"), 2: Scalar(2, "i"), 3: Scalar(code, "i")}) for code in self.new_codes]
         graphs = list(root.tables(2, "subgraphs"))
-        subgraphs: list[NewTable | Old] = [self._subgraph(graphs[0]), *(Old(graph.at) for graph in graphs[1:])]
+        subgraphs: list[NewTable | OldReference] = [
+            self._subgraph(graphs[0]),
+            *(OldReference(graph.at) for graph in graphs[1:]),
+        ]
         fields: dict[int, Field] = {
             0: Scalar(root.integer(0, "version", "I"), "I"),
             1: Tables([*codes, *new]),
@@ -271,11 +276,11 @@ class _Writer:
         }
         for number, name in ((3, "description"), (5, "metadata_buffer"), (7, "signature_defs")):
             if (entry_table := root.table(number, name)) is not None:
-                fields[number] = Old(entry_table.at)
+                fields[number] = OldReference(entry_table.at)
         entries = [entry for entry in root.tables(6, "metadata") if entry.text(0, "name") != OFFLINE_PLAN]
         if entries:
-            fields[6] = Tables([Old(entry.at) for entry in entries])
-        return with_front(NewTable(fields), b"TFL3", self.how.data)
+            fields[6] = Tables([OldReference(entry.at) for entry in entries])
+        return prepend_root(NewTable(fields), b"TFL3", self.how.data)
 
     def _subgraph(self, old: Table) -> NewTable:
         tensors = self.tensors.tensors([*old.tables(0, "tensors")], self.used)
@@ -286,18 +291,18 @@ class _Writer:
             3: Tables(self.operators),
         }
         if (name := old.table(4, "name")) is not None:
-            fields[4] = Old(name.at)
+            fields[4] = OldReference(name.at)
         return NewTable(fields)
 
 
-def _head(operator: Operator) -> dict[int, Scalar | Old]:
+def _head(operator: Operator) -> dict[int, Scalar | OldReference]:
     """Return the fields of an operator other than its tensors."""
     table = operator.table
     assert table is not None
-    fields: dict[int, Scalar | Old] = {
+    fields: dict[int, Scalar | OldReference] = {
         0: Scalar(table.integer(0, "opcode_index", "I"), "I"),
         3: Scalar(table.integer(3, "builtin_options_type", "B"), "B"),
     }
     if (options := table.table(4, "builtin_options")) is not None:
-        fields[4] = Old(options.at)
+        fields[4] = OldReference(options.at)
     return fields

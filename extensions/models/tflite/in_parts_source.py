@@ -6,11 +6,11 @@ import struct
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
-from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbers, Old, Scalar, Table, text
+from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbers, OldReference, Scalar, Table, text
 from memplan.extensions.models.tflite.model import Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.reordered import refuse_bound_models
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.planner.errors import FormatError, OperationsError, OptionError, shown
+from memplan.planner.errors import FormatError, OperationsError, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 
 # Numbers of TensorType in TFLite's schema.
@@ -49,7 +49,7 @@ class TfliteSource:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
             rule = "must be left out for a .tflite, whose operators are cut for the sizes that it has"
-            raise OptionError.of("dims", f"{rule}: export the model with other ones")
+            raise OptionError.from_rule("dims", f"{rule}: export the model with other ones")
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):
@@ -61,7 +61,7 @@ class TfliteSource:
         """Return the file's tensor for a tensor of the graph; raises OperationsError if there is none."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
-            raise OperationsError(f"tensor {tensor}: must be one of the file's, got {shown(name)}")
+            raise OperationsError(f"tensor {tensor}: must be one of the file's, got {excerpt(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
@@ -86,7 +86,7 @@ class TfliteSource:
             return False
         if len(read.difference(operator.inputs)):
             return False
-        if not all(tensors[k].is_constant or k in self.subgraph.widened for k in constants):
+        if not all(tensors[k].is_constant or k in self.subgraph.widened_tensors for k in constants):
             return False
         if operator.name in BY_PIXEL:
             return all(size == 1 for k in constants for size in tensors[k].shape[-3:-1])
@@ -111,14 +111,14 @@ class TfliteTensors:
         self._buffers: list[NewTable] = []
         self._constants: dict[tuple[object, ...], int] = {}
         tables = {row.id: None if row.table is None else row.table.table(4, "quantization") for row in self._old}
-        self._quantization = {name: Old(table.at) for name, table in tables.items() if table is not None}
+        self._quantization = {name: OldReference(table.at) for name, table in tables.items() if table is not None}
 
-    def like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
+    def add_like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
         """Add a tensor with another one's type and quantisation; return its position."""
         fields: dict[int, Field] = {
             0: Numbers(shape),
             1: Scalar(own.type, "b"),
-            2: Scalar(self._empty() if buffer is None else buffer, "I"),
+            2: Scalar(self._empty_buffer() if buffer is None else buffer, "I"),
             3: text(name[-200:]),
         }
         if own.id in self._quantization:
@@ -136,38 +136,40 @@ class TfliteTensors:
             )
         return self._constants[key]
 
-    def least(self, own: TfliteTensor) -> int:
+    def add_minimum(self, own: TfliteTensor) -> int:
         """Return the position of a constant tensor with the least number of another tensor's type."""
         if own.type not in LEAST:
-            raise OperationsError(f"tensor {shown(own.id)}: must be of float32 or int8 to be padded")
+            raise OperationsError(f"tensor {excerpt(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
         if key not in self._constants:
-            self._constants[key] = self.like(own, (), f"{own.id}/least", self._buffer(LEAST[own.type]))
+            self._constants[key] = self.add_like(own, (), f"{own.id}/least", self._buffer(LEAST[own.type]))
         return self._constants[key]
 
-    def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | Old]:
+    def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
         """Return all tensors; unused ones of the file get no elements.
 
         TFLite Micro gives memory to each tensor, also to those that no operator has.
         """
         olds = [
-            Old(table.at) if k in used or own.is_constant else self._without_elements(own)
+            OldReference(table.at) if k in used or own.is_constant else self._empty_tensor(own)
             for k, (own, table) in enumerate(zip(self._old, tables, strict=True))
         ]
         return [*olds, *self._tensors]
 
-    def buffers(self) -> list[NewTable | Old]:
+    def buffers(self) -> list[NewTable | OldReference]:
         """Return all buffers."""
-        return [*[Old(table.at) for table in self._model.buffers], *self._buffers]
+        return [*[OldReference(table.at) for table in self._model.buffers], *self._buffers]
 
-    def _without_elements(self, own: TfliteTensor) -> NewTable:
-        return NewTable({0: Numbers((0,)), 1: Scalar(own.type, "b"), 2: Scalar(self._empty(), "I"), 3: text(own.id)})
+    def _empty_tensor(self, own: TfliteTensor) -> NewTable:
+        return NewTable(
+            {0: Numbers((0,)), 1: Scalar(own.type, "b"), 2: Scalar(self._empty_buffer(), "I"), 3: text(own.id)}
+        )
 
     def _add(self, fields: dict[int, Field]) -> int:
         self._tensors.append(NewTable(fields))
         return len(self._old) + len(self._tensors) - 1
 
-    def _empty(self) -> int:
+    def _empty_buffer(self) -> int:
         """Return the position of a buffer without bytes."""
         buffers = self._model.buffers
         return 0 if buffers and not buffers[0].length(0, "data") else self._buffer(b"")

@@ -94,7 +94,7 @@ def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
     return MicroRun(measured, outputs)
 
 
-def measured(data: bytes, arena_size: int) -> str:
+def measure(data: bytes, arena_size: int) -> str:
     """Return the runtime's report on a model in an arena of `arena_size` bytes, as part of a sentence."""
     return run(data, arena_size).said
 
@@ -105,7 +105,7 @@ def refusal(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | Non
     return f"{done.said}, in an arena of {arena_size:,} bytes" if done.fails else None
 
 
-def compared(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
+def compare(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
     """Return whether a form of a model computes the same as the original, and the runtime's report on it.
 
     `sizes` are the bytes of both arenas, and each run has the time limit. Returns None if the runtime is not installed,

@@ -17,7 +17,7 @@ from memplan.extensions.models.tflite.system import is_tflite
 from memplan.extensions.models.tflite.tflm_targets import HOST, Target
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.readers.vocabulary import types_by_number
-from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, shown
+from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 
 _NAMES = """\
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
@@ -94,7 +94,7 @@ class TfliteTensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: tensors by index, -1 where an input is absent; `subgraphs` are what it runs."""
+    """An operator: tensors by index, -1 where an input is absent; `subgraphs` are the subgraphs that it runs."""
 
     path: str
     name: str
@@ -116,7 +116,7 @@ class Subgraph:
     operators: tuple[Operator, ...]
 
     @cached_property
-    def widened(self) -> frozenset[int]:
+    def widened_tensors(self) -> frozenset[int]:
         """The constant tensors that are widened once: float16 or sparse weights made float32 or dense.
 
         LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
@@ -188,7 +188,7 @@ class Model:
 def read_model(data: bytes) -> Model:
     """Read a model; raises FormatError with the location and the rule."""
     if not is_tflite(data):
-        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {shown(data[4:8])}", way=OTHER_KIND)
+        raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))
     has_content = [_has_content(buffer) for buffer in buffers]
@@ -214,7 +214,7 @@ def _input_names(root: Table) -> dict[int, str]:
 
 
 def _has_content(buffer: Table) -> bool:
-    """Return True if a buffer has bytes, inside the model or behind it."""
+    """Return True if a buffer has bytes, inside the model or after it."""
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
@@ -259,7 +259,7 @@ def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
     shape = row.integers(0, "shape", "i")
     for k, size in enumerate(shape):
         if size < 0:
-            raise FormatError(f"{row.path}.shape[{k}]: must be known, for {shown(name)}, got {size}")
+            raise FormatError(f"{row.path}.shape[{k}]: must be known, for {excerpt(name)}, got {size}")
     signature = row.integers(7, "shape_signature", "i")
     return TfliteTensor(
         name,

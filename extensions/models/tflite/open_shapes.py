@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 from operator import add, floordiv, mul, sub
 from typing import Any
 
-from memplan.extensions.models.onnx.shape_rules import OpenShapeError, Shape, cancelled, ceil_div, product, taken
+from memplan.extensions.models.onnx.shape_rules import (
+    OpenShapeError,
+    Shape,
+    cancel_sizes,
+    ceil_div,
+    product,
+    slice_length,
+)
 from memplan.extensions.models.tflite.facts import OperatorReader
 from memplan.extensions.models.tflite.model import Model, Operator, TfliteTensor
-from memplan.planner.errors import FormatError, OptionError, shown
+from memplan.planner.errors import FormatError, OptionError, excerpt
 
 _SAME_AS_INPUT = """\
 ABS CAST CEIL COS CUMSUM DEQUANTIZE ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC
@@ -30,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 
 @dataclass(eq=False)
-class _Given:
+class _OperatorInputs:
     """An operator with its input shapes, and the numbers in its inputs if known."""
 
     operator: Operator
@@ -63,16 +70,16 @@ def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
     return {f"{names[k]}.{k}": rows for k, rows in dims.items()}
 
 
-def with_sizes(model: Model, dims: Mapping[str, int]) -> Model:
+def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     """Return a model with sizes for its open dimensions; raises OptionError and FormatError."""
     open_dims = open_dimensions(model)
     if not open_dims:
         way = "leave it out, as all sizes of this model are known"
         rule = "must not be given, as TFLite names no dimensions"
-        raise OptionError.of("dims", f"{rule}, got {shown(next(iter(dims)))}: {way}")
+        raise OptionError.from_rule("dims", f"{rule}, got {excerpt(next(iter(dims)))}: {way}")
     if unknown := [name for name in dims if name not in open_dims]:
-        raise OptionError.of(
-            "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {shown(unknown[0])}"
+        raise OptionError.from_rule(
+            "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}"
         )
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be one where open dimensions have sizes")
@@ -106,7 +113,9 @@ class _Shapes:
                 continue
             reader = OperatorReader(self.main, operator, lambda row: self.model.buffers[row.buffer].content(0, "data"))
             held = [self.held.get(k, reader.numbers(place)) for place, k in enumerate(operator.inputs)]
-            operands = _Given(operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held)
+            operands = _OperatorInputs(
+                operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held
+            )
             shapes = _shapes(operands)
             for k, shape in zip(operator.outputs, shapes, strict=True):
                 self._take(self.main.tensors[k], k, shape)
@@ -122,7 +131,7 @@ class _Shapes:
         self.open.add(k)
 
 
-def _shapes(given: _Given) -> list[Shape]:
+def _shapes(given: _OperatorInputs) -> list[Shape]:
     name, rows = given.operator.name, given.shapes
     rule = _RULES.get(name)
     try:
@@ -132,13 +141,13 @@ def _shapes(given: _Given) -> list[Shape]:
         if name in _SAME:
             return [rows[0]]
         if name in _ALIKE:
-            return [_alike(rows)]
+            return [_broadcast(rows)]
     except (OpenShapeError, IndexError):
         pass
     raise FormatError(f"{given.operator.path}: must have a shape that follows from its inputs, for {name}")
 
 
-def _numbers(given: _Given) -> list[int] | None:
+def _numbers(given: _OperatorInputs) -> list[int] | None:
     """Return the numbers that a shape-computing output holds, None if unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
@@ -158,7 +167,7 @@ def _numbers(given: _Given) -> list[int] | None:
     return rows[0] if name in ("CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS") else None
 
 
-def _alike(rows: Sequence[Shape]) -> Shape:
+def _broadcast(rows: Sequence[Shape]) -> Shape:
     """Return the broadcast shape."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
@@ -169,7 +178,7 @@ def _alike(rows: Sequence[Shape]) -> Shape:
     return shape
 
 
-def _windows(given: _Given) -> list[Shape]:
+def _windows(given: _OperatorInputs) -> list[Shape]:
     attributes, image = given.reader.attributes(), given.shapes[0]
     is_pool = given.operator.name.endswith("POOL_2D")
     if "kernel" not in attributes:
@@ -183,28 +192,28 @@ def _windows(given: _Given) -> list[Shape]:
     return [[image[0], *sides, depth]]
 
 
-def _fully_connected(given: _Given) -> list[Shape]:
+def _fully_connected(given: _OperatorInputs) -> list[Shape]:
     image, weight = given.shapes[:2]
     if given.reader.integer(2, "keep_num_dims", "B"):
         return [[*image[:-1], weight[0]]]
-    top, bottom = cancelled(image, [weight[1]])
+    top, bottom = cancel_sizes(image, [weight[1]])
     return [[product(top) // product(bottom), weight[0]]]
 
 
-def _batch_matmul(given: _Given) -> list[Shape]:
+def _batch_matmul(given: _OperatorInputs) -> list[Shape]:
     (*left, m, k), (*right, n, p) = given.shapes[:2]
     rows = k if given.reader.integer(0, "adj_x", "B") else m
-    return [[*_alike([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
+    return [[*_broadcast([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
 
 
-def _concatenation(given: _Given) -> list[Shape]:
+def _concatenation(given: _OperatorInputs) -> list[Shape]:
     axis = given.axis(0, len(given.shapes[0]))
     shape = list(given.shapes[0])
     shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
     return [shape]
 
 
-def _reshape(given: _Given) -> list[Shape]:
+def _reshape(given: _OperatorInputs) -> list[Shape]:
     shape, options = given.shapes[0], given.reader.options
     if len(given.shapes) > 1:
         wanted = given.numbers(1)
@@ -212,37 +221,37 @@ def _reshape(given: _Given) -> list[Shape]:
         wanted = [] if options is None else list(options.integers(0, "new_shape", "i"))
     if -1 in wanted:
         place = wanted.index(-1)
-        top, bottom = cancelled(shape, [*wanted[:place], *wanted[place + 1 :]])
+        top, bottom = cancel_sizes(shape, [*wanted[:place], *wanted[place + 1 :]])
         wanted[place] = product(top) // product(bottom)
     if product(wanted) != product(shape):
         raise OpenShapeError
     return [wanted]
 
 
-def _squeeze(given: _Given) -> list[Shape]:
+def _squeeze(given: _OperatorInputs) -> list[Shape]:
     shape, options = given.shapes[0], given.reader.options
     axes = [] if options is None else [axis % len(shape) for axis in options.integers(0, "squeeze_dims", "i")]
     return [[size for k, size in enumerate(shape) if (k not in axes if axes else size != 1)]]
 
 
-def _expand_dims(given: _Given) -> list[Shape]:
+def _expand_dims(given: _OperatorInputs) -> list[Shape]:
     shape, (axis,) = list(given.shapes[0]), given.numbers(1)
     shape.insert(axis % (len(shape) + 1), 1)
     return [shape]
 
 
-def _reduced(given: _Given) -> list[Shape]:
+def _reduction_shapes(given: _OperatorInputs) -> list[Shape]:
     shape, keeps = given.shapes[0], given.reader.integer(0, "keep_dims", "B")
     axes = {axis % len(shape) for axis in given.numbers(1)}
     return [[1 if k in axes else size for k, size in enumerate(shape) if keeps or k not in axes]]
 
 
-def _padded(given: _Given) -> list[Shape]:
+def _pad_shapes(given: _OperatorInputs) -> list[Shape]:
     pads = given.numbers(1)
     return [[size + pads[2 * k] + pads[2 * k + 1] for k, size in enumerate(given.shapes[0])]]
 
 
-def _strided_slice(given: _Given) -> list[Shape]:
+def _strided_slice(given: _OperatorInputs) -> list[Shape]:
     begins, ends, hidden, new, shrinks = (given.reader.integer(k, "mask", "i") for k in range(5))
     if hidden or new:
         raise OpenShapeError
@@ -250,27 +259,27 @@ def _strided_slice(given: _Given) -> list[Shape]:
     for k, (start, end, step) in enumerate(zip(*rows, strict=True)):
         if not shrinks >> k & 1:
             first, last = (0 if begins >> k & 1 else start), (shape[k] if ends >> k & 1 else end)
-            sliced.append(taken(shape[k], first, last, step))
+            sliced.append(slice_length(shape[k], first, last, step))
     return [sliced + shape[len(rows[0]) :]]
 
 
-def _slice(given: _Given) -> list[Shape]:
+def _slice(given: _OperatorInputs) -> list[Shape]:
     rows = zip(given.shapes[0], given.numbers(1), given.numbers(2), strict=True)
     return [[whole - start if size == -1 else size for whole, start, size in rows]]
 
 
-def _split(given: _Given) -> list[Shape]:
+def _split(given: _OperatorInputs) -> list[Shape]:
     (axis,), shape, count = given.numbers(0), given.shapes[1], len(given.operator.outputs)
     return [[size // count if k == axis % len(shape) else size for k, size in enumerate(shape)]] * count
 
 
-def _pack(given: _Given) -> list[Shape]:
+def _pack(given: _OperatorInputs) -> list[Shape]:
     shape = list(given.shapes[0])
     shape.insert(given.axis(1, len(shape) + 1), len(given.shapes))
     return [shape]
 
 
-def _gather(given: _Given) -> list[Shape]:
+def _gather(given: _OperatorInputs) -> list[Shape]:
     shape, places = given.shapes[:2]
     axis = given.axis(0, len(shape))
     if given.reader.integer(1, "batch_dims", "i"):
@@ -278,10 +287,10 @@ def _gather(given: _Given) -> list[Shape]:
     return [[*shape[:axis], *places, *shape[axis + 1 :]]]
 
 
-_RULES: Mapping[str, Callable[[_Given], list[Shape]]] = {
+_RULES: Mapping[str, Callable[[_OperatorInputs], list[Shape]]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"), _windows),
-    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), _reduced),
-    **dict.fromkeys(("PAD", "PADV2"), _padded),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), _reduction_shapes),
+    **dict.fromkeys(("PAD", "PADV2"), _pad_shapes),
     **dict.fromkeys(
         ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
         lambda given: [[given.shapes[0][0], *given.numbers(1), given.shapes[0][3]]],

@@ -15,7 +15,7 @@ from dataclasses import replace
 from memplan.extensions.models.tflite import ethos_u
 from memplan.extensions.models.tflite.facts import has_effects, operator_facts, tensor_facts
 from memplan.extensions.models.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.extensions.models.tflite.open_shapes import open_dimensions, with_sizes
+from memplan.extensions.models.tflite.open_shapes import open_dimensions, set_sizes
 from memplan.extensions.models.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
@@ -27,8 +27,8 @@ from memplan.extensions.models.tflite.tflm_arena import (
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, element_count, once_computed, sized
+from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, constants_finding, element_count, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -41,29 +41,29 @@ _MOST_RUNNING = 64
 """The deepest nesting of running subgraphs."""
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
     model = model_for_options(read_model(data), options)
     if options.dims:
-        model = with_sizes(model, options.sizes)
+        model = set_sizes(model, options.sizes)
     names = {operator.name for graph in model.subgraphs for operator in graph.operators}
     if other := next((name for name in options.scratch if name not in model.scratch_names), None):
         some = ", ".join(sorted(names)[:MAX_LISTED]) or "none"
         one = "; of one operator, by its output or number"
-        raise OptionError(f"scratch: must be of operators of the model ({some}{one}), got {shown(other)}")
+        raise OptionError(f"scratch: must be of operators of the model ({some}{one}), got {excerpt(other)}")
     program = _Program(model, options)
     program.run()
     own_peak, own_offsets = program.offline_plan()
     computing = "LiteRT makes them float32 or dense before the first run"
-    warnings = once_computed(
+    warnings = constants_finding(
         program.widened.values(), computing, "a runtime that executes DEQUANTIZE or DENSIFY does so then"
     )
     unknown = () if options.dims else _unknown_scratch(model)
-    imported = program.draft.imported([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
+    imported = program.draft.make_program([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
     # TFLite Micro takes what a subgraph is given and gives to be alive longer; variables by name are in no such plan.
     if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
         imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
-    return ethos_u.with_regions(model, imported)
+    return ethos_u.add_regions(model, imported)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -104,7 +104,7 @@ class _Program:
         for index in dict.fromkeys(main.inputs):
             tensor = main.tensors[index]
             if tensor.is_constant:
-                raise FormatError(f"{main.path}.inputs: must not be constants, got {shown(tensor.id)}")
+                raise FormatError(f"{main.path}.inputs: must not be constants, got {excerpt(tensor.id)}")
             self._declare(tensor, "param")
         self._subgraph(0, main.inputs)
         for name, tensor in self.given_back.items():
@@ -145,7 +145,7 @@ class _Program:
             if operator.name == ethos_u.OPERATOR:
                 self._arenas(subgraph, operator, written)
             scratch = self._scratch_of(index, k, operator)
-            if subgraph.widened.issuperset(operator.outputs) and operator.outputs and not scratch:
+            if subgraph.widened_tensors.issuperset(operator.outputs) and operator.outputs and not scratch:
                 continue
             self._read(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
@@ -176,12 +176,12 @@ class _Program:
         is_known = not self.options.dims or self.model.scratch_said(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
-            raise OptionError(f"scratch: must be of operators that run no subgraphs, got {shown(operator.name)}")
+            raise OptionError(f"scratch: must be of operators that run no subgraphs, got {excerpt(operator.name)}")
         names = []
         for row in rows or ():
             # A subgraph that runs again gets another buffer, since the buffer is empty between the runs.
             name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
-            self.draft.declare(name, sized(f"{operator.path}: scratch", row.size, 8, self.alignment))
+            self.draft.declare(name, packed_bytes(f"{operator.path}: scratch", row.size, 8, self.alignment))
             self.scratch[name] = row.id
             names.append(name)
         return names
@@ -195,9 +195,9 @@ class _Program:
         if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
             self.draft.view(name, inputs[0], outputs[0])
         elif name == "IF":
-            self._if(operator, inputs, outputs)
+            self._add_if(operator, inputs, outputs)
         elif name in _LOOPS:
-            self._while(operator, inputs, outputs)
+            self._add_while(operator, inputs, outputs)
         elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs what a composite is made of
             self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
@@ -207,7 +207,7 @@ class _Program:
         else:
             self.draft.operation(name, inputs, outputs, scratch)
 
-    def _if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def _add_if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         if not inputs:
             raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
         bodies = []
@@ -217,7 +217,7 @@ class _Program:
             bodies.append(self.draft.end_block())
         self.draft.branches(inputs[:1], bodies)
 
-    def _while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def _add_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Convert a loop: its state is in the operator's outputs, copied to the condition and the body."""
         if len(inputs) != len(outputs):
             rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
@@ -246,7 +246,9 @@ class _Program:
         for k, name in zip(subgraph.inputs, inputs, strict=True):
             self._count(operator.path)
             if subgraph.tensors[k].is_constant:
-                raise FormatError(f"{subgraph.path}.inputs: must not be constants, got {shown(subgraph.tensors[k].id)}")
+                raise FormatError(
+                    f"{subgraph.path}.inputs: must not be constants, got {excerpt(subgraph.tensors[k].id)}"
+                )
             self._declare(subgraph.tensors[k])
             self.draft.operation("copy", [name], [subgraph.tensors[k].id])
         self._subgraph(index, subgraph.inputs)
@@ -260,17 +262,17 @@ class _Program:
             if index < 0 or index in written:
                 continue
             tensor = subgraph.tensors[index]
-            is_constant = tensor.is_constant or index in subgraph.widened
+            is_constant = tensor.is_constant or index in subgraph.widened_tensors
             if not (is_constant or tensor.is_variable or 0 in tensor.shape):
-                raise FormatError(f"{path}: must read what was written before, got {shown(tensor.id)}")
+                raise FormatError(f"{path}: must read what was written before, got {excerpt(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
-            if index in subgraph.widened:
+            if index in subgraph.widened_tensors:
                 self.widened[tensor.id] = self._size(tensor)
 
     def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
-            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {shown(tensor.id)}")
+            raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {excerpt(tensor.id)}")
         self._declare(tensor, "carried" if operator.name in _LOOPS and not tensor.is_variable else None)
         written.add(index)
 
@@ -290,7 +292,7 @@ class _Program:
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
             raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
-        return sized(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
+        return packed_bytes(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
     def _count(self, path: str) -> None:
         self.n_drawn += 1
@@ -311,10 +313,10 @@ def _open_dimensions(model: Model) -> Iterator[Finding]:
         k = tensor.open_dims[0]
         size = tensor.shape[k] if k < len(tensor.shape) else "nothing"
         message = (
-            f"input {shown(tensor.id)}: dimension {k} is open in its signature; planned for {size}, as its shape says"
+            f"input {excerpt(tensor.id)}: dimension {k} is open in its signature; planned for {size}, as its shape says"
         )
         yield Finding("open-dimension", message, (f"main/{tensor.id}",))
     for tensor in model.tensors if not inputs else ():
         if tensor.open_dims and not tensor.is_constant:
-            rule = f"must be known before the program runs, for {shown(tensor.id)}, got -1"
+            rule = f"must be known before the program runs, for {excerpt(tensor.id)}, got -1"
             raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")

@@ -11,13 +11,13 @@ from memplan.extensions.models.tflite import ethos_u
 from memplan.extensions.models.tflite.facts import has_effects
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, read_model
 from memplan.extensions.networks.models.sequence import ReorderedFile, Where
-from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 
 _CONTROL = "model_control_dependencies"
 """The metadata in which a converter references operators by position."""
 
 
-def with_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
+def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
     """Return a model with its operators in the orders given for each subgraph; the file length is unchanged.
 
     A plan in the file (TFLite Micro's offline plan) is for the old order, and is taken out of the metadata. Raises
@@ -80,4 +80,4 @@ def _check(old: Model, new: Model) -> None:
             raise InvalidPlanError(f"{before.path}.operators: must be the same ones in another order")
     names = {name: content for name, content in old.metadata.items() if name != OFFLINE_PLAN}
     if names != {name: content for name, content in new.metadata.items() if name != OFFLINE_PLAN}:
-        raise InvalidPlanError(f"model.metadata: must stay, got {shown(sorted(new.metadata))}")
+        raise InvalidPlanError(f"model.metadata: must stay, got {excerpt(sorted(new.metadata))}")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from memplan.extensions.networks.operations.graph_facts import OVERWRITING
 from memplan.extensions.readers.vocabulary import kind_of
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _LINE = re.compile(
@@ -58,7 +58,7 @@ class _Subgraph:
     n_nodes: int = 0
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the arenas of all subgraphs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "states of an interpreter")
     rows, offsets = list[dict[str, object]](), dict[int | str, int]()
@@ -72,13 +72,13 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         for k, (start, end) in _lifetimes(number, subgraph).items():
             tensor = subgraph.tensors[k]
             name = f"{number}/{k} {tensor.name}"
-            size = size_of(f"tensor {shown(name)}", tensor.size, options)
+            size = size_of(f"tensor {excerpt(name)}", tensor.size, options)
             rows.append({"id": name, "size": size, "start": start, "end": end, "pools": (f"subgraph {number}",)})
             offsets[name] = tensor.start
     if not rows:
         raise FormatError("must have tensors of an arena with their offsets, as PrintInterpreterState prints, got none")
     problem = problem_of(rows, pools)
-    imported = Imported(problem, own_peak=_extent(subgraphs))
+    imported = ImportedProblem(problem, own_peak=_extent(subgraphs))
     return replace(imported, own_plan=plan_of(problem, offsets))
 
 
@@ -97,25 +97,25 @@ def _subgraphs(text: str) -> dict[int, _Subgraph]:
         if (number := match["subgraph"]) is not None:
             here = subgraphs[int(number)] = _Subgraph(n_nodes=int(match["count"] or 0))
         elif match["ends"]:
-            (here.inputs if match["ends"] == "Inputs" else here.outputs).extend(_listed(match["listed"]))
+            (here.inputs if match["ends"] == "Inputs" else here.outputs).extend(_parse_list(match["listed"]))
         elif match["tensor"] is not None:
             if match["kind"] == _ARENA and int(match["start"]) >= 0:
                 here.tensors[int(match["tensor"])] = _Tensor(match["name"], int(match["start"]), int(match["bytes"]))
         elif match["node"] is not None:
             node = here.nodes[int(match["node"])] = _Node(match["op"], "(delegated" in match["state"])
         elif match["role"]:
-            node.tensors[match["role"]] = _listed(match["tensors"])
+            node.tensors[match["role"]] = _parse_list(match["tensors"])
         else:
-            here.plan = _listed(match["plan"])
+            here.plan = _parse_list(match["plan"])
     return subgraphs
 
 
-def _listed(text: str) -> list[int]:
+def _parse_list(text: str) -> list[int]:
     """Return the numbers of a list, where `3-7` means five numbers and -1 means none."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
-            raise FormatError(f"list: must have at most {_MOST} numbers, got {shown(text)}")
+            raise FormatError(f"list: must have at most {_MOST} numbers, got {excerpt(text)}")
         numbers += range(int(first), int(last or first) + 1)
     return [number for number in numbers if number >= 0]
 
@@ -135,7 +135,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
     last.update((k, len(steps)) for k in subgraph.outputs)
     home: dict[int, int] = {}
     for when, node in enumerate(steps):
-        for source, result in _shared(subgraph, node, when, first, last):
+        for source, result in _shared_pairs(subgraph, node, when, first, last):
             home[result] = home.get(source, source)
     spans: dict[int, tuple[int, int]] = {}
     for k in subgraph.tensors:
@@ -146,7 +146,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
     return spans
 
 
-def _shared(
+def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
     """Yield the inputs and outputs of a node that may and do share bytes."""

@@ -37,8 +37,8 @@ SYSTEM = System(
     ),
     writers={"tflite": "memplan.extensions.models.tflite.tflm:write_tflm"},
     other_targets={"tflite": "tflm tflite-micro micro lite"},
-    reorders="memplan.extensions.models.tflite.reordered:with_orders",
-    rewrites="memplan.extensions.models.tflite.forms:rewritable",
+    reorders="memplan.extensions.models.tflite.reordered:set_orders",
+    rewrites="memplan.extensions.models.tflite.forms:rewritable_model",
     arena="memplan.extensions.models.tflite.arena",
-    deploys="memplan.extensions.models.tflite.device_forms:deployed",
+    deploys="memplan.extensions.models.tflite.device_forms:deploy",
 )

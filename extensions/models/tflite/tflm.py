@@ -18,17 +18,17 @@ from memplan.extensions.models.flatbuffer import (
     Content,
     Field,
     NewTable,
-    Old,
+    OldReference,
     Scalar,
     Table,
     Tables,
+    prepend_root,
     text,
-    with_front,
 )
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
 from memplan.extensions.models.tflite.system import IDENTIFIER, is_tflite
 from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, model_for_options, rounded_bytes
-from memplan.planner.errors import FormatError, Option, shown
+from memplan.planner.errors import FormatError, Option, excerpt
 from memplan.planner.foreign.arena import scratch_flags
 from memplan.planner.foreign.layout import VerifiedLayout
 
@@ -50,13 +50,13 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             rule = (
                 "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
             )
-            found = f"{graph.path}: {rule}, got {shown(variable.id)}; try "
+            found = f"{graph.path}: {rule}, got {excerpt(variable.id)}; try "
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _places(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
-    return {"": with_metadata(layout.model, OFFLINE_PLAN, content)}
+    return {"": set_metadata(layout.model, OFFLINE_PLAN, content)}
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
@@ -84,7 +84,7 @@ def _places(layout: VerifiedLayout) -> dict[int | str, int]:
         # The offline plan holds offsets of 32 bits with a sign.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
             rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
-            raise FormatError(f"buffer {shown(buffer.id)}: {rule}, got {buffer.offset}")
+            raise FormatError(f"buffer {excerpt(buffer.id)}: {rule}, got {buffer.offset}")
     return {buffer.id: buffer.offset for buffer in layout.buffers}
 
 
@@ -97,26 +97,26 @@ _KNOWN_FIELDS = 10
 _BUFFERS, _METADATA = 4, 6
 
 
-def with_metadata(data: bytes, name: str, content: bytes) -> bytes:
+def set_metadata(data: bytes, name: str, content: bytes) -> bytes:
     """Return the file with metadata `name` added or replaced.
 
     Raises FormatError for a file that is broken, or whose tables know where in the file others lie.
     """
     root = Table.root(data, "model")
     n_fields = _count_fields(root)
-    _nothing_lies_at_a_fixed_place(root)
+    _refuse_trailing_bytes(root)
     fields: dict[int, Field] = {0: Scalar(root.integer(0, "version", "I"), "I")}
     for field in range(1, n_fields):
         table = root.table(field, f"field {field}")
         if field not in (_BUFFERS, _METADATA) and table is not None:
             root.file.check(table.at, 4, table.path)
-            fields[field] = Old(table.at)
-    buffers = [Old(buffer.at) for buffer in root.tables(_BUFFERS, "buffers")]
-    entries = [Old(entry.at) for entry in root.tables(_METADATA, "metadata") if entry.text(0, "name") != name]
+            fields[field] = OldReference(table.at)
+    buffers = [OldReference(buffer.at) for buffer in root.tables(_BUFFERS, "buffers")]
+    entries = [OldReference(entry.at) for entry in root.tables(_METADATA, "metadata") if entry.text(0, "name") != name]
     entry = NewTable({0: text(name), 1: Scalar(len(buffers), "I")})
     fields[_BUFFERS] = Tables([*buffers, NewTable({0: Content(content)})])
     fields[_METADATA] = Tables([*entries, entry])
-    return with_front(NewTable(fields), IDENTIFIER, data)
+    return prepend_root(NewTable(fields), IDENTIFIER, data)
 
 
 def _count_fields(root: Table) -> int:
@@ -127,13 +127,15 @@ def _count_fields(root: Table) -> int:
     return count
 
 
-def _nothing_lies_at_a_fixed_place(root: Table) -> None:
-    """Raise FormatError for bytes behind the model, as in files above 2 GB."""
+def _refuse_trailing_bytes(root: Table) -> None:
+    """Raise FormatError for bytes after the model, as in files above 2 GB."""
     for buffer in root.tables(_BUFFERS, "buffers"):
         if buffer.integer(1, "offset", "Q") > 1:
-            raise FormatError(f"{buffer.path}.offset: must not be given, got {shown(buffer.integer(1, 'offset', 'Q'))}")
+            raise FormatError(
+                f"{buffer.path}.offset: must not be given, got {excerpt(buffer.integer(1, 'offset', 'Q'))}"
+            )
     for graph in root.tables(2, "subgraphs"):
         for operator in graph.tables(3, "operators"):
             at = operator.integer(9, "large_custom_options_offset", "Q")
             if at > 1:
-                raise FormatError(f"{operator.path}.large_custom_options_offset: must not be given, got {shown(at)}")
+                raise FormatError(f"{operator.path}.large_custom_options_offset: must not be given, got {excerpt(at)}")

@@ -26,7 +26,7 @@ KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
 # Numbers of TensorType in TFLite's schema.
 _FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
 _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
-"""Operators with weights: the positions of what they work on, and of the weights."""
+"""Operators with weights: the positions of their data inputs and of their weights."""
 # fmt: off
 _WITHOUT = frozenset((
     "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
@@ -61,7 +61,7 @@ class Scratch:
 
     @property
     def id(self) -> str:
-        """The buffer's id in a program, distinct from those of tensors."""
+        """The buffer's id in a program, distinct from the ids of tensors."""
         return f"#scratch/{self.subgraph}/{self.operator}/{self.number}"
 
 
@@ -108,7 +108,7 @@ def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
     arena.run(0)
     requests = [request for requests in arena.tensors for request in requests if request is not None]
     used = {name: request for rows in arena.scratch.values() for name, request in rows if request.first >= 0}
-    head = _planned([*requests, *used.values()])
+    head = _plan_requests([*requests, *used.values()])
     ends = [head[id(request)] + request.size for request in (*requests, *used.values())]
     places = {name: head[id(request)] for name, request in used.items()}
     return ArenaHead(max(ends, default=0), places, scratch_of_model(model)[1])
@@ -164,7 +164,7 @@ class _ArenaRequests:
                     requests[index] = None  # the kernel stores the number of the variable
         for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
-            rows.append((each.id, _Request(_rounded(each.size))))
+            rows.append((each.id, _Request(_round_up(each.size))))
 
     def run(self, index: int) -> None:
         """Count a subgraph, and then the subgraphs that it runs."""
@@ -196,12 +196,12 @@ def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
     # Constants are in flash, variables in the tail unless the file plans them.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
-    return _Request(_rounded(size), None if offset < 0 else offset)
+    return _Request(_round_up(size), None if offset < 0 else offset)
 
 
 def rounded_bytes(tensor: TfliteTensor) -> int:
     """Return the bytes that a tensor takes in the arena."""
-    return _rounded(_bytes(tensor))
+    return _round_up(_bytes(tensor))
 
 
 def _bytes(tensor: TfliteTensor) -> int:
@@ -209,11 +209,11 @@ def _bytes(tensor: TfliteTensor) -> int:
     return 0 if bits is None else -(-element_count(tensor.shape) * bits // 8)
 
 
-def _rounded(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _planned(requests: Sequence[_Request]) -> dict[int, int]:
+def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
     """Place the requests without an offset, largest first, into the first gap; return offsets by identity.
 
     O(n^2), as the original.
@@ -272,7 +272,7 @@ _Inputs = Sequence[TfliteTensor | None]
 _Rule = Callable[[_Inputs, Sequence[TfliteTensor]], tuple[int, ...]]
 
 
-def _of(inputs: _Inputs, index: int) -> TfliteTensor:
+def _tensor_at(inputs: _Inputs, index: int) -> TfliteTensor:
     tensor = inputs[index]
     if tensor is None:
         raise IndexError(index)
@@ -280,12 +280,12 @@ def _of(inputs: _Inputs, index: int) -> TfliteTensor:
 
 
 def _unpacked_filter(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    weights = _of(inputs, 1)
+    weights = _tensor_at(inputs, 1)
     return (element_count(weights.shape),) if weights.type == _INT4 else ()
 
 
 def _transpose_conv(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    kind, count = _of(inputs, 2).type, element_count(outputs[0].shape)
+    kind, count = _tensor_at(inputs, 2).type, element_count(outputs[0].shape)
     if kind == _INT8:
         return (4 * count,)
     if kind != _INT16:
@@ -295,32 +295,32 @@ def _transpose_conv(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[i
 
 
 def _svdf(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    batch, filters = _of(inputs, 0).shape[0], _of(inputs, 1).shape[0]
+    batch, filters = _tensor_at(inputs, 0).shape[0], _tensor_at(inputs, 1).shape[0]
     sums = 4 * batch * filters
-    return (sums,) if _of(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
+    return (sums,) if _tensor_at(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
 
 
 def _lstm(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    state, cell = _of(inputs, 18), _of(inputs, 19)
+    state, cell = _tensor_at(inputs, 18), _tensor_at(inputs, 19)
     return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
 
 
 def _sum(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    is_whole = _of(inputs, 0).type in (_INT8, _INT16)
-    return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _extreme(inputs, outputs)
+    is_whole = _tensor_at(inputs, 0).type in (_INT8, _INT16)
+    return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _extreme_requests(inputs, outputs)
 
 
-def _extreme(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    return (4 * len(_of(inputs, 0).shape), 4 * element_count(_of(inputs, 1).shape))
+def _extreme_requests(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    return (4 * len(_tensor_at(inputs, 0).shape), 4 * element_count(_tensor_at(inputs, 1).shape))
 
 
 def _mirror(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    return (4 * len(_of(inputs, 0).shape),) * 2
+    return (4 * len(_tensor_at(inputs, 0).shape),) * 2
 
 
 def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     """Return the bytes of a Fourier transform with as many real inputs, half of which plus one come out as pairs."""
-    return ((outputs[0].shape[-1] - 2) * BITS[_of(inputs, 0).type] // 8,)
+    return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 
 _RULES: Mapping[str, _Rule] = {
@@ -332,9 +332,9 @@ _RULES: Mapping[str, _Rule] = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
     "MEAN": _sum,
     "SUM": _sum,
-    "REDUCE_MAX": _extreme,
-    "REDUCE_MIN": _extreme,
-    "REDUCE_ALL": _extreme,
+    "REDUCE_MAX": _extreme_requests,
+    "REDUCE_MIN": _extreme_requests,
+    "REDUCE_ALL": _extreme_requests,
     "MIRROR_PAD": _mirror,
     "SignalRfft": _transform,
 }

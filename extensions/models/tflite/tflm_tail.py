@@ -34,7 +34,7 @@ from memplan.extensions.models.tflite.tflm_targets import Target
 from memplan.planner import __version__
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.c.arena import IN_SECTION, section_name
-from memplan.planner.foreign.c_names import constant, guarded, include_of, prefix_of
+from memplan.planner.foreign.c_names import add_include_guard, constant, include_of, prefix_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _MOST_REQUESTS = 12
@@ -209,7 +209,7 @@ def _count_inputs_and_outputs(model: Model, space: Space) -> None:
 
 
 def _handles(graph: Subgraph) -> Iterator[TfliteTensor]:
-    """Yield the tensors that stand for variables and have no bytes of their own."""
+    """Yield the tensors that represent variables and have no separate bytes."""
     for operator in graph.operators:
         if operator.name == "VAR_HANDLE":
             yield from (graph.tensors[index] for index in operator.outputs)
@@ -265,7 +265,7 @@ def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None
     rows = [data[k : k + _PER_LINE].hex(",", 1) for k in range(0, len(data), _PER_LINE)]
     array = "\n".join(f"    0x{row.replace(',', ',0x')}," for row in rows)
     return {
-        ".h": f"{text}{guarded(header, prefix)}".encode(),
+        ".h": f"{text}{add_include_guard(header, prefix)}".encode(),
         ".c": (
             f"{text}{include_of(stem)}\n#include <limits.h>\n\n{IN_SECTION}\n"
             f'MEMPLAN_IN_SECTION("{section_name(prefix, "arena", section)}")\n'

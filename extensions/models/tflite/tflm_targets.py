@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 
 _HOST = "host"
 REFERENCE = "reference"
@@ -122,12 +122,12 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     """Return the target of two options; raises OptionError for what is not known, or does not go together."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
-        raise OptionError.of("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {shown(name)}")
+        raise OptionError.from_rule("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}")
     kind = kernels or REFERENCE
     if kind not in KERNELS:
-        raise OptionError.of("kernels", f"must be one of {', '.join(KERNELS)}, got {shown(kernels)}")
+        raise OptionError.from_rule("kernels", f"must be one of {', '.join(KERNELS)}, got {excerpt(kernels)}")
     if not core.startswith(KERNELS[kind]):
-        raise OptionError.of(
-            "kernels", f"must be {REFERENCE} for {shown(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
+        raise OptionError.from_rule(
+            "kernels", f"must be {REFERENCE} for {excerpt(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
         )
     return Target(core, kind)

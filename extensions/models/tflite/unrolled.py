@@ -48,7 +48,7 @@ class PartStep:
 
 
 @dataclass(frozen=True)
-class Unrolled:
+class UnrolledCascade:
     """Values, inputs first, and the steps that make the others; `kept` are the outputs."""
 
     graph: AccessGraph
@@ -60,7 +60,7 @@ class Unrolled:
     def is_whole(self, value: int) -> bool:
         """Return True for a value that is a whole tensor."""
         part = self.values[value]
-        return part.spans == _whole(self.graph, part.tensor)
+        return part.spans == _full_spans(self.graph, part.tensor)
 
     def bytes_of(self, value: int) -> int:
         """Return the bytes of a value."""
@@ -87,9 +87,9 @@ class Unrolled:
     @property
     def live_peak(self) -> int:
         """The most bytes alive at once without in-place operations: a lower bound for each runtime."""
-        return max(self.live())
+        return max(self.live_bytes())
 
-    def live(self) -> list[int]:
+    def live_bytes(self) -> list[int]:
         """Return the bytes alive before the first step, during each step, and at the end."""
         change = [0] * (len(self.steps) + 3)
         for value, (first, last) in enumerate(self.lifetimes()):
@@ -99,7 +99,7 @@ class Unrolled:
         return [alive + more for alive, more in zip(accumulate(change), (0, *work, 0, 0), strict=True)]
 
 
-def unrolled(cascade: Cascade) -> Unrolled:
+def unroll(cascade: Cascade) -> UnrolledCascade:
     """Return the unrolled operations of a cascade whose inputs and outputs are resident.
 
     Raises OperationsError for streamed tensors, regions along channels, sums, parts made of padding alone, and more
@@ -114,7 +114,7 @@ def unrolled(cascade: Cascade) -> Unrolled:
     return _Unrolling(cascade).run()
 
 
-def _whole(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
+def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
     row = graph.tensors[tensor]
     return (0, row.rows), (0, row.columns)
 
@@ -129,19 +129,19 @@ class _Unrolling:
         self.parts: dict[int, list[int]] = {}
         self.taken: dict[Part, int] = {}
 
-    def run(self) -> Unrolled:
+    def run(self) -> UnrolledCascade:
         graph = self.graph
-        inputs = tuple(self._value(tensor, *_whole(graph, tensor)) for tensor in graph.inputs)
+        inputs = tuple(self._value(tensor, *_full_spans(graph, tensor)) for tensor in graph.inputs)
         self.parts = {self.values[value].tensor: [value] for value in inputs}
         for region in self.cascade.regions:
             self.taken = {}
             if region.kind == "whole":
-                self._run_whole(region.first)
+                self._run_whole(region.first_operation)
             else:
                 self._run_steps(region)
         self.taken = {}
-        outputs = tuple(self._take(Part(tensor, *_whole(graph, tensor))) for tensor in graph.kept)
-        return Unrolled(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
+        outputs = tuple(self._take(Part(tensor, *_full_spans(graph, tensor))) for tensor in graph.kept)
+        return UnrolledCascade(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
 
     def _value(self, tensor: int, rows: Span, columns: Span) -> int:
         self.values.append(Part(tensor, rows, columns))
@@ -149,8 +149,8 @@ class _Unrolling:
 
     def _run_whole(self, v: int) -> None:
         row, graph = self.graph.operations[v], self.graph
-        inputs = tuple(self._take(Part(read.tensor, *_whole(graph, read.tensor))) for read in row.reads)
-        outputs = tuple(self._value(tensor, *_whole(graph, tensor)) for tensor in row.outputs)
+        inputs = tuple(self._take(Part(read.tensor, *_full_spans(graph, read.tensor))) for read in row.reads)
+        outputs = tuple(self._value(tensor, *_full_spans(graph, tensor)) for tensor in row.outputs)
         self.steps.append(PartStep("run", inputs, outputs, v))
         for tensor, value in zip(row.outputs, outputs, strict=True):
             self.parts[tensor] = [value]
@@ -161,7 +161,7 @@ class _Unrolling:
             self.taken = {}
             for tensor in again:
                 self.parts[tensor] = []
-            for v in range(region.first, region.end):
+            for v in range(region.first_operation, region.end):
                 made = region.ranges[v]
                 rows, columns = made.rows[step[0]], made.columns[step[1]]
                 if rows[1] > rows[0] and columns[1] > columns[0]:

@@ -11,23 +11,23 @@ from bisect import insort
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 PlacedTensor = tuple[int, int, Tensor]
 """A tensor with its offset and its rounded size."""
 
 
-def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place everything at the lowest gap that is found; knows no capacity."""
     rows = tensors(problem)
     unit = granule(problem, rows)
     by_offset: list[PlacedTensor] = []
     for tensor in _order(rows, unit):
         stop_check()
-        size = aligned(tensor.size, unit)
+        size = align(tensor.size, unit)
         offset = _first_gap(by_offset, tensor, size) if tensor.offset is None else tensor.offset
         insort(by_offset, (offset, size, tensor), key=lambda held: held[0])
-    return Placed({tensor.position: (0, offset) for offset, _, tensor in by_offset})
+    return PlannerAnswer({tensor.position: (0, offset) for offset, _, tensor in by_offset})
 
 
 def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
@@ -37,7 +37,7 @@ def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
     """
     planned = [tensor for tensor in found if tensor.offset is not None]
     others = [tensor for tensor in reversed(found) if tensor.offset is None]
-    return planned + sorted(others, key=lambda tensor: -aligned(tensor.size, unit))
+    return planned + sorted(others, key=lambda tensor: -align(tensor.size, unit))
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:

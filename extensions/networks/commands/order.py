@@ -1,4 +1,4 @@
-"""`memplan order`, and what it writes beside its answer: a page, a certificate, the reordered model."""
+"""`memplan order`, and its files in addition to the answer: a page, a certificate, the reordered model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
 from memplan.extensions.networks.order.order import QUESTION
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
-    from memplan.extensions.networks.commands.writing import Written
+    from memplan.extensions.networks.commands.writing import ModelForm
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
 """The suffixes of models that can be written in another order."""
@@ -57,7 +57,7 @@ def refuse_no_model(call: Call) -> None:
         if suffix_of(path) not in MODELS:
             continue
         if call.reader.imported is None:
-            raise OptionError(f"output: must be no model, got {shown(path)}: a graph or a program was read")
+            raise OptionError(f"output: must be no model, got {excerpt(path)}: a graph or a program was read")
         from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
@@ -89,12 +89,12 @@ def _page(call: Call, answer: Any, path: str) -> bytes | None:
 def _model(call: Call, answer: Any, path: str) -> bytes | None:
     if not _has_plan(call, answer, path):
         return None
-    from memplan.extensions.networks.commands.writing import written_model
+    from memplan.extensions.networks.commands.writing import write_model
 
-    return model_if_gained(call, written_model(call.reader, answer), path)
+    return model_if_gained(call, write_model(call.reader, answer), path)
 
 
-def model_if_gained(call: Call, written: Written, path: str) -> bytes | None:
+def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
     """Return the converted model, if there is one, and keep its messages; otherwise the exit status is 1."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
@@ -102,7 +102,7 @@ def model_if_gained(call: Call, written: Written, path: str) -> bytes | None:
 
         rules = rules_of(call.reader.data)
         assert rules is not None, "a model with an arena is of a system with one"
-        runs, said = rules.compared(call.reader.data, data, call.reader.options)
+        runs, said = rules.compare_forms(call.reader.data, data, call.reader.options)
         sentences[-1] += f"; {said}"
         data = None if runs is False else data
     if data is None:

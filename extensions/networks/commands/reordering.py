@@ -11,14 +11,14 @@ from pydantic_core import to_json
 from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import FOLDER, suffix_of, warnings, write
 from memplan.extensions.networks.order.reordering import reorder
-from memplan.files import named
+from memplan.files import prefix_file_name
 from memplan.planner.errors import OptionError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.questions.question import Control
-from memplan.questions.reading.adapting import adapted
+from memplan.questions.reading.adapting import adapt_problem
 
 PARTS = ("order.json", "problem.json")
-"""The files beside the plan: the order, the reordered program, and the problem in that order."""
+"""The files in addition to the plan: the order, the reordered program, and the problem in that order."""
 _SHARE = 0.6
 """The share of the time limit for ordering; planning gets the rest."""
 
@@ -27,20 +27,20 @@ def check(given: Mapping[str, Any]) -> None:
     """Raise OptionError for options that cannot be combined with reordering."""
     for name in ("server", "inclusive", "keep", "weights", "copies", "in_place", "spare"):
         if given[name] is not None and (name != "in_place" or given[name]):
-            raise OptionError.of(name, f"must not be given with order best, got {given[name]}")
+            raise OptionError.from_rule(name, f"must not be given with order best, got {given[name]}")
     if len(given["order"]) > 1:
         raise OptionError(f"order: best must be given alone, got {', '.join(given['order'])}")
 
 
-def reordered(call: Call, control: Control) -> Mapping[str, Any]:
+def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     """Reorder the operations in a file; return the resulting problem and a plan to start from."""
     reader, path = call.reader, str(call.files["problem"])
-    with named(path):
-        model = reorder(reader.data, path, control.begun(call.options).child(_SHARE), reader.options)
+    with prefix_file_name(path):
+        model = reorder(reader.data, path, control.begin(call.options).child(_SHARE), reader.options)
     reader.warnings += model.warnings
     placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
-    problem = adapted(placed.problem, None, reader.options)
+    problem = adapt_problem(placed.problem, None, reader.options)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write(str(Path(folder, name)), content)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.search.regions import permuted
-from memplan.planner.errors import OptionError, shown
+from memplan.extensions.networks.order.search.regions import permute
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.systems import file_readers
@@ -23,10 +23,10 @@ def refuse_other_format(reader: Reader, target: str) -> None:
     other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
         endings = " or ".join(file_readers()[own].suffixes)
-        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {shown(target)}")
+        raise OptionError(f"output: must end in {endings}, as the model is one of {own}, got {excerpt(target)}")
 
 
-class Written(NamedTuple):
+class ModelForm(NamedTuple):
     """A model in another form, with messages and its arena; without bytes, the reason why nothing is gained."""
 
     data: bytes | None
@@ -34,20 +34,22 @@ class Written(NamedTuple):
     arena: ModelArena | None = None
 
 
-def written_model(reader: Reader, found: OrderAnswer) -> Written:
+def write_model(reader: Reader, found: OrderAnswer) -> ModelForm:
     """Return the model with its operations in the order of an answer; unchanged if that is not better."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     rules = rules_of(reader.data)
     if found.moves == 0 or (rules is None and found.saved_bytes <= 0):
-        return Written(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
-    file = write_reordered(reader.data, reader.name, permuted(found.ordered, found.order))
+        return ModelForm(reader.data, (f"{_AS_GIVEN}: the given order has the least peak, {found.peak:,} bytes",))
+    file = write_reordered(reader.data, reader.name, permute(found.ordered, found.order))
     left_out = tuple(f"has not {what}" for what in file.left_out)
     if rules is None:
-        return Written(file.data, left_out)
+        return ModelForm(file.data, left_out)
     own_arena, arena = (rules.arena_of(data, reader.options) for data in (reader.data, file.data))
     if not arena.is_smaller(own_arena):
         way_out = "a plan in the file may help, which `memplan convert` writes"
-        return Written(
+        return ModelForm(
             reader.data, (f"{_AS_GIVEN}: {RUNTIME} takes {own_arena}, and in the new order {arena}; {way_out}",)
         )
-    return Written(file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena)
+    return ModelForm(
+        file.data, (*left_out, f"{RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"), arena
+    )

@@ -8,7 +8,7 @@ from math import lcm
 
 from memplan.extensions.networks.lifetimes.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
 from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
-from memplan.planner.errors import OperationsError, shown
+from memplan.planner.errors import OperationsError, excerpt
 from memplan.planner.model.rows import MAX_BYTES
 
 
@@ -31,10 +31,10 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call of a function and return the variables of its buffers; those in `bound` belong to the caller."""
+        """Begin a call of a function and return the variables of its buffers; `bound` ones belong to the caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
-            self._bind(path, function.declared[formal], variable)
+            self._bind(path, function.declarations[formal], variable)
         activation = len(self.found)
         self.found.append(Activation(path, name, stretch, len(self.variables)))
         names = dict(bound)
@@ -85,7 +85,7 @@ class Activations:
             allowed = row.pools or tuple(pool.name for pool in self.operations.pools)
             row.pools = tuple(pool for pool in allowed if pool in formal.pools)
             if not row.pools:
-                rule = f"must be in a pool where {path} may have {shown(formal.id)}"
+                rule = f"must be in a pool where {path} may have {excerpt(formal.id)}"
                 raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
 
 

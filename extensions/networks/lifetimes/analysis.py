@@ -31,7 +31,7 @@ from memplan.extensions.networks.lifetimes.lifetimes import (
 from memplan.extensions.networks.lifetimes.timeline import NOWHERE, BranchChoice, ProgramTimeline
 from memplan.extensions.networks.lifetimes.uses import WRITING_IN_PART, first_access
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import OperationsError, TimeOverError, counted, shown
+from memplan.planner.errors import OperationsError, TimeOverError, count_text, excerpt
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
@@ -52,12 +52,12 @@ def analyse(
 
     def heed(reached: str) -> None:
         if len(timeline.variables) > _LARGE and is_over():
-            buffers = counted(len(timeline.variables), "buffer")
+            buffers = count_text(len(timeline.variables), "buffer")
             raise TimeOverError(f"time_limit_s: must be enough for the lifetimes of {buffers}, {reached}")
 
     reading = reading or Reading()
     timeline = expand(operations)
-    heed(f"got as far as laying out {counted(timeline.steps, 'step')}")
+    heed(f"got as far as laying out {count_text(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
     heed(f"got {len(alive):,} of them, and no facts about them")
     load = _load(timeline, alive, reading.way)
@@ -70,7 +70,7 @@ def analyse(
         readings=tuple(_readings(timeline, alive)),
         functions=functions,
         temporaries=_temporaries(operations, functions),
-        **_apart(timeline, reading, {span.variable for span in alive}),
+        **_excluded_buffers(timeline, reading, {span.variable for span in alive}),
         orphans=tuple(_orphans(timeline, alive)),
         steps=tuple(_steps(timeline, load)),
         events=tuple(_events(timeline, alive, reading.way)),
@@ -168,7 +168,7 @@ def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: Read
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
-def _most(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
+def _peak_bytes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
     """Return the most bytes alive at once; O(m log m) for m intervals."""
     change = _changes(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
@@ -204,11 +204,11 @@ def _stretch_at(timeline: ProgramTimeline) -> dict[int, int]:
 
 
 def _readings(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the facts for each reading; the one by usage and nested, which loses nothing, comes first."""
-    least = _most(timeline, alive, ("usage", "nested"))
+    """Yield the facts for each reading; the reading by usage and nested, which loses nothing, comes first."""
+    least = _peak_bytes(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
-            most = _most(timeline, alive, (liveness, temporaries))
+            most = _peak_bytes(timeline, alive, (liveness, temporaries))
             yield ReadingFacts(liveness, temporaries, most, most - least)
 
 
@@ -225,7 +225,7 @@ def _functions(
                 bisect_left(own, variable, key=lambda found: found.variable)
                 for variable in (first[name].first_variable, first[name].after_variables)
             )
-            most = _most(timeline, own[low:high], way)
+            most = _peak_bytes(timeline, own[low:high], way)
         yield FunctionFacts(name, calls[name], len(function.temporaries), most)
 
 
@@ -236,7 +236,7 @@ def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> 
     return TemporaryCounts(none, one, len(counts) - none - one)
 
 
-def _apart(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
+def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
     """Return the buffers outside of the problem: constants (once per function, not per call), and the rest."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
@@ -294,5 +294,5 @@ def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> It
     for warnings in alive:
         row = timeline.variables[warnings.variable]
         if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:
-            message = f"buffer {shown(row.id)}: may be read before it is written"
+            message = f"buffer {excerpt(row.id)}: may be read before it is written"
             yield Finding("read-before-written", message, (row.id,))

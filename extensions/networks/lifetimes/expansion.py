@@ -26,7 +26,7 @@ from memplan.extensions.networks.operations.statements import (
     Operation,
     Repetition,
     Statement,
-    every_statement,
+    walk_statements,
 )
 from memplan.planner.errors import OperationsError
 from memplan.planner.foreign.programs import TOO_MANY
@@ -65,7 +65,7 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
     count: dict[str, int] = {}
     for name, callees in operations.callees.items():
         laid_out = operations.functions[name]
-        own = len(laid_out.buffers) + sum(1 for _ in every_statement(laid_out.body, ()))
+        own = len(laid_out.buffers) + sum(1 for _ in walk_statements(laid_out.body, ()))
         count[name] = own + sum(count[callee] for callee in callees)
     return count[function or operations.entry]
 
@@ -114,7 +114,7 @@ class _Expansion:
         self.calls = Activations(operations)
         self.stretches: list[Stretch] = []
         self.now = 0
-        self.freed = {name: _freed(function.body) for name, function in operations.functions.items()}
+        self.freed = {name: _freed_names(function.body) for name, function in operations.functions.items()}
 
     def timeline(self, name: str) -> ProgramTimeline:
         """Lay out a function, from the step that supplies its inputs to the step that reads its outputs."""
@@ -172,7 +172,7 @@ class _Expansion:
                 self.calls.mark(variable, index, "end")
 
     def _block(self, at: _Place, body: Sequence[Statement], steps: tuple[int, ...]) -> Laid[StatementBlock]:
-        """Lay out a statement block of its own inside of another one."""
+        """Lay out a separate statement block inside another block."""
         depth = at.depth + 1
         if depth > MAX_NESTING:
             rule = f"must not lie in more than {MAX_NESTING} branches and loops, calls included"
@@ -246,7 +246,7 @@ class _Expansion:
         return len(self.stretches) - 1
 
     def _end(self, index: int) -> None:
-        """End a stretch at the current step; a statement without steps of its own gets one."""
+        """End a stretch at the current step; a statement without steps gets one."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
@@ -255,8 +255,8 @@ class _Expansion:
         return f"{self.calls.found[at.activation].path}/{'.'.join(map(str, (*at.position, k)))}"
 
 
-def _freed(body: tuple[Statement, ...]) -> set[str]:
-    return {name for _, item in every_statement(body, ()) if isinstance(item, Free) for name in item.free}
+def _freed_names(body: tuple[Statement, ...]) -> set[str]:
+    return {name for _, item in walk_statements(body, ()) if isinstance(item, Free) for name in item.free}
 
 
 def _arguments(statement: Operation | Call) -> Iterator[tuple[str, Action]]:

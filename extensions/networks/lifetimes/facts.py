@@ -116,5 +116,5 @@ class Analysis(WireValue):
     warnings: tuple[Finding, ...]
 
     @field_serializer("problem")
-    def _as_a_caller_would_write_it(self, problem: Problem) -> Any:
+    def _serialize_problem(self, problem: Problem) -> Any:
         return problem.model_dump(mode="json", exclude_defaults=True)

@@ -20,7 +20,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.extensions.networks.lifetimes.uses import Lifetime, Use, family_uses, items, lifetime_by_usage, within
+from memplan.extensions.networks.lifetimes.uses import Lifetime, Use, family_uses, items, lifetime_by_usage, uses_in_run
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.rows import WireValue
 
@@ -30,7 +30,7 @@ ReadingKind = tuple[Liveness, Temporaries]
 
 
 class Reading(WireValue):
-    """The options for reading lifetimes from operations, and for what is planned.
+    """The options for reading lifetimes from operations, and for the choice of planned buffers.
 
     By `usage`, a buffer is alive from its first to its last use; by `scope`, from alloc to free. Temporaries are alive
     for their own part of a call or operation (`nested`), or for the whole of it, as its arguments are (`lifted`).
@@ -48,7 +48,7 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The options for lifetimes, apart from those for what is planned."""
+        """The options for lifetimes alone, without the choice of planned buffers."""
         return self.liveness, self.temporaries
 
 
@@ -81,15 +81,17 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)
-            yield PlannedVariable(root, uses, _in_every_way(timeline, root, accesses, usage, scope))
+            yield PlannedVariable(root, uses, _lifetimes_by_reading(timeline, root, accesses, usage, scope))
 
 
-def _in_every_way(
+def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
     """Return the lifetime for each reading of the program; a lifted lifetime may span a whole call or operation."""
     row = timeline.variables[root]
-    whole = _whole(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
+    whole = (
+        _full_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
+    )
     family = (timeline.variables[i] for i in timeline.families[root])
     lifted = whole
     if whole is None and any(mark.is_passed for member in family for mark in member.marks):
@@ -102,7 +104,7 @@ def _in_every_way(
     }
 
 
-def _whole(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
+def _full_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
     """Return the time of the call whose temporary this is, or of the only operation that uses it inside."""
     stretch = timeline.activations[activation].stretch
     if not activation:
@@ -121,7 +123,7 @@ Held = frozenset[bool]
 
 
 def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
-    """Return when a variable is alive by its scopes; `uses` are those of its family, in program order.
+    """Return when a variable is alive by its scopes; `uses` are the uses of its family, in program order.
 
     Raises OperationsError for a use outside of them, for a second alloc or free, and for a scope that would go from
     one iteration of a loop into the next.
@@ -148,7 +150,7 @@ class _Walk:
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Compute the lifetime within a run; return the states that are possible behind it."""
+        """Compute the lifetime within a run; return the states that are possible after it."""
         at = run.start
         for item in items(run, uses):
             if True in held:
@@ -176,7 +178,7 @@ class _Walk:
 
     def _part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
         if isinstance(part, BranchChoice):
-            ends = [self._branch(branch, within(branch, uses), held) for branch in part.branches]
+            ends = [self._branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
         end = self.run(part.body, uses, held)
         if end != held:

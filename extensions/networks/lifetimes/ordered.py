@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.in_place import overwritten_in_order
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
@@ -30,7 +30,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     peak_of(graph, order)
     steps = _Steps(alignment)
     alive = steps.run(graph, order)
-    over = written_over_along(graph, order)
+    over = overwritten_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
     # Rows as JSON has them: where all have the same fields, they become columns at once.
     rows: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
             rows.append(_buffer(f"tensor_{tensor}", graph.size[tensor], spans, alignment))
         else:
             lives = {each: (alive[each][0][0], alive[each][-1][1]) for each in chain}
-            rows += _chained(graph, chain, lives, alignment)
+            rows += _chain_rows(graph, chain, lives, alignment)
     return Problem(buffers=[*rows, *steps.rows])
 
 
@@ -78,7 +78,7 @@ class _Steps:
         at = dict(zip(order, spans, strict=True))
         alive: dict[int, list[Span]] = {}
         results = set(graph.kept)
-        for tensor, size in enumerate(graph.counted):
+        for tensor, size in enumerate(graph.working_bytes):
             maker, readers = graph.maker[tensor], graph.readers[tensor]
             if size == 0 or (maker is None and not readers and tensor not in results):
                 continue
@@ -87,7 +87,7 @@ class _Steps:
             found = [(first[0], end if tensor in results else last[1])]
             for operation in inside.keys() & {maker, *readers} if inside else ():
                 if tensor in inside[operation]:
-                    found = _replaced(found, at[operation], inside[operation][tensor])
+                    found = _replace_part(found, at[operation], inside[operation][tensor])
             if found:
                 alive[tensor] = found
         return alive
@@ -112,22 +112,22 @@ class _Steps:
         more = row.work - (max(peaks) - sum(graph.size[outside] for outside in counted))
         if more > 0:
             self.rows.append(_buffer(f"{prefix}work", more, [(start, end)], self.alignment))
-        for outside in graph.made[operation]:
+        for outside in graph.new_tensors[operation]:
             if outside in counted:  # only regions make it: not there before they begin
                 del counted[outside][0]
         if all(region.kind == "branch" for region in row.regions):
             read = {outside for region in row.regions for _, outside in region.outer}
             counted |= {tensor: [(start, start + 1)] for tensor in {*row.inputs}.difference(read)}
-        for tensor in {*counted}.difference(graph.made[operation]):
-            if tensor in graph.lasting or graph.readers[tensor] != (operation,):
+        for tensor in {*counted}.difference(graph.new_tensors[operation]):
+            if tensor in graph.permanent_tensors or graph.readers[tensor] != (operation,):
                 del counted[tensor]
         return counted
 
 
-def _chained(
+def _chain_rows(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the buffers of tensors written over each other, first to last; none is larger than the one before."""
+    """Yield the buffers of tensors written over each other, first to last; sizes never increase."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
     yield _buffer(first, low, [alive[chain[0]]], alignment)
     for tensor in chain[1:]:
@@ -141,7 +141,7 @@ def _chained(
             yield {"id": f"rest_{tensor}", "size": rest, "start": start, "end": end, "relative": above}
 
 
-def _replaced(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
+def _replace_part(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list[Span]:
     """Return spans of time with a part replaced by others; adjacent spans are merged."""
     before = [(start, min(end, part[0])) for start, end in spans if start < part[0]]
     after = [(max(start, part[1]), end) for start, end in spans if end > part[1]]

@@ -26,8 +26,8 @@ from memplan.extensions.networks.lifetimes.timeline import (
     StatementBlock,
 )
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, behind, shown, unique
-from memplan.planner.model.columns import repeated
+from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
+from memplan.planner.model.columns import repeats
 from memplan.planner.model.plan import Plan
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
@@ -88,12 +88,12 @@ def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [
-        f"placements[{k}].id: must be a buffer of the operations, got {shown(name)}"
+        f"placements[{k}].id: must be a buffer of the operations, got {excerpt(name)}"
         for k, name in enumerate(placed.ids)
         if name not in index
     ]
-    for first, k in repeated(placed.ids):
-        breaks.append(behind(f"placements[{k}].id: ", unique(shown(placed.ids[k]), f"at [{first}]")))
+    for first, k in repeats(placed.ids):
+        breaks.append(prefix_sentence(f"placements[{k}].id: ", unique_rule(excerpt(placed.ids[k]), f"at [{first}]")))
     places = {
         index[str(name)]: (placed.pool_names[pool], offset)
         for name, pool, offset in zip(placed.ids, placed.pool.tolist(), placed.offset.tolist(), strict=True)
@@ -102,7 +102,7 @@ def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]
     for root, family in timeline.families.items():
         row = timeline.variables[root]
         if root not in places and row.role == "temporary" and _is_used(timeline, family):
-            breaks.append(f"placements: must place {shown(row.id)}, got no placement")
+            breaks.append(f"placements: must place {excerpt(row.id)}, got no placement")
     if breaks:
         raise PlanError(*breaks[:MAX_SHOWN])
     return {i: place for i, place in places.items() if timeline.variables[i].root == NOWHERE}

@@ -54,7 +54,7 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a buffer and its aliases in program order; with `passed`, also those that calls pass on.
+    """Return the uses of a buffer and its aliases in program order; with `passed`, also the uses that calls pass on.
 
     A write to an alias of a part writes a part.
     """
@@ -88,8 +88,8 @@ def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
             at = behind
 
 
-def within(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return those of the given uses that lie in a run."""
+def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
+    """Return the given uses that are inside a run."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
@@ -113,7 +113,7 @@ def _first_access(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
     if isinstance(item.part, Loop):
         may_read, surely_written = first_access(item.part.body, item.uses, writing)
         return may_read, surely_written and item.part.surely_runs
-    accesses = [first_access(branch, within(branch, item.uses), writing) for branch in item.part.branches]
+    accesses = [first_access(branch, uses_in_run(branch, item.uses), writing) for branch in item.part.branches]
     return any(may_read for may_read, _ in accesses), all(surely for _, surely in accesses)
 
 
@@ -203,7 +203,7 @@ class _Walk:
 
     def _choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
         for k, branch in enumerate(choice.branches):
-            inside = within(branch, uses)
+            inside = uses_in_run(branch, uses)
             if inside:
                 self.run(branch, inside, before, after)
             elif before:
@@ -221,7 +221,7 @@ class _Walk:
         """Return True if an iteration may read a value left by an earlier one, of a variable used nowhere else."""
         if loop.body.depth <= self.born_at:  # the loop goes round the call, and each call has a variable of its own
             return False
-        return first_access(loop.body, within(loop.body, self.uses))[0]
+        return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
     def _dies(self, where: Where, path: str) -> None:
         self.found.deaths.append(Death(where, path))

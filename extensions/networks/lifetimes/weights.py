@@ -27,26 +27,26 @@ def weights_of(operations: Operations) -> list[Weight]:
     """
     times = Counter({operations.entry: 1})
     for caller in reversed(operations.callees):
-        for callee, count in _counted(operations.functions[caller].body, _calls).items():
+        for callee, count in _count_names(operations.functions[caller].body, _calls).items():
             times[callee] += times[caller] * count
     weights = []
     for name, function in operations.functions.items():
-        reads = _counted(function.body, _reads)
+        reads = _count_names(function.body, _reads)
         for constant in function.constants if times[name] else ():
-            row = function.declared[constant]
+            row = function.declarations[constant]
             traffic = row.bytes * reads[constant] * times[name]
             weights.append(Weight(f"{name}/{constant}", row.bytes, row.alignment, traffic))
     return weights
 
 
-def _counted(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
+def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
     """Count how often statements name each buffer while a body runs once; all branches count."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))
         times = (statement.trips or 1) if isinstance(statement, Repetition) else 1
         for _, inside in blocks(statement):
-            for name, count in _counted(inside, names).items():
+            for name, count in _count_names(inside, names).items():
                 counts[name] += times * count
     return counts
 

@@ -16,7 +16,7 @@ from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporarie
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
 from memplan.extensions.networks.liveness.relay_storages import StoragePlan, plan_storages
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import counted
+from memplan.planner.errors import count_text
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
@@ -60,23 +60,23 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
-    def solved(problem: Callable[[], Problem]) -> Plan:
+    def solve_posed(problem: Callable[[], Problem]) -> Plan:
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
-        return solve(problem(), time_limit_s=share.left_s, control=share.searching())
+        return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
-    def of_variant(variant: Reading) -> PlannedPeak:
-        return _peak(variant, "global", solved(lambda: pose(operations, timeline, variant)))
+    def variant_peak(variant: Reading) -> PlannedPeak:
+        return _peak(variant, "global", solve_posed(lambda: pose(operations, timeline, variant)))
 
     peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
             variant = reading.model_copy(update={"liveness": liveness, "temporaries": temporaries})
-            peaks.append(of_variant(variant))
+            peaks.append(variant_peak(variant))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
-        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solved)))
+        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solve_posed)))
     least = peaks[0].peak
     return tuple(
         replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in peaks
@@ -87,7 +87,7 @@ def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
 
 
-def _from_zero(problem: Problem) -> Problem:
+def _rebase_pools(problem: Problem) -> Problem:
     """Return the problem with empty pools from address 0, since a workspace may lie at any address."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
@@ -112,7 +112,7 @@ def _plan_locally(
 
     def problem_of_call(name: str) -> Problem:
         """Return a function's own problem, once its callees are planned."""
-        problems[name] = _from_zero(pose(operations, expand(operations, name, workspaces=workspaces), own))
+        problems[name] = _rebase_pools(pose(operations, expand(operations, name, workspaces=workspaces), own))
         return problems[name]
 
     def plan_of(name: str) -> Plan:
@@ -182,7 +182,7 @@ def liveness(
     are run on its addresses, along every branch, and whatever is overwritten before it is read is reported. This finds
     wrong lifetimes, which the verifier takes for granted.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     analysis = analyse(operations, options.reading, lambda: running.is_over)
     answer = LivenessAnswer.model_construct(**{name: getattr(analysis, name) for name in Analysis.model_fields})
     parts: dict[str, Callable[[], Any]] = {}
@@ -213,21 +213,21 @@ def lines(found: LivenessAnswer) -> Iterator[str]:
         yield f"warning: {warning.rule}: {warning.message}"
     space = found.workspace
     where = "" if space.path is None else f", at {space.path}"
-    yield f"{counted(len(found.problem.buffers), 'buffer')}, at most {_written(space.live_bytes)} alive{where}"
+    yield f"{count_text(len(found.problem.buffers), 'buffer')}, at most {_bytes_text(space.live_bytes)} alive{where}"
     if found.order == "tentative":
-        yield f"the order is tentative; in any order, {_written(space.any_order_live_bytes)} are alive at once"
+        yield f"the order is tentative; in any order, {_bytes_text(space.any_order_live_bytes)} are alive at once"
     for row in found.readings[1:]:
         if row.lost_bytes:
-            yield f"{row.temporaries} by {row.liveness}: {_written(row.lost_bytes)} more alive"
+            yield f"{row.temporaries} by {row.liveness}: {_bytes_text(row.lost_bytes)} more alive"
     if found.storages is not None:
         sizes = [row.max_bytes for row in found.storages.storages]
-        yield f"{counted(len(sizes), 'storage')} of Relay's planner, together {_written(sum(sizes))}"
+        yield f"{count_text(len(sizes), 'storage')} of Relay's planner, together {_bytes_text(sum(sizes))}"
     for peak in found.peaks or ():
-        planned = peak.status if peak.peak is None else f"peak {_written(peak.peak)}"
+        planned = peak.status if peak.peak is None else f"peak {_bytes_text(peak.peak)}"
         yield f"{peak.temporaries} by {peak.liveness}, planned {peak.planning}: {planned}"
 
 
-def _written(size: int) -> str:
+def _bytes_text(size: int) -> str:
     return f"{size:,} bytes ({size_text(size)})" if size >= 1024 else f"{size} bytes"
 
 

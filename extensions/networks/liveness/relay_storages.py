@@ -17,7 +17,7 @@ from math import prod
 from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
 from memplan.extensions.networks.operations.statements import Alloc, Free, Operation
-from memplan.planner.errors import OperationsError, path_of, shown
+from memplan.planner.errors import OperationsError, excerpt, path_of
 from memplan.planner.model.rows import PoolNames
 
 _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
@@ -57,24 +57,24 @@ def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
             raise OperationsError(f"{where}: must be an operation without a body, as Relay's planner knows no others")
     allocator = _Allocator(function, ops, match_range)
     at = {name: allocator.at[root] for name, root in allocator.root.items() if root in allocator.at}
-    fields = {name: function.fields_of(name) for name in (*function.declared, *function.tuples)}
+    fields = {name: function.fields_of(name) for name in (*function.declarations, *function.tuples)}
     return StoragePlan(
         {name: tuple(at[each].token.storage for each in of) for name, of in fields.items() if at.keys() >= {*of}},
         {name: tuple(allocator.uses[each] for each in of) for name, of in fields.items()},
-        tuple(storage.seen() for storage in allocator.made),
+        tuple(storage.answer_token() for storage in allocator.made),
     )
 
 
 @dataclass(eq=False)
 class _Storage:
-    """A storage in use: what it was made for, the uses to come, and whether it may be taken again."""
+    """A storage in use: its first buffer, the number of uses to come, and whether it may be reused."""
 
     token: Token
     row: DeclaredBuffer
     realloc: bool
     ref_counter: int = 0
 
-    def seen(self) -> StorageToken:
+    def answer_token(self) -> StorageToken:
         """Return the storage for an answer; a texture has no bytes, as in Relay's own account."""
         width, height = self.token.width, self.token.height
         bytes_and_sides = (0, (width, height)) if _is_texture(self.row) else (width, None)
@@ -102,7 +102,7 @@ class _Allocator:
             self._run(op, names)
 
     def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
-        """Count the uses of each buffer, and return those of each operation.
+        """Count the uses of each buffer, and return the counts for each operation.
 
         A second write of a buffer uses it, unless it reads it. A view that no operation makes lives as long as its
         buffer.
@@ -118,7 +118,7 @@ class _Allocator:
         return used
 
     def _run(self, op: Operation, used: list[str]) -> None:
-        """Find storages for what an operation makes, and release what it uses for the last time."""
+        """Find storages for the outputs of an operation, and release the storages of its last uses."""
         for name in (*op.outputs, *used):
             if self.root[name] not in self.at:
                 self._make(name)
@@ -133,7 +133,7 @@ class _Allocator:
 
     def _make(self, name: str, may_take: bool = True) -> None:
         root = self.root[name]
-        row = self.function.declared[root]
+        row = self.function.declarations[root]
         sides = _sides(row) if _is_texture(row) else (row.bytes, 1)
         token = self._free_like(row).take(*sides) if may_take else None
         if token is None:
@@ -164,7 +164,7 @@ def _sides(row: DeclaredBuffer) -> tuple[int, int]:
     """
     shape, pool = row.shape, (row.pools or ("",))[0]
     if shape is None or len(shape) < 2:
-        raise OperationsError(f"{row.id}.shape: must have at least 2 axes in {pool}, got {shown(shape)}")
+        raise OperationsError(f"{row.id}.shape: must have at least 2 axes in {pool}, got {excerpt(shape)}")
     axis = 1 if pool.endswith("-weight") else len(shape) - 2
     axis = (1 if len(shape) == 3 else 2) if pool.endswith("-nhwc") else axis
     return prod(shape[axis:-1]), prod(shape[:-1][:axis])

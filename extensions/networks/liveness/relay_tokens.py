@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 MATCH_RANGE = 16
-"""A storage is reused for what is between a 16th and 16 times its size."""
+"""A storage is reused for requests between a 16th and 16 times its size."""
 _MAX_RATIO = 5
 """A texture is reused where neither side is more than so many times the other's, in whole numbers."""
 
@@ -50,8 +50,8 @@ class FreeTokens:
         """
         if not self._range:
             return None
-        begin, middle = self._below(size // self._range), self._below(size)
-        end = self._below(size * self._range + 1)
+        begin, middle = self._first_at_least(size // self._range), self._first_at_least(size)
+        end = self._first_at_least(size * self._range + 1)
         for k in chain(range(middle, end), reversed(range(begin, middle))):
             token = self._entries.pop(k)[2]
             token.width = max(token.width, size)
@@ -63,7 +63,7 @@ class FreeTokens:
         self._freed += 1
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
-    def _below(self, size: int) -> int:
+    def _first_at_least(self, size: int) -> int:
         return bisect_left(self._entries, size, key=lambda entry: entry[0])
 
 

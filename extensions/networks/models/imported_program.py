@@ -13,13 +13,13 @@ from memplan.extensions.networks.models.program_names import program_names
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.networks.operations.program_graph import facts_of_names
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.program_names import ProgramNames
 from memplan.planner.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class ImportedProgram(Imported):
+class ImportedProgram(ImportedProblem):
     """Operations, and where they come from.
 
     `facts` are what the file says of its operations beside their order. `symbolic_sizes` are the sizes of buffers that
@@ -48,7 +48,9 @@ class ImportedProgram(Imported):
     def ends(self) -> tuple[str, ...]:
         """The buffers of the inputs and outputs of the entry."""
         entry = self.operations.functions[self.operations.entry]
-        ends = dict.fromkeys(name for name in (*entry.params, *entry.results) if entry.declared[name].alias_of is None)
+        ends = dict.fromkeys(
+            name for name in (*entry.params, *entry.results) if entry.declarations[name].alias_of is None
+        )
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:

@@ -11,8 +11,8 @@ from memplan.extensions.networks.operations.operations import operations_from
 from memplan.extensions.networks.operations.program_graph import ProgramGraph, facts_of_names, program_graph
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
-from memplan.planner.extensions import imported
-from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.extensions import import_object
+from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, refuse_of_others
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
@@ -25,7 +25,7 @@ class ModelGraph:
 
     graph: OperationGraph
     program: ProgramGraph | None = None
-    imported: Imported | None = None
+    imported: ImportedProblem | None = None
     data: bytes | None = field(default=None, repr=False)
 
 
@@ -39,7 +39,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
         where = file_readers()[format_name].program
         refuse_of_others(format_name, options)
         with stranger_bytes():
-            model = read_model(data, name, options) if where is None else imported(where)(data, options)
+            model = read_model(data, name, options) if where is None else import_object(where)(data, options)
         return replace(graph_of_imported(model), data=data)
     if formats.detect(data, name) != "json":
         got = "a table of lifetimes, which has no operations and which `memplan plan FILE` reads"
@@ -67,7 +67,7 @@ def is_graph(data: bytes) -> bool:
     return isinstance(value, Mapping) and "ops" in value and "buffers" not in value
 
 
-def graph_of_imported(model: Imported) -> ModelGraph:
+def graph_of_imported(model: ImportedProblem) -> ModelGraph:
     """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
     if not isinstance(model, ImportedProgram):
         raise OperationsError(

@@ -7,14 +7,14 @@ from math import lcm
 from typing import Any
 
 from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.graph_variants import with_overwriting
-from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.graph_variants import allow_overwriting
+from memplan.extensions.networks.operations.in_place import overwritten_in_order
 from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.bounds.lower_bound import lower_bound
-from memplan.planner.errors import OperationsError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, stranger_bytes
+from memplan.planner.errors import OperationsError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")
@@ -31,11 +31,11 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
     """
     problem, entry = model.problem, f"{model.operations.entry}/"
     rows = {str(row["id"]): dict[str, Any](row) for row in map(problem.buffers.fields, range(len(problem.buffers)))}
-    kept = {_found(name, entry, rows).removeprefix(entry) for name in spared}
+    kept = {_buffer_id(name, entry, rows).removeprefix(entry) for name in spared}
     with stranger_bytes():
         drawn = program_graph(model.operations, model.facts)
-        graph = with_overwriting(drawn.graph, {k for k, name in enumerate(drawn.buffers) if name in kept})
-        over = written_over_along(graph, range(len(graph.ops)))
+        graph = allow_overwriting(drawn.graph, {k for k, name in enumerate(drawn.buffers) if name in kept})
+        over = overwritten_in_order(graph, range(len(graph.ops)))
     ends = [end for row in rows.values() for end in (row.get("end"), *(span[1] for span in row.get("lifetimes", ())))]
     for name in kept:
         if "end" in (row := rows[entry + name]):
@@ -57,16 +57,16 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
     for row in rows.values():  # what lies in an output lies in what that lies in
         if "alias_of" in row:
             row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
-    return with_fields(problem, buffers=[*rows.values()])
+    return replace_fields(problem, buffers=[*rows.values()])
 
 
-def _found(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
+def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
     """Return the id of a buffer, given with or without its function's name; raises OptionError."""
     for given in (name, entry + name):
         if given in rows:
             return str(rows[given].get("alias_of", given))
-    some = ", ".join(shown(each) for each in [*rows][:3])
-    raise OptionError.of("spare", f"must name a buffer, such as {some}, got {shown(name)}")
+    some = ", ".join(excerpt(each) for each in [*rows][:3])
+    raise OptionError.from_rule("spare", f"must name a buffer, such as {some}, got {excerpt(name)}")
 
 
 def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
@@ -80,7 +80,7 @@ def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
     return f"in place, {least[1]:,} bytes are alive at once, not {least[0]:,}: `memplan plan --in-place`"
 
 
-def bounds_in_place(model: Imported, spared: Collection[str] = ()) -> tuple[int, int] | None:
+def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tuple[int, int] | None:
     """Return the bytes alive at once without and with writing over inputs; None where operations are not known."""
     if not isinstance(model, ImportedProgram):
         return None

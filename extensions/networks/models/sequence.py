@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError
-from memplan.planner.extensions import imported
+from memplan.planner.extensions import import_object
 from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of, systems
 
@@ -16,14 +16,14 @@ Where = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The bytes of a model in another order, and what was left out of it, in words."""
+    """The bytes of a model in another order, and sentences about its omitted parts."""
 
     data: bytes
     left_out: tuple[str, ...] = ()
 
 
 def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
-    """Return, for each list of operations in a file, the positions of those that a graph has, as the graph lists them.
+    """Return, for each list of operations in a file, the positions of the operations of a graph, in the graph's order.
 
     A list that several operations run is in the order of the first of them.
     """
@@ -48,5 +48,5 @@ def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> Reo
     if system is None or system.reorders is None:
         names = ", ".join(each.name for each in systems() if each.reorders)
         raise FormatError(f"must be of a format whose order is free ({names}), got {system.name if system else 'none'}")
-    written: ReorderedFile = imported(system.reorders)(data, orders_in_file(graph))
+    written: ReorderedFile = import_object(system.reorders)(data, orders_in_file(graph))
     return written

@@ -12,7 +12,7 @@ _CONVOLUTION = "conv"
 
 
 def costs_of(graph: OperationGraph) -> tuple[int, ...]:
-    """Return the cost of each operation: its own where it has one, else what it multiplies, else what it makes.
+    """Return the cost of each operation: its stated cost, else its multiplications, else its output bytes.
 
     Convolutions and products cost their multiplications, where shapes are known. Others cost the elements, or without
     shapes the bytes, of the tensors that they make. What reads nothing makes a constant, and costs nothing.
@@ -25,7 +25,7 @@ def _cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
         return row.cost
     if not row.inputs:
         return 0
-    made = sum(_elements(graph, t) for t in graph.made[v])
+    made = sum(_elements(graph, t) for t in graph.new_tensors[v])
     kind = row.kind or ""
     shapes = [_shape(graph, t) for t in row.inputs[:2]]
     result = _shape(graph, row.outputs[0]) if row.outputs else None

@@ -21,24 +21,24 @@ from memplan.planner.errors import (
     InputError,
     OperationsError,
     Sentence,
-    broken,
-    mended,
+    add_way,
     named_once,
+    raise_rules,
 )
 from memplan.planner.errors.did_you_mean import know_fields
 from memplan.planner.formats.memplan_json import parse
-from memplan.planner.model.columns import repeated
-from memplan.planner.model.parts import in_parts
-from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, as_tuple
+from memplan.planner.model.columns import repeats
+from memplan.planner.model.parts import validate_in_parts
+from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, tuple_from_list
 
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
 RegionKind = Literal["branch", "loop", "call"]
 Position = Annotated[int, Field(ge=0)]
 Work = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
-Positions = Annotated[tuple[Position, ...], WrapValidator(in_parts)]
-Pair = Annotated[tuple[Position, Position], BeforeValidator(as_tuple)]
-Pairs = Annotated[tuple[Pair, ...], WrapValidator(in_parts)]
-Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(in_parts)]
+Positions = Annotated[tuple[Position, ...], WrapValidator(validate_in_parts)]
+Pair = Annotated[tuple[Position, Position], BeforeValidator(tuple_from_list)]
+Pairs = Annotated[tuple[Pair, ...], WrapValidator(validate_in_parts)]
+Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(validate_in_parts)]
 
 
 class Region(Value):
@@ -58,7 +58,7 @@ class Region(Value):
 
 
 class Alternative(Value):
-    """Another way to compute an operation: the bytes of `work`, and the cost, that it has instead of its own.
+    """Another way to compute an operation: the bytes of `work` and the cost that replace those of the operation.
 
     Without a `cost`, that is the operation's own.
     """
@@ -90,7 +90,7 @@ class GraphOperation(Value):
     work: Work = 0
     after: Positions = ()
     may_overwrite: Pairs = ()
-    regions: Annotated[tuple[Region, ...], WrapValidator(in_parts)] = ()
+    regions: Annotated[tuple[Region, ...], WrapValidator(validate_in_parts)] = ()
     name: Name | None = None
     kind: Name | None = None
     attributes: Attributes = Field(default_factory=dict)
@@ -99,10 +99,10 @@ class GraphOperation(Value):
     source: Positions = ()
     cost: Bytes | None = None
     once: bool = False
-    alternatives: Annotated[tuple[Alternative, ...], Field(max_length=15), BeforeValidator(as_tuple)] = ()
+    alternatives: Annotated[tuple[Alternative, ...], Field(max_length=15), BeforeValidator(tuple_from_list)] = ()
 
     @property
-    def most_work(self) -> int:
+    def max_work(self) -> int:
         """The bytes of work in the alternative that needs the most."""
         return max((self.work, *(other.work for other in self.alternatives)))
 
@@ -125,25 +125,25 @@ class OperationGraph(Value):
 
     format: Literal["operations-by-bytes/1"] = FORMAT
     name: Name | None = None
-    size: Annotated[tuple[Bytes, ...], WrapValidator(in_parts)] = ()
+    size: Annotated[tuple[Bytes, ...], WrapValidator(validate_in_parts)] = ()
     kept: Positions = ()
     given: Positions = ()
     resident: Positions = ()
-    tensors: Annotated[tuple[TensorFacts, ...], WrapValidator(in_parts)] = ()
-    ops: Annotated[tuple[GraphOperation, ...], WrapValidator(in_parts)] = ()
+    tensors: Annotated[tuple[TensorFacts, ...], WrapValidator(validate_in_parts)] = ()
+    ops: Annotated[tuple[GraphOperation, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
     def _is_in_order(self) -> OperationGraph:
-        breaks = [*self._broken_tensors(), *self._broken_operations()]
+        breaks = [*self._tensor_breaks(), *self._operation_breaks()]
         if breaks:
-            broken(*breaks[: MAX_SHOWN + 1])
-        needed = sum(self.size) + max((row.most_work for row in self.ops), default=0)
+            raise_rules(*breaks[: MAX_SHOWN + 1])
+        needed = sum(self.size) + max((row.max_work for row in self.ops), default=0)
         if needed > MAX_BYTES:
-            broken((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
+            raise_rules((("size",), f"must be at most {MAX_BYTES} bytes in all, with the largest work, got {needed}"))
         return self
 
     @cached_property
-    def counted(self) -> tuple[int, ...]:
+    def working_bytes(self) -> tuple[int, ...]:
         """For each tensor, the bytes that count while it is alive: its size, or 0 if it is resident."""
         if not self.resident:
             return self.size
@@ -151,12 +151,12 @@ class OperationGraph(Value):
         return tuple(0 if tensor in apart else bytes_ for tensor, bytes_ in enumerate(self.size))
 
     @cached_property
-    def there(self) -> frozenset[int]:
+    def initial_tensors(self) -> frozenset[int]:
         """The tensors that exist at the start, even if operations make them again."""
         return frozenset((*self.given, *self.resident))
 
     @cached_property
-    def lasting(self) -> frozenset[int]:
+    def permanent_tensors(self) -> frozenset[int]:
         """The tensors that are never freed: kept and resident ones."""
         return frozenset((*self.kept, *self.resident))
 
@@ -166,12 +166,12 @@ class OperationGraph(Value):
         made: list[int | None] = [None] * len(self.size)
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
-                if made[tensor] is None and tensor not in self.there:
+                if made[tensor] is None and tensor not in self.initial_tensors:
                     made[tensor] = position
         return tuple(made)
 
     @cached_property
-    def made(self) -> tuple[tuple[int, ...], ...]:
+    def new_tensors(self) -> tuple[tuple[int, ...], ...]:
         """For each operation, the tensors that it makes first and whose bytes it therefore adds."""
         maker = self.maker
         return tuple(
@@ -184,13 +184,13 @@ class OperationGraph(Value):
         """For each tensor, the operations that read it or make it again, ascending."""
         readers: list[list[int]] = [[] for _ in self.size]
         for position, row in enumerate(self.ops):
-            for tensor in {*row.inputs, *row.outputs}.difference(self.made[position]):
+            for tensor in {*row.inputs, *row.outputs}.difference(self.new_tensors[position]):
                 readers[tensor].append(position)
         return tuple(map(tuple, readers))
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, those that must run before it, ascending; redundant ones may be left out.
+        """For each operation, its predecessors, ascending; redundant ones may be omitted.
 
         An operation that makes a tensor again follows all its earlier readers in the given order.
         """
@@ -208,27 +208,27 @@ class OperationGraph(Value):
             predecessors.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
         return tuple(predecessors)
 
-    def _broken_tensors(self) -> Iterator[Break]:
+    def _tensor_breaks(self) -> Iterator[Break]:
         for field in ("kept", "given", "resident"):
             named: tuple[int, ...] = getattr(self, field)
             for k, tensor in enumerate(named):
                 if tensor >= len(self.size):
                     yield (field, k), _must_be_a_tensor(tensor, len(self.size))
-            for first, k in repeated(named):
+            for first, k in repeats(named):
                 yield (field, k), named_once(str(named[k]), f"{field}[{first}]")
         if self.tensors and len(self.tensors) != len(self.size):
             yield ("tensors",), f"must be empty, or one for each of the {len(self.size)} sizes, got {len(self.tensors)}"
 
-    def _broken_operations(self) -> Iterator[Break]:
+    def _operation_breaks(self) -> Iterator[Break]:
         made: dict[int, int] = {}
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
-                if tensor not in self.there:
+                if tensor not in self.initial_tensors:
                     made.setdefault(tensor, position)
         for position, row in enumerate(self.ops):
             where = ("ops", position)
             if row.may_overwrite or row.regions or row.in_shapes or row.out_shapes:
-                yield from ((("ops", position, *inside), rule) for inside, rule in _broken_rarities(row))
+                yield from ((("ops", position, *inside), rule) for inside, rule in _rare_field_breaks(row))
             for field, tensors in (("in", row.inputs), ("out", row.outputs)):
                 for k, tensor in enumerate(tensors):
                     if tensor >= len(self.size):
@@ -242,13 +242,13 @@ class OperationGraph(Value):
                 if row.work < least:
                     what = f"at least {least}, less what it makes," if row.regions else "at least 0"
                     yield (*where, "work"), f"must be {what}, got {row.work}"
-            for first, k in repeated(row.outputs):
+            for first, k in repeats(row.outputs):
                 yield (*where, "out", k), named_once(str(row.outputs[k]), f"out[{first}]")
             for k, tensor in enumerate(row.inputs):
                 if made.get(tensor, -1) >= position:
                     rule = f"must be made before it is read, got {tensor}, made by ops[{made[tensor]}]"
                     way = "list the operation that makes it first, or name the tensor in given"
-                    yield (*where, "in", k), mended(rule, way)
+                    yield (*where, "in", k), add_way(rule, way)
             for k, earlier in enumerate(row.after):
                 if earlier >= position:
                     yield (*where, "after", k), f"must name an earlier operation, got {earlier}"
@@ -256,10 +256,10 @@ class OperationGraph(Value):
 
 def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
     rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
-    return mended(rule, "positions count from 0")
+    return add_way(rule, "positions count from 0")
 
 
-def _broken_rarities(row: GraphOperation) -> Iterator[Break]:
+def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
     """Yield the broken rules of fields that few operations have."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):

@@ -27,7 +27,7 @@ from memplan.planner.errors import Location, OperationsError
 MAX_DEPTH = 100
 """The deepest nesting of regions."""
 MAX_OPERATIONS = 1_000_000
-"""The largest number of operations in a program; those of a function count once for each call."""
+"""The largest number of operations in a program; operations of a function count once for each call."""
 
 
 class DrawnProgram:
@@ -40,7 +40,7 @@ class DrawnProgram:
         self.depth = 0
         self.around: OperationFacts | None = None
 
-    def said_of(self, where: Location) -> OperationFacts | None:
+    def facts_of(self, where: Location) -> OperationFacts | None:
         """Return the facts in the file about a statement, unless they describe the operation around it."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
@@ -52,7 +52,7 @@ class DrawnProgram:
         for where, statement in body:
             if isinstance(statement, Alloc | Free):
                 continue
-            facts = self.said_of(where)
+            facts = self.facts_of(where)
             if group and (facts is None or facts is not before):
                 yield group
                 group = []
@@ -80,13 +80,13 @@ class GraphDraft:
     ) -> None:
         self.program, self.function, self.groups = program, function, groups
         self.counted, self.given, self.kept = counted, given, kept
-        self.declared = program.operations.functions[function].declared
+        self.declared = program.operations.functions[function].declarations
         self.root = program.uses.root[function]
         self.facts = program.facts if function == program.operations.entry else ProgramFacts()
-        self.uses = [program.uses.of(function, group) for group in groups]
+        self.uses = [program.uses.uses_of(function, group) for group in groups]
         self.touching: dict[str, list[int]] = {}
         for k, uses in enumerate(self.uses):
-            for root in uses.all:
+            for root in uses.touched_buffers:
                 self.touching.setdefault(root, []).append(k)
         self.number: dict[str, int] = {}
         self.made: set[str] = set()
@@ -121,21 +121,29 @@ class GraphDraft:
         where, statement = group[0]
         self.drawing = where
         uses = self.uses[k]
-        facts = self.program.said_of(where) if self.facts.operations else None
+        facts = self.program.facts_of(where) if self.facts.operations else None
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         named = {self.root[name] for _, _, name in named_buffers(statement)} if len(group) == 1 else set()
         lasting = self.given | self.kept
-        private = [r for r in uses.all if self.touching[r] == [k] and r in self.counted and r not in lasting]
+        private = [
+            r for r in uses.touched_buffers if self.touching[r] == [k] and r in self.counted and r not in lasting
+        ]
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
             # What several branches touch is one tensor, though nothing reads it behind them.
-            branches = [self._placed(where, *block) for block in blocks(statement)]
-            touched = Counter(root for body in branches for root in self.program.uses.of(self.function, body).all)
+            branches = [self._locate_statements(where, *block) for block in blocks(statement)]
+            touched = Counter(
+                root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
+            )
             deep = {root for root in deep if touched[root] == 1}
         apart = scratch | deep
         reads = [root for root in uses.reads if root not in apart and self._is_there(root)]
-        makes = [root for root in uses.all if root not in apart and not (root in uses.reads and self._is_there(root))]
+        makes = [
+            root
+            for root in uses.touched_buffers
+            if root not in apart and not (root in uses.reads and self._is_there(root))
+        ]
         makes += [root for root in uses.writes if root not in makes and root not in apart]
         work = sum(self._bytes(root) for root in scratch)
         fields: dict[str, Any] = {}
@@ -151,7 +159,7 @@ class GraphDraft:
         work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._is_there(root)))
         self.made.update(makes)
         return GraphOperation(
-            inputs=inputs, outputs=outputs, work=work, **fields, **self._said_of(k, group, facts, makes)
+            inputs=inputs, outputs=outputs, work=work, **fields, **self._fact_fields(k, group, facts, makes)
         )
 
     def _is_there(self, root: str) -> bool:
@@ -165,7 +173,7 @@ class GraphDraft:
         direct = {self.root[name] for _, _, name in named_buffers(statement)} if statement is not None else set()
         condition = direct if isinstance(statement, Branches) else set()
         roots = set()
-        for root in uses.all:
+        for root in uses.touched_buffers:
             if root in apart or root in direct - condition or root not in self.counted:
                 continue
             touching = self.touching[root]
@@ -187,18 +195,18 @@ class GraphDraft:
             drawn = [self._region("loop", body, deep, carried, carried)]
         elif len(group) == 1:
             kind: RegionKind = "branch" if isinstance(statement, Branches) else "call"
-            bodies = [self._placed(where, block, inner) for block, inner in blocks(statement)]
+            bodies = [self._locate_statements(where, block, inner) for block, inner in blocks(statement)]
             drawn = [self._region(kind, body, deep, *self._ends(exact)) for body in bodies if body]
         else:
             drawn = [self._region("call", group, deep, *self._ends(exact))]
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
-    def _placed(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
+    def _locate_statements(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
         """Return the statements of a block with their locations."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return which of a region's counted buffers exist before it, and which are needed behind it."""
+        """Return which of a region's counted buffers exist before it, and which are needed after it."""
         ends = {root for root in exact if self._is_there(root)}
         return ends, exact - ends
 
@@ -227,7 +235,7 @@ class GraphDraft:
             if self.program.depth > MAX_DEPTH:
                 raise OperationsError(f"functions: must nest at most {MAX_DEPTH} branches, loops and calls, got more")
             body: list[Placed] = [((k,), statement) for k, statement in enumerate(function.body)]
-            own = {name for name in function.temporaries if not function.declared[name].persistent}
+            own = {name for name in function.temporaries if not function.declarations[name].persistent}
             inside = GraphDraft(self.program, call.call, list(self.program.groups(body)), own, set(), set())
             self.program.called[call.call] = inside.graph(), inside.number, inside.n_operations
             self.program.depth -= 1
@@ -272,7 +280,7 @@ class GraphDraft:
         facts = self.facts.tensors.get(name)
         return facts.shape if facts is not None else None
 
-    def _said_of(
+    def _fact_fields(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
         """Return the fields of an operation other than its tensors."""

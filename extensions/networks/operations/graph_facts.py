@@ -10,13 +10,13 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import InputError, Location, OperationsError, broken, shown
-from memplan.planner.model.parts import in_parts
-from memplan.planner.model.rows import MAX_BYTES, Name, Value, as_tuple
+from memplan.planner.errors import InputError, Location, OperationsError, excerpt, raise_rules
+from memplan.planner.model.parts import validate_in_parts
+from memplan.planner.model.rows import MAX_BYTES, Name, Value, tuple_from_list
 
 _DTYPE = re.compile(r"(bool|bfloat|u?int|float|complex)(\d{0,4})(?:_?e\d+m\d+[a-z]*)?(?:x(\d{1,6}))?", re.ASCII)
 Dimension = Annotated[int, Field(ge=0, le=MAX_BYTES)]
-Shape = Annotated[tuple[Dimension, ...], WrapValidator(in_parts)]
+Shape = Annotated[tuple[Dimension, ...], WrapValidator(validate_in_parts)]
 OVERWRITING = frozenset(
     {"abs", "add", "cast", "ceil", "clip", "cos", "div", "elu", "erf", "exp", "floor", "gelu", "hard_sigmoid"}
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
@@ -26,18 +26,18 @@ OVERWRITING = frozenset(
 UPDATING = frozenset({"dynamic_update_slice"})
 """The kinds of operations that copy their first input but for a part: they may overwrite that one alone."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
-Integers = Annotated[tuple[int, ...], WrapValidator(in_parts)]
-Floats = Annotated[tuple[float, ...], WrapValidator(in_parts)]
+Integers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
+Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
 
 
 def _attribute(value: object) -> object:
     """Validate a value or list; a list of integers or numbers becomes a tuple."""
-    values = as_tuple(value)
+    values = tuple_from_list(value)
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
         return values
     rule = "must be true, false, a number, a string, or a list of numbers, got {shown}"
-    raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+    raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
 
 
 Attribute = Annotated[
@@ -93,7 +93,9 @@ class TensorFacts(Value):
     @model_validator(mode="after")
     def _has_a_type(self) -> TensorFacts:
         if self.dtype is not None and bits_of(self.dtype) is None:
-            broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
+            raise_rules(
+                (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")
+            )
         return self
 
 

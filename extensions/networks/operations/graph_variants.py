@@ -7,25 +7,25 @@ from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Pair
 from memplan.extensions.networks.operations.graph_facts import OVERWRITING, UPDATING, bits_of
-from memplan.planner.errors import OperationsError, OptionError, shown
+from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
-def replaced(graph: OperationGraph, **fields: Any) -> OperationGraph:
+def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
     """Return a graph with other fields, checked anew; raises OperationsError."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 
 
-def with_resident_counted(graph: OperationGraph) -> OperationGraph:
+def count_resident(graph: OperationGraph) -> OperationGraph:
     """Return a graph whose resident tensors count, as for weights that are copied to the working memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
     results = tuple(dict.fromkeys((*graph.kept, *graph.resident)))
-    return replaced(graph, given=inputs, kept=results, resident=())
+    return replace_fields(graph, given=inputs, kept=results, resident=())
 
 
-def with_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
+def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
     """Return a graph in which element-wise operations may write their output over an input, and updates over the first.
 
     Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
@@ -38,7 +38,7 @@ def with_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Ope
         else row
         for row in graph.ops
     )
-    return replaced(graph, ops=ops, kept=tuple(dict.fromkeys((*graph.kept, *sorted(spared)))))
+    return replace_fields(graph, ops=ops, kept=tuple(dict.fromkeys((*graph.kept, *sorted(spared)))))
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
@@ -49,12 +49,12 @@ def tensor_named(graph: OperationGraph, name: str) -> int:
     if not named and number.isascii() and number.isdecimal() and int(number[:9]) < len(graph.size):
         named = [int(number)]
     if len(named) != 1:
-        some = ", ".join(shown(facts.name) for facts in graph.tensors[:3]) or f"0 to {len(graph.size) - 1}"
-        raise OptionError.of("spare", f"must name one tensor, such as {some}, got {shown(name)}")
+        some = ", ".join(excerpt(facts.name) for facts in graph.tensors[:3]) or f"0 to {len(graph.size) - 1}"
+        raise OptionError.from_rule("spare", f"must name one tensor, such as {some}, got {excerpt(name)}")
     return named[0]
 
 
-def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
+def choose_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
     """Return the graph with each operation fixed to one way: 0 is its own, k its alternative k.
 
     Raises OperationsError for ways that the operations do not have.
@@ -63,10 +63,10 @@ def in_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
         not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
     ):
         raise OperationsError("alternatives: must name a way of each operation, from 0 to the number of its others")
-    return replaced(graph, ops=tuple(_in_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
+    return replace_fields(graph, ops=tuple(_choose_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
 
 
-def _in_way(row: GraphOperation, way: int) -> GraphOperation:
+def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
     if not row.alternatives:
         return row
     chosen = row.alternatives[way - 1] if way else row
@@ -75,7 +75,7 @@ def _in_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield the pairs of a row: those that it has, and those of its kind."""
+    """Yield the overwriting pairs of a row: its stated pairs, and the pairs of its kind."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return

@@ -18,9 +18,9 @@ from memplan.extensions.networks.operations.statements import (
     Free,
     Names,
     SomeNames,
-    every_statement,
+    flatten_tuples,
     named_buffers,
-    without_tuples,
+    walk_statements,
 )
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -28,15 +28,15 @@ from memplan.planner.errors import (
     Break,
     Location,
     OperationsError,
-    broken,
     buffer_named,
+    excerpt,
     named_once,
+    raise_rules,
     sentences,
-    shown,
-    unique,
+    unique_rule,
 )
-from memplan.planner.model.columns import repeated
-from memplan.planner.model.parts import entries_in_parts, in_parts
+from memplan.planner.model.columns import repeats
+from memplan.planner.model.parts import entries_in_parts, validate_in_parts
 from memplan.planner.model.problem import Objective, Pool
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
 
@@ -64,18 +64,20 @@ class DeclaredBuffer(WireValue):
     @model_validator(mode="after")
     def _has_bytes(self) -> DeclaredBuffer:
         if self.size is not None and (self.dtype is not None or self.shape is not None):
-            broken((("size",), "must not be given beside dtype and shape"), way=ONE_OF_THEM)
+            raise_rules((("size",), "must not be given beside dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
-            broken((("size",), "is required where dtype and shape are not both given"))
+            raise_rules((("size",), "is required where dtype and shape are not both given"))
         if self.dtype is not None and bits_of(self.dtype) is None:
-            broken((("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {shown(self.dtype)}"))
+            raise_rules(
+                (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")
+            )
         if self.bytes > MAX_BYTES:
-            broken((("shape",), f"must take at most {MAX_BYTES} bytes, got {self.bytes}"))
+            raise_rules((("shape",), f"must take at most {MAX_BYTES} bytes, got {self.bytes}"))
         if self.alias_offset and self.alias_of is None:
-            broken((("alias_offset",), "must not be given without alias_of"))
+            raise_rules((("alias_offset",), "must not be given without alias_of"))
         if self.alias_of is not None and self.persistent:
             rule = "must not be given beside alias_of: what the alias lies in says it"
-            broken((("persistent",), rule), way=ONE_OF_THEM)
+            raise_rules((("persistent",), rule), way=ONE_OF_THEM)
         return self
 
     @cached_property
@@ -96,7 +98,7 @@ class Function(WireValue):
     params: Names = ()
     results: Names = ()
     constants: Names = ()
-    buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(in_parts)] = ()
+    buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(validate_in_parts)] = ()
     body: Body = ()
     tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
@@ -104,39 +106,41 @@ class Function(WireValue):
     def _names_what_exists(self) -> Function:
         if self.tuples:
             fields = self._fields
-            names = (name for _, each in every_statement(self.body, ()) for _, _, name in named_buffers(each))
+            names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
             if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
-                broken((("body",), f"must name at most {_MOST_NAMES} buffers where tuples stand for theirs"))
+                raise_rules((("body",), f"must name at most {_MOST_NAMES} buffers where tuples stand for theirs"))
             for field, spread in (
                 ("results", tuple(dict.fromkeys(each for name in self.results for each in fields.get(name, (name,))))),
-                ("body", tuple(without_tuples(statement, fields) for statement in self.body)),
+                ("body", tuple(flatten_tuples(statement, fields) for statement in self.body)),
             ):
                 object.__setattr__(self, field, spread)
-        breaks = [*self._broken_buffers(), *self._broken_lists(), *self._broken_statements()]
+        breaks = [*self._buffer_breaks(), *self._list_breaks(), *self._statement_breaks()]
         if breaks:
-            broken(*breaks[: MAX_SHOWN + 1])
+            raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
     @cached_property
-    def declared(self) -> dict[str, DeclaredBuffer]:
+    def declarations(self) -> dict[str, DeclaredBuffer]:
         """Maps a buffer's id to its declaration."""
         return {buffer.id: buffer for buffer in self.buffers}
 
     def fields_of(self, name: str) -> tuple[str, ...]:
-        """Return the buffers that a name stands for: the fields of a tuple, or the buffer itself."""
+        """Return the buffers that a name denotes: the fields of a tuple, or the buffer itself."""
         return self._fields.get(name, (name,))
 
     @cached_property
     def _fields(self) -> dict[str, tuple[str, ...]]:
         fields: dict[str, tuple[str, ...]] = {row.id: (row.id,) for row in self.buffers}
         for name, parts in self.tuples.items():
-            if name in self.declared:
-                broken((("tuples", name), "must not be the id of a buffer"))
+            if name in self.declarations:
+                raise_rules((("tuples", name), "must not be the id of a buffer"))
             for k, part in enumerate(parts):
                 if part not in fields:
-                    broken((("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it")))
+                    raise_rules(
+                        (("tuples", name, k), buffer_named(part, "must be the id of a buffer or a tuple before it"))
+                    )
             if sum(len(fields[part]) for part in parts) > _MOST_FIELDS:
-                broken((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
+                raise_rules((("tuples", name), f"must be of at most {_MOST_FIELDS} buffers"))
             fields[name] = spread = tuple(each for part in parts for each in fields[part])
             for k, each in enumerate(spread):
                 fields.setdefault(f"{name}[{k}]", (each,))
@@ -148,48 +152,48 @@ class Function(WireValue):
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
-    def _broken_buffers(self) -> Iterator[Break]:
-        for first, i in repeated([row.id for row in self.buffers]):
-            yield ("buffers", i, "id"), unique(shown(self.buffers[i].id), f"at buffers[{first}]")
+    def _buffer_breaks(self) -> Iterator[Break]:
+        for first, i in repeats([row.id for row in self.buffers]):
+            yield ("buffers", i, "id"), unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
             if row.alias_of is None:
                 continue
-            inside = self.declared.get(row.alias_of)
+            inside = self.declarations.get(row.alias_of)
             end = row.alias_offset + row.bytes
             if inside is None:
                 yield ("buffers", i, "alias_of"), buffer_named(row.alias_of)
             elif inside.alias_of is not None:
-                yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {shown(row.alias_of)}"
+                yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {excerpt(row.alias_of)}"
             elif end > inside.bytes:
-                rule = f"must end inside {shown(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
+                rule = f"must end inside {excerpt(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
                 yield ("buffers", i, "alias_offset"), rule
 
-    def _broken_lists(self) -> Iterator[Break]:
+    def _list_breaks(self) -> Iterator[Break]:
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
-            for first, k in repeated(names):
-                yield (field, k), named_once(shown(names[k]), f"{field}[{first}]")
+            for first, k in repeats(names):
+                yield (field, k), named_once(excerpt(names[k]), f"{field}[{first}]")
             for k, name in enumerate(names):
-                if name not in self.declared:
+                if name not in self.declarations:
                     yield (field, k), buffer_named(name)
-                elif field != "results" and self.declared[name].alias_of is not None:
-                    yield (field, k), f"must not be an alias, got {shown(name)}"
+                elif field != "results" and self.declarations[name].alias_of is not None:
+                    yield (field, k), f"must not be an alias, got {excerpt(name)}"
                 elif field == "constants" and name in (*self.params, *self.results):
-                    yield (field, k), f"must be neither a param nor a result, got {shown(name)}"
+                    yield (field, k), f"must be neither a param nor a result, got {excerpt(name)}"
 
-    def _broken_statements(self) -> Iterator[Break]:
+    def _statement_breaks(self) -> Iterator[Break]:
         own, constants = set(self.temporaries), set(self.constants)
-        for where, statement in every_statement(self.body, ("body",)):
+        for where, statement in walk_statements(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
-                if name not in self.declared:
+                if name not in self.declarations:
                     yield (*where, field, k), buffer_named(name, "must be the id of a buffer of the function")
                 elif field == "outputs" and name in constants:
-                    yield (*where, field, k), f"must not be a constant, got {shown(name)}"
+                    yield (*where, field, k), f"must not be a constant, got {excerpt(name)}"
                 elif field not in ("inputs", "outputs") and name not in own:
                     rule = "must be the function's own: no param, result, constant or alias"
-                    yield (*where, field, k), f"{rule}, got {shown(name)}"
-                elif isinstance(statement, (Alloc, Free)) and self.declared[name].persistent:
-                    yield (*where, field, k), f"must not be persistent, got {shown(name)}"
+                    yield (*where, field, k), f"{rule}, got {excerpt(name)}"
+                elif isinstance(statement, (Alloc, Free)) and self.declarations[name].persistent:
+                    yield (*where, field, k), f"must not be persistent, got {excerpt(name)}"
 
 
 class Operations(WireValue):
@@ -200,39 +204,39 @@ class Operations(WireValue):
     entry: Name = "main"
     order: OrderStatus = "final"
     functions: Annotated[dict[Name, Function], WrapValidator(entries_in_parts)]
-    pools: Annotated[tuple[Pool, ...], Field(min_length=1), WrapValidator(in_parts)] = (Pool(),)
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1), WrapValidator(validate_in_parts)] = (Pool(),)
     objective: Objective = "peak"
 
     @model_validator(mode="after")
     def _calls_what_exists(self) -> Operations:
-        breaks = [*self._broken_names()]
+        breaks = [*self._name_breaks()]
         for name, function in self.functions.items():
-            for where, statement in every_statement(function.body, ("functions", name, "body")):
+            for where, statement in walk_statements(function.body, ("functions", name, "body")):
                 if isinstance(statement, Call):
-                    breaks += self._broken_call(where, function, statement)
+                    breaks += self._call_breaks(where, function, statement)
         breaks += [] if breaks else self._cycles()
         if breaks:
-            broken(*breaks[: MAX_SHOWN + 1])
+            raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _broken_names(self) -> Iterator[Break]:
+    def _name_breaks(self) -> Iterator[Break]:
         if self.entry not in self.functions:
-            some = ", ".join(map(shown, [*self.functions][:3]))
-            yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {shown(self.entry)}"
+            some = ", ".join(map(excerpt, [*self.functions][:3]))
+            yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {excerpt(self.entry)}"
         names = {pool.name for pool in self.pools}
-        for first, k in repeated([pool.name for pool in self.pools]):
-            yield ("pools", k, "name"), unique(shown(self.pools[k].name), f"at pools[{first}]")
+        for first, k in repeats([pool.name for pool in self.pools]):
+            yield ("pools", k, "name"), unique_rule(excerpt(self.pools[k].name), f"at pools[{first}]")
         for name, function in self.functions.items():
             for i, row in enumerate(function.buffers):
                 for k, pool in enumerate(row.pools or ()):
                     if pool not in names:
                         place = ("functions", name, "buffers", i, "pools", k)
-                        yield place, f"must name a pool of the operations, got {shown(pool)}"
+                        yield place, f"must name a pool of the operations, got {excerpt(pool)}"
 
-    def _broken_call(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
+    def _call_breaks(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
         callee = self.functions.get(call.call)
         if callee is None:
-            yield (*where, "call"), f"must name a function, got {shown(call.call)}"
+            yield (*where, "call"), f"must name a function, got {excerpt(call.call)}"
             return
         bindings: dict[str, str] = {}
         for field, formals, actuals in (
@@ -241,19 +245,19 @@ class Operations(WireValue):
         ):
             if len(formals) != len(actuals):
                 what = "params" if field == "inputs" else "results"
-                rule = f"must be as many as the {what} of {shown(call.call)} ({len(formals)}), got {len(actuals)}"
+                rule = f"must be as many as the {what} of {excerpt(call.call)} ({len(formals)}), got {len(actuals)}"
                 yield (*where, field), rule
             for k, (formal, actual) in enumerate(zip(formals, actuals, strict=False)):
-                wanted = callee.declared[formal]
+                wanted = callee.declarations[formal]
                 if bindings.setdefault(formal, actual) != actual:
-                    rule = f"must be {shown(bindings[formal])}, as {shown(call.call)} returns that param"
-                    yield (*where, field, k), f"{rule}, got {shown(actual)}"
+                    rule = f"must be {excerpt(bindings[formal])}, as {excerpt(call.call)} returns that param"
+                    yield (*where, field, k), f"{rule}, got {excerpt(actual)}"
                 elif wanted.alias_of is not None or wanted.persistent:
-                    rule = f"must not stand for an alias or a persistent buffer of {shown(call.call)}"
-                    yield (*where, field, k), f"{rule}, got {shown(formal)}"
-                elif actual in caller.declared and caller.declared[actual].bytes < wanted.bytes:
-                    rule = f"must have the bytes that {shown(call.call)} wants for {shown(formal)} ({wanted.bytes})"
-                    yield (*where, field, k), f"{rule}, got {caller.declared[actual].bytes}"
+                    rule = f"must not stand for an alias or a persistent buffer of {excerpt(call.call)}"
+                    yield (*where, field, k), f"{rule}, got {excerpt(formal)}"
+                elif actual in caller.declarations and caller.declarations[actual].bytes < wanted.bytes:
+                    rule = f"must have the bytes that {excerpt(call.call)} wants for {excerpt(formal)} ({wanted.bytes})"
+                    yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
     def _cycles(self) -> list[Break]:
         """Return a sentence about a cycle of calls, if there is one; memory is planned for calls that end."""
@@ -277,7 +281,7 @@ class Operations(WireValue):
 
     def calls(self, name: str) -> Iterator[tuple[Location, str]]:
         """Yield the location and the callee of each call in a function."""
-        for where, statement in every_statement(self.functions[name].body, ("functions", name, "body")):
+        for where, statement in walk_statements(self.functions[name].body, ("functions", name, "body")):
             if isinstance(statement, Call):
                 yield where, statement.call
 

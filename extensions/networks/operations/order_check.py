@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import written_over
+from memplan.extensions.networks.operations.in_place import overwritten_inputs
 from memplan.planner.errors import OperationsError
 
 
@@ -40,7 +40,7 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
         position[operation] = k
     results = set(graph.kept)
     change = [0] * (len(order) + 1)
-    for tensor, bytes_ in enumerate(graph.counted):
+    for tensor, bytes_ in enumerate(graph.working_bytes):
         maker, readers = graph.maker[tensor], graph.readers[tensor]
         if (maker is None and not readers and tensor not in results) or (maker is not None and maker not in position):
             continue
@@ -70,7 +70,7 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
                 raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
     results = set(graph.kept)
     alive = 0
-    for tensor, bytes_ in enumerate(graph.counted):
+    for tensor, bytes_ in enumerate(graph.working_bytes):
         maker = graph.maker[tensor]
         is_there = maker is None or maker in ran
         is_needed = tensor in results or any(reader not in ran for reader in graph.readers[tensor])
@@ -89,20 +89,20 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
             raise OperationsError(f"done: must hold operation {earlier}, which comes before {operation}")
     if operation in done:
         raise OperationsError(f"done: must not hold operation {operation}, which runs after it")
-    made = sum(graph.counted[tensor] for tensor in graph.made[operation])
+    made = sum(graph.working_bytes[tensor] for tensor in graph.new_tensors[operation])
     return bytes_after(graph, done) + made + graph.ops[operation].work - _bytes_saved(graph, operation, done)
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
     """Return the bytes of all that an operation reads and makes, plus its work: a lower bound while it runs."""
     row = graph.ops[operation]
-    own = sum(graph.counted[tensor] for tensor in {*row.inputs, *row.outputs})
+    own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
 
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
     """Return the bytes saved by outputs of an operation that overwrite inputs, given the operations that ran before."""
-    return sum(graph.counted[output] for output in written_over(graph, operation, ran))
+    return sum(graph.working_bytes[output] for output in overwritten_inputs(graph, operation, ran))
 
 
 def moves_of(order: Sequence[int]) -> int:

@@ -28,7 +28,7 @@ from memplan.extensions.networks.operations.statements import (
     Operation,
     Repetition,
     Statement,
-    every_statement,
+    walk_statements,
 )
 
 
@@ -45,7 +45,7 @@ class ProgramGraph:
     statements: tuple[tuple[int, ...], ...]
     buffers: tuple[str, ...]
 
-    def reordered(self, order: Sequence[int]) -> Operations:
+    def reorder(self, order: Sequence[int]) -> Operations:
         """Return the program with its operations in an order, which must be one of the graph; raises OperationsError.
 
         Branches and loops keep their order inside; `alloc` and `free` of the entry are left out.
@@ -89,30 +89,30 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
     tensors = {row.id: TensorFacts(name=row.id, shape=row.shape, dtype=row.dtype) for row in entry.buffers}
     named = {
         where: OperationFacts(name=statement.op, kind=statement.op.lower())
-        for where, statement in every_statement(entry.body, ())
+        for where, statement in walk_statements(entry.body, ())
         if isinstance(statement, Operation) and not statement.body and statement.op.lower() in kinds
     }
     return ProgramFacts(tensors, named)
 
 
-def without_scopes(operations: Operations) -> Operations:
+def remove_scopes(operations: Operations) -> Operations:
     """Return a program without `alloc` and `free`, which depend on the given order."""
     functions = {
-        name: function.model_copy(update={"body": _unscoped(function.body)})
+        name: function.model_copy(update={"body": _remove_scopes(function.body)})
         for name, function in operations.functions.items()
     }
     return operations.model_copy(update={"functions": functions})
 
 
-def _unscoped(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _remove_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):
-            statements.append(row.model_copy(update={"loop": _unscoped(row.loop)}))
+            statements.append(row.model_copy(update={"loop": _remove_scopes(row.loop)}))
         elif isinstance(row, Branches):
-            statements.append(row.model_copy(update={"branches": tuple(map(_unscoped, row.branches))}))
+            statements.append(row.model_copy(update={"branches": tuple(map(_remove_scopes, row.branches))}))
         elif isinstance(row, Operation) and row.body:
-            statements.append(row.model_copy(update={"body": _unscoped(row.body)}))
+            statements.append(row.model_copy(update={"body": _remove_scopes(row.body)}))
         elif not isinstance(row, Alloc | Free):
             statements.append(row)
     return tuple(statements)

@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.statements import (
     Operation,
     Repetition,
     Statement,
-    every_statement,
+    walk_statements,
 )
 from memplan.planner.errors import Location
 
@@ -31,7 +31,7 @@ class StatementUses:
     scratch: dict[str, None] = field(default_factory=dict)
 
     @property
-    def all(self) -> dict[str, None]:
+    def touched_buffers(self) -> dict[str, None]:
         """The touched buffers, whatever the kind of use."""
         return {**self.reads, **self.writes, **self.scratch}
 
@@ -46,23 +46,23 @@ class FunctionUses:
             for name, function in program.functions.items()
         }
         self._is_whole = {
-            name: {row.id: row.bytes == function.declared[row.alias_of or row.id].bytes for row in function.buffers}
+            name: {row.id: row.bytes == function.declarations[row.alias_of or row.id].bytes for row in function.buffers}
             for name, function in program.functions.items()
         }
         self._written: dict[str, frozenset[str]] = {}
         self._with_effects: set[str] = set()
         for name in program.callees:
             body: list[Placed] = [((k,), statement) for k, statement in enumerate(program.functions[name].body)]
-            self._written[name] = frozenset(self.of(name, body).writes)
+            self._written[name] = frozenset(self.uses_of(name, body).writes)
             if self.has_effects(body):
                 self._with_effects.add(name)
 
-    def of(self, function: str, body: Sequence[Placed]) -> StatementUses:
+    def uses_of(self, function: str, body: Sequence[Placed]) -> StatementUses:
         """Return the buffers touched by statements of a function, including nested ones."""
         root = self.root[function]
         uses = StatementUses()
         for where, outer in body:
-            for _, statement in every_statement((outer,), where):
+            for _, statement in walk_statements((outer,), where):
                 if isinstance(statement, Operation):
                     uses.scratch.update((root[name], None) for name in statement.temporaries)
                 if isinstance(statement, Operation | Call | Branches):
@@ -70,7 +70,7 @@ class FunctionUses:
                 if isinstance(statement, Operation | Call):
                     uses.writes.update((root[name], None) for name in statement.outputs)
                 if isinstance(statement, Call):
-                    uses.writes.update((root[name], None) for name in self._changed(statement))
+                    uses.writes.update((root[name], None) for name in self._changed_inputs(statement))
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
@@ -78,7 +78,7 @@ class FunctionUses:
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
-            for _, statement in every_statement((outer,), where)
+            for _, statement in walk_statements((outer,), where)
             if isinstance(statement, Operation | Call)
         )
 
@@ -99,7 +99,7 @@ class FunctionUses:
             if name != self.program.entry
         )
 
-    def _changed(self, call: Call) -> list[str]:
+    def _changed_inputs(self, call: Call) -> list[str]:
         formals = self.program.functions[call.call].params
         return [
             actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]

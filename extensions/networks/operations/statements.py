@@ -11,13 +11,13 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import Location, shown
+from memplan.planner.errors import Location, excerpt
 from memplan.planner.errors.did_you_mean import know_fields
-from memplan.planner.model.parts import in_parts
+from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.rows import Name, WireValue
 
-Names = Annotated[tuple[Name, ...], WrapValidator(in_parts)]
-SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(in_parts)]
+Names = Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)]
+SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
 
 
 class Operation(WireValue):
@@ -48,7 +48,7 @@ class Call(WireValue):
 class Branches(WireValue):
     """Exactly one of the branches runs, after the inputs were read to choose it."""
 
-    branches: Annotated[tuple[Body, ...], Field(min_length=1), WrapValidator(in_parts)]
+    branches: Annotated[tuple[Body, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
     inputs: Names = ()
 
 
@@ -81,7 +81,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 }
 
 
-def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
+def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
     """Validate a statement by its kind, so that errors mention that kind only."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
@@ -89,14 +89,14 @@ def _of_its_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
     kinds = [kind for kind in _KINDS if kind in keys]
     if len(kinds) != 1:
         rule = "must be an object with one of op, call, branches, loop, alloc and free, got {shown}"
-        raise PydanticCustomError("rule", rule, {"shown": shown(value)})
+        raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
     return _KINDS[kinds[0]].model_validate(value)
 
 
 Statement: TypeAlias = Operation | Call | Branches | Repetition | Alloc | Free
 Body = Annotated[
-    tuple[Annotated[Statement, WrapValidator(_of_its_kind)], ...],
-    WrapValidator(in_parts),
+    tuple[Annotated[Statement, WrapValidator(_validate_by_kind)], ...],
+    WrapValidator(validate_in_parts),
 ]
 
 for _model in (Operation, Branches, Repetition):
@@ -115,7 +115,7 @@ def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]
     return []
 
 
-def every_statement(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
+def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
     """Yield the statements of a body, and those inside them, in program order, each with its location."""
     stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
     while stack:
@@ -138,7 +138,7 @@ def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
             yield field, k, name
 
 
-def without_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
+def flatten_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
     """Return a statement with tuples replaced by their fields, also in the statements inside of it."""
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
@@ -146,6 +146,6 @@ def without_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) 
         if field in type(statement).model_fields
     }
     for (field, *_), inner in blocks(statement):
-        spread = tuple(without_tuples(each, fields) for each in inner)
+        spread = tuple(flatten_tuples(each, fields) for each in inner)
         update[str(field)] = (*update.get("branches", ()), spread) if field == "branches" else spread
     return statement.model_copy(update=update)

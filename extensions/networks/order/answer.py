@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import written_over_along
+from memplan.extensions.networks.operations.in_place import overwritten_in_order
 from memplan.extensions.networks.operations.order_check import moves_of
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
@@ -187,7 +187,7 @@ class OrderAnswer(AnswerOfFile):
     placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
 
     @classmethod
-    def of_order(
+    def from_order(
         cls,
         graph: OperationGraph,
         order: Sequence[int],
@@ -208,7 +208,7 @@ class OrderAnswer(AnswerOfFile):
             "moves": moves_of(order),
             "placed_peak": placed_peak,
             "placed_status": "optimal" if placed_peak == lower_bound else "feasible",
-            "written_over": tuple(sorted(written_over_along(graph, order).items())),
+            "written_over": tuple(sorted(overwritten_in_order(graph, order).items())),
             "sources": tuple(graph.ops[operation].source for operation in order),
         }
         return cls(
@@ -223,7 +223,7 @@ class OrderAnswer(AnswerOfFile):
             **{**facts, **others},
         )
 
-    def unplanned(self, within: int | None) -> Self:
+    def answer_without_plan(self, within: int | None) -> Self:
         """Return an order as the answer if time ends before any program was planned."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())

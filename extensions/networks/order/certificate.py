@@ -25,9 +25,9 @@ from memplan.extensions.networks.order.answer import (
 from memplan.extensions.networks.order.core.kernels import CUT, close_cheaply
 from memplan.extensions.networks.order.search.cuts import ENDLESS, FlowArcs
 from memplan.extensions.networks.order.search.searched import SearchTooLargeError, search_lines
-from memplan.planner.errors import counted
+from memplan.planner.errors import count_text
 from memplan.solvers.core.tables import Reference
-from memplan.solvers.search.meanwhile import polled
+from memplan.solvers.search.meanwhile import polling_flag
 
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
@@ -47,7 +47,7 @@ def certify_order(
     witness, least = answer.witness, answer.lower_bound
     assert witness is not None
     if isinstance(witness, StateWitness):
-        return _checked(graph, least, [" ".join(["state", *map(str, sorted(witness.done))])])
+        return _checked_certificate(graph, least, [" ".join(["state", *map(str, sorted(witness.done))])])
     if isinstance(witness, CutWitness | NeedWitness):
         if graph.ops[witness.operation].regions:
             reason = f"the bound is by ops[{witness.operation}], whose regions have orders of their own"
@@ -55,17 +55,19 @@ def certify_order(
         flow = _flow_lines(graph, witness.operation, time_limit_s)
         if flow is None:
             return BoundCertificate(reason="no flow was found in time")
-        return _checked(graph, least, [f"while {witness.operation}", *flow])
-    reason = f"the bound is by a complete search of {counted(len(witness.operations), 'operation')}"
+        return _checked_certificate(graph, least, [f"while {witness.operation}", *flow])
+    reason = f"the bound is by a complete search of {count_text(len(witness.operations), 'operation')}"
     if any(graph.ops[k].regions for k in witness.operations):
         return BoundCertificate(reason=f"{reason}, whose regions have orders of their own")
     try:
-        return _checked(graph, least, search_lines(graph, least, witness.operations, witness.direction, time_limit_s))
+        return _checked_certificate(
+            graph, least, search_lines(graph, least, witness.operations, witness.direction, time_limit_s)
+        )
     except SearchTooLargeError as why:
         return BoundCertificate(reason=f"{reason}: {why}")
 
 
-def _checked(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
+def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
     """Return the certificate for some lines, if the checker accepts it."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
@@ -83,13 +85,13 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     """
     n = len(graph.ops)
     sink = n + len(graph.size)
-    before, after = _around(graph, operation)
+    before, after = _forced_neighbours(graph, operation)
     where = [sink if k in after or k == operation else k for k in range(n)]
     arcs: list[tuple[int, int, int]] = []
     words: list[str | None] = []
     gain, price = np.zeros(sink + 1, np.int64), np.zeros(sink + 1, np.int64)
     price[sink] = ENDLESS
-    for tensor, size in enumerate(graph.counted):
+    for tensor, size in enumerate(graph.working_bytes):
         maker, node = graph.maker[tensor], n + tensor
         # Made after the operation: not alive while it runs.
         if size == 0 or (maker is not None and where[maker] == sink):
@@ -102,7 +104,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
         users = [k for k in graph.readers[tensor] if k not in before]
         arcs += [(node, where[k], ENDLESS) for k in users]
         words += [f"t {tensor} {k}" for k in users]
-        if tensor in graph.lasting:
+        if tensor in graph.permanent_tensors:
             arcs.append((node, sink, ENDLESS))
             words.append(f"t {tensor} -")
     for k in range(n):
@@ -111,7 +113,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
                 arcs.append((k, j, ENDLESS))
                 words.append(f"o {k} {j}")
     flow, ends_at = FlowArcs(sink + 1, arcs), time.monotonic() + time_limit_s
-    with polled(lambda: time.monotonic() > ends_at) as flag:
+    with polling_flag(lambda: time.monotonic() > ends_at) as flag:
         network = flow.network(gain, price, np.ones(sink + 1, np.bool_), flag)
         if close_cheaply(Reference(network)) != CUT:
             return None
@@ -119,8 +121,8 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     return [f"{word} {size}" for word, size in zip(words, sent, strict=True) if word is not None and size]
 
 
-def _around(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return the operations that must run before an operation, and those that must run after it."""
+def _forced_neighbours(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
+    """Return the predecessors and the successors of an operation in every order."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, Field
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.graph_variants import (
+    allow_overwriting,
+    count_resident,
     tensor_named,
-    with_overwriting,
-    with_resident_counted,
 )
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, refuse, share_of
 from memplan.questions.inputs.values import InputValues
@@ -34,7 +34,7 @@ def _part(value: object) -> object:
         return value
     percent = percentage(value)
     if percent is None:
-        raise refuse(f"must be a percentage such as 10%, got {shown(value)}")
+        raise refuse(f"must be a percentage such as 10%, got {excerpt(value)}")
     return percent / 100
 
 
@@ -51,7 +51,7 @@ def _limit(value: object) -> object:
         except ValueError as error:
             raise refuse(f"{error}, or a share of the given peak such as 80%") from None
     if not (share := share_of(value)) or share < 0:
-        raise refuse(f"must be a share above 0% of the given peak such as 80%, got {shown(value)}")
+        raise refuse(f"must be a share above 0% of the given peak such as 80%, got {excerpt(value)}")
     return value
 
 
@@ -76,9 +76,9 @@ class GraphOptions(SearchOptions):
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph with these options applied."""
-        counted = with_resident_counted(graph) if self.count_resident else graph
+        counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
-            return with_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
+            return allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
         refuse_spare(self.spare)
         return counted
 
@@ -137,7 +137,7 @@ class OrderOptions(GraphOptions):
         assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
         return self.within
 
-    def with_limit(self, given_peak: int) -> OrderOptions:
+    def resolve_limit(self, given_peak: int) -> OrderOptions:
         """Return the options with a limit in bytes, where it is a share of the given peak."""
         share = share_of(self.within) if isinstance(self.within, str) else None
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})

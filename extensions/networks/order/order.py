@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 from memplan.extensions.networks.inputs import GRAPH
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import in_ways
+from memplan.extensions.networks.operations.graph_variants import choose_ways
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import with_orders_inside
-from memplan.extensions.networks.order.search.solve import LARGE, given_order
-from memplan.extensions.networks.order.ways import ways_of_least_work, with_cheapest_ways
+from memplan.extensions.networks.order.search.regions import set_region_orders
+from memplan.extensions.networks.order.search.solve import LARGE, answer_for_given_order
+from memplan.extensions.networks.order.ways import choose_cheapest_ways, ways_of_least_work
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.sizes import gap_text
 from memplan.questions import search
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import ChartView, Control, Question
-from memplan.solvers.search.control import silent
+from memplan.solvers.search.control import ignore_report
 
 _CERTIFICATE_SHARE = 0.25
 """The share of the time that is kept for a requested certificate."""
@@ -46,21 +46,21 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     the extra cost that is allowed. If an operation has `alternatives`, the cheapest one that does not raise the peak
     is chosen; with `recompute` it is the one with the least work.
     """
-    running = control.begun(options)
+    running = control.begin(options)
     first = asked = options.variant(graph)
     ways = ways_of_least_work(first) if any(row.alternatives for row in first.ops) else ()
     if ways:
-        asked = in_ways(first, ways)
-    note, began = running.note or silent, running.deadline.passed_s
-    given = given_order(asked)
-    options = options.with_limit(given.peak)
+        asked = choose_ways(first, ways)
+    note, began = running.note or ignore_report, running.deadline.passed_s
+    given = answer_for_given_order(asked)
+    options = options.resolve_limit(given.peak)
     # With any time limit, the given order is an answer.
-    first_answer = given.unplanned(options.limit) if options.recompute else given
+    first_answer = given.answer_without_plan(options.limit) if options.recompute else given
     note(first_answer)
     if len(graph.ops) > LARGE and running.is_over:
         return first_answer
     # The steps after the search check no clock, and take a few times as long as the given order.
-    running = running.keeping(_AFTER * (running.deadline.passed_s - began))
+    running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
         found: OrderAnswer = search("recompute")(asked, options, running)
         return found.model_copy(update={"alternatives": ways})
@@ -72,9 +72,9 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
         **options.fields("alignment", "goal"),
     )
     if ways:
-        result = with_cheapest_ways(first, result, ways, options.alignment, running)
+        result = choose_cheapest_ways(first, result, ways, options.alignment, running)
     planned = result.placed if options.with_plan and result.placed_peak is not None else None
-    limit_s = min(CERTIFICATE_S, running.left_s)
+    limit_s = min(CERTIFICATE_S, running.remaining_s)
     certificate = certify_order(asked, result, time_limit_s=limit_s) if options.with_certificate else None
     return result.model_copy(update={"planned": planned, "certificate": certificate})
 
@@ -104,11 +104,11 @@ def lines(found: OrderAnswer) -> Iterator[str]:
         yield "no program was found within the limit"
 
 
-def _refuted(values: InputValues, found: OrderAnswer) -> str | None:
+def _refutation(values: InputValues, found: OrderAnswer) -> str | None:
     graph: OperationGraph = values["options"].variant(values["graph"])
     if found.alternatives or any(row.alternatives for row in graph.ops):
         try:
-            graph = in_ways(graph, found.alternatives)
+            graph = choose_ways(graph, found.alternatives)
         except OperationsError as error:
             return str(error)
     if found.recomputed is not None and found.recomputed.points:
@@ -118,7 +118,7 @@ def _refuted(values: InputValues, found: OrderAnswer) -> str | None:
     if sorted(found.order) != list(range(len(graph.ops))):
         return "is not one of this graph's operations"
     try:
-        peak = peak_of(with_orders_inside(graph, found.regions), found.order)
+        peak = peak_of(set_region_orders(graph, found.regions), found.order)
     except OperationsError as error:
         return f"is not a legal one: {error}"
     return None if peak == found.peak else f"has a peak of {peak}, and not of {found.peak}"
@@ -131,7 +131,7 @@ QUESTION = Question(
     check=lambda _question, options: options.check(),
     exit_status=lambda found: 1 if found.recomputed is not None and not found.recomputed.is_within else 0,
     exits={0: "there is an order", 1: "no program was found within the limit"},
-    refutes=_refuted,
+    refutes=_refutation,
     example={"graph": {"size": [8, 4, 2], "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]}},
     view=ChartView("peak", "extra_cost", ("peak", "extra cost"), ("bytes", "number"), ("points", "recomputed")),
 )

@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import moves_of, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import Goal
-from memplan.extensions.networks.order.search.nearness import nearby
+from memplan.extensions.networks.order.search.nearness import nearby_orders
 from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S, OrderSearch, order_regions
 from memplan.planner.model.plan import Plan
@@ -71,26 +71,26 @@ def order_and_pose(
 ) -> OrderAnswer:
     """Find an order and a plan as `order_and_place` does, with `pose` making the problem of an order."""
     began = time.monotonic()
-    limit_s = control.left_s
+    limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
         # No order with more live bytes is answered then, so plans only choose among equals.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
-    with control.within(limit_s - for_plans).watched(WORK_PER_S) as watched:
+    with control.limit_to(limit_s - for_plans).search_control(WORK_PER_S) as watched:
         search = OrderSearch(inside, watched)
         search.run()
-    order = search.best()
+    order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
     # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
-    with control.within(rest).watched(WORK_PER_S) as watched:
+    with control.limit_to(rest).search_control(WORK_PER_S) as watched:
         search.use(watched)
-        best = PlannedOrders(inside.graph, search, order, pose, watched, rest).best(goal)
+        best = PlannedOrders(inside.graph, search, order, pose, watched, rest).best_order(goal)
     return search.answer(best.order, control, PlanAndProblem(problem=best.problem, plan=best.plan))
 
 
@@ -125,14 +125,14 @@ class PlannedOrders:
     def __post_init__(self) -> None:
         self.peak = peak_of(self.graph, self.own)
 
-    def best(self, goal: Goal) -> _PlannedOrder:
+    def best_order(self, goal: Goal) -> _PlannedOrder:
         """Plan one order after another until a plan needs only the live bytes, or the time is over."""
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
-        preferred = [] if is_near else nearby(self.graph, self.own, self.peak, self.left.raised)
+        preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
         # The search's own order is easy to plan more often than those that are preferred, then those by chance.
         self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
-        self._take_each(self._by_chance(goal))
+        self._take_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= max(self.peak, self.enough) or self._is_over):
                 self._improve(planned)
@@ -147,18 +147,18 @@ class PlannedOrders:
         return min(self.planned, key=lambda planned: planned.quality)
 
     @property
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         """Return the seconds left, by the clock or by counted work."""
-        return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.left_s)
+        return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
         """Return True if there is no time left for `plans` plans of a large graph."""
         n = len(self.own)
-        return n > LARGE and not self.left.counts_work and self._left_s < plans * n / _PLANNED_PER_S
+        return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
     @property
     def _is_over(self) -> bool:
-        return self.left.is_over or self._left_s <= 0
+        return self.left.is_over or self._remaining_s <= 0
 
     def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
         """Plan orders, at least one, until a plan needs only the live bytes."""
@@ -173,7 +173,7 @@ class PlannedOrders:
             return None
         self.seen.add(order)
         problem = self.pose(order)
-        plan = self._solved(problem, min(_QUICK_S, self._left_s))
+        plan = self._solve_within(problem, min(_QUICK_S, self._remaining_s))
         if plan.peak is not None:
             self.planned.append(_PlannedOrder(order, problem, plan))
             self.least = min(self.least, plan.peak)
@@ -181,12 +181,12 @@ class PlannedOrders:
 
     def _improve(self, planned: _PlannedOrder) -> None:
         """Plan an order again, with more time."""
-        plan = self._solved(planned.problem, _LONG_SHARE * self._left_s, planned.plan)
+        plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
             self.least = min(self.least, plan.peak)
 
-    def _solved(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
+    def _solve_within(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
         """Return a plan made within a limit; without a start, by greedy orders and local search alone.
 
         The first plan is made even if all has been cancelled.
@@ -202,13 +202,13 @@ class PlannedOrders:
             control=Control(cancelled=self.left.cancelled) if self.planned else Control(),
         )
 
-    def _by_chance(self, goal: Goal) -> Iterator[tuple[int, ...]]:
+    def _random_orders(self, goal: Goal) -> Iterator[tuple[int, ...]]:
         """Yield other orders with the least live peak and, if plans are the goal, some with slightly more."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
             # The first half keeps to the least peak; the rest may have more alive, up to what the best plan needs.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
-            other = self.search.another(budget, seed)
+            other = self.search.random_order(budget, seed)
             if other is not None and peak_of(self.graph, other) <= budget:
                 yield other

@@ -12,11 +12,11 @@ from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph import read_graph
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.program_graph import program_graph, without_scopes
+from memplan.extensions.networks.operations.program_graph import program_graph, remove_scopes
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.placement import order_and_place, order_and_pose
 from memplan.extensions.networks.order.search.regions import OrderedRegions
-from memplan.planner.errors import FormatError, OptionError, counted
+from memplan.planner.errors import FormatError, OptionError, count_text
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
@@ -26,7 +26,7 @@ from memplan.solvers.search.control import Control
 
 
 @dataclass(frozen=True)
-class Reordered:
+class ReorderedFile:
     """A file's operations in a better order: the answer with its plan, and the reordered program, if any.
 
     `warnings` are what the reader of a model noticed.
@@ -46,11 +46,11 @@ class Reordered:
     def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
         answer = self.answer
-        yield f"reordered: {answer.moves:,} of {counted(len(answer.order), 'operation')} moved; "
+        yield f"reordered: {answer.moves:,} of {count_text(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
 
 
-def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> Reordered:
+def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> ReorderedFile:
     """Reorder the operations of a model, a program or a graph, so that the plan needs fewer bytes.
 
     Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
@@ -62,7 +62,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _fields(data)
     if "ops" in fields:
-        return Reordered(order_and_place(read_graph(data), control, goal="placed"))
+        return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
         rule = "order: best must be given for a model, operations or a graph of them"
         raise OptionError(f"{rule}, got a file that has no operations", way="leave it out")
@@ -82,17 +82,17 @@ def reorder_program(
     operations: Operations,
     control: Control,
     facts: ProgramFacts | None = None,
-) -> Reordered:
+) -> ReorderedFile:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
 
     Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
     Branches, loops and called functions keep their order inside, and so do operations that have effects. Nothing is
     written over an input, as the program does not say that it may be. Raises OperationsError for one that has no graph.
     """
-    drawn = program_graph(without_scopes(operations), facts)
+    drawn = program_graph(remove_scopes(operations), facts)
 
     def pose(order: Sequence[int]) -> Problem:
-        return analyse(drawn.reordered(order)).problem
+        return analyse(drawn.reorder(order)).problem
 
     answer = order_and_pose(OrderedRegions(drawn.graph), pose, "placed", control)
-    return Reordered(answer, drawn.reordered(answer.order))
+    return ReorderedFile(answer, drawn.reorder(answer.order))

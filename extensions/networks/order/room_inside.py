@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.solvers.portfolio.solve import solve
@@ -13,7 +13,7 @@ _SECONDS = 0.25
 """The counted seconds for planning one operation's regions."""
 
 
-def with_room_inside(graph: OperationGraph, *, alignment: int) -> OperationGraph:
+def add_region_room(graph: OperationGraph, *, alignment: int) -> OperationGraph:
     """Return a graph with workspaces that can hold everything its operations' regions count.
 
     An operation's work is a number of bytes, some of which regions may find in tensors that they read or make: a
@@ -31,4 +31,4 @@ def with_room_inside(graph: OperationGraph, *, alignment: int) -> OperationGraph
         buffers = inside.get(f"operation_{k}")
         need = solve(Problem(buffers=buffers), time_limit_s=_SECONDS, deterministic=True).peak if buffers else 0
         rows.append(row.model_copy(update={"work": max(row.work, need or 0)}))
-    return replaced(graph, ops=tuple(rows))
+    return replace_fields(graph, ops=tuple(rows))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import in_ways, replaced
+from memplan.extensions.networks.operations.graph_variants import choose_ways, replace_fields
 from memplan.extensions.networks.operations.order_check import bytes_along, peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.questions.inputs import PlanAndProblem
@@ -23,10 +23,10 @@ Ways = tuple[int, ...]
 
 def ways_of_least_work(graph: OperationGraph) -> Ways:
     """Return the way with the least work for each operation; of equal ones, the cheapest."""
-    return _cheapest(graph, [min(work for work, _ in row) for row in _ways(graph)])
+    return _cheapest_ways(graph, [min(work for work, _ in row) for row in _ways(graph)])
 
 
-def with_cheapest_ways(
+def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
     """Return the answer with each operation in the cheapest way that raises no peak.
@@ -36,13 +36,13 @@ def with_cheapest_ways(
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
     room = dict(zip(found.order, bytes_along(ordered, found.order), strict=True))
-    cheapest = _cheapest(graph, [found.peak - room[v] + row.work for v, row in enumerate(ordered.ops)])
+    cheapest = _cheapest_ways(graph, [found.peak - room[v] + row.work for v, row in enumerate(ordered.ops)])
     if cheapest == ways:
         return found.model_copy(update=changes)
-    rows = zip(in_ways(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
-    taken = replaced(ordered, ops=tuple(new if own.alternatives else row for new, row, own in rows))
+    rows = zip(choose_ways(graph, cheapest).ops, ordered.ops, graph.ops, strict=True)
+    taken = replace_fields(ordered, ops=tuple(new if own.alternatives else row for new, row, own in rows))
     problem = problem_of_order(taken, found.order, alignment=alignment)
-    limit_s = max(0.05, min(_PLAN_S, control.left_s))
+    limit_s = max(0.05, min(_PLAN_S, control.remaining_s))
     plan = solve(problem, time_limit_s=limit_s, deterministic=control.counts_work)
     if plan.peak is None or found.placed_peak is None or plan.peak > found.placed_peak:
         return found.model_copy(update=changes)
@@ -59,8 +59,8 @@ def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
     ]
 
 
-def _cheapest(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return the cheapest way of each operation that fits its room; of equal ones, the one with less work."""
+def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
+    """Return the cheapest way of each operation that fits its room; of equal costs, the way with less work."""
     ways = []
     for row, most in zip(_ways(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

@@ -126,7 +126,7 @@ def test_programs_pose_valid_problems_in_their_new_order() -> None:
     saved = 0
     for seed in range(40):
         given = operations_from(random_program(seed))
-        found = reorder_program(given, Control.of(0.2, deterministic=True))
+        found = reorder_program(given, Control.from_limit(0.2, deterministic=True))
         assert found.operations is not None
         body, new = (program.functions[program.entry].body for program in (given, found.operations))
         assert len(new) == sum(not isinstance(statement, Alloc | Free) for statement in body)

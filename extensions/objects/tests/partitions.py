@@ -12,7 +12,7 @@ Row = tuple[int, int, int, int]
 """Start, end, width and height."""
 
 
-def least_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
+def min_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
     """Return the least sum of width x height over objects in which no two are alive together."""
     best = sum(w * h for _, _, w, h in rows)
 
@@ -39,7 +39,7 @@ def least_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
     return best
 
 
-def drawn_objects(seed: int, *, textures: bool) -> ObjectsProblem:
+def draw_objects(seed: int, *, textures: bool) -> ObjectsProblem:
     """Return a random problem of at most eight buffers, every third time textures with a ratio."""
     chance = random.Random(seed)
     steps, most = chance.randint(3, 12), chance.choice([3, 9, 50])
@@ -57,5 +57,5 @@ def drawn_objects(seed: int, *, textures: bool) -> ObjectsProblem:
 
 
 def rows_of(problem: ObjectsProblem) -> list[Row]:
-    """Return what `least_sum` reads of a problem."""
+    """Return what `min_sum` reads of a problem."""
     return [(each.start, each.end, *each.sides) for each in problem.buffers]

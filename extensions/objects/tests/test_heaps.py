@@ -18,12 +18,12 @@ from memplan.planner.errors import TimeOverError
 from memplan.planner.verify.verifier import verify
 from memplan.questions.plan.answers import plan_lines, problem_in_heaps
 from memplan.questions.question import Control
-from tests.support.applications import least_peak
+from tests.support.applications import min_peak
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def drawn(seed: int) -> tuple[Problem, int]:
+def draw_problem(seed: int) -> tuple[Problem, int]:
     """Draw five buffers, and a size of heaps that each of them fits."""
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
@@ -33,7 +33,7 @@ def drawn(seed: int) -> tuple[Problem, int]:
     return Problem(buffers=rows), max(row["size"] for row in rows) + chance.randrange(5)
 
 
-def fewest(problem: Problem, size: int) -> int:
+def min_heaps(problem: Problem, size: int) -> int:
     """Return the fewest heaps over all ways to deal the buffers out."""
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
@@ -42,7 +42,7 @@ def fewest(problem: Problem, size: int) -> int:
     for count in range(1, len(rows) + 1):
         for dealt in product(range(count), repeat=len(rows)):
             parts = [{n: rows[n].size for n, heap in zip(rows, dealt, strict=True) if heap == k} for k in range(count)]
-            if all(least_peak(part, pairs) <= size for part in parts):
+            if all(min_peak(part, pairs) <= size for part in parts):
                 return count
     raise AssertionError
 
@@ -53,10 +53,10 @@ def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
-    problem, size = drawn(seed)
+    problem, size = draw_problem(seed)
     found = in_heaps(problem, size, 5)
     assert found.heaps is not None
-    assert len(found.pools) == found.heaps.least == fewest(problem, size)
+    assert len(found.pools) == found.heaps.least == min_heaps(problem, size)
     used = [pool.used or 0 for pool in found.pools]
     assert max(used) <= size
     assert sum(used) == (found.peak or 0) >= (found.lower_bound or 0)
@@ -113,7 +113,7 @@ def test_heaps_found_before_the_time_limit_are_reported(limit_s: float) -> None:
         for k, start in enumerate(starts)
     ]
     problem, noted = Problem.model_validate({"buffers": rows}), list[Plan]()
-    found = plan_in_heaps(problem, 9000, replace(Control.of(limit_s), note=noted.append))
+    found = plan_in_heaps(problem, 9000, replace(Control.from_limit(limit_s), note=noted.append))
     for each in (noted[0], found):
         assert (each.status, max(pool.used or 0 for pool in each.pools) <= 9000) == ("feasible", True)
         assert verify(problem_in_heaps(problem, each), each) == ()
@@ -128,16 +128,16 @@ def test_repeated_runs_with_counted_work_give_the_same_heaps() -> None:
 
 def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
-    monkeypatch.setattr(heaps, "_behind_walls", lambda *_: None)
+    monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
-    problem, size = drawn(1)
+    problem, size = draw_problem(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
         in_heaps(problem, size, 1)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_few_buffers_take_the_fewest_bytes_over_all_ways_to_deal_them_out(seed: int) -> None:
-    problem, size = drawn(seed)
+    problem, size = draw_problem(seed)
     found = in_heaps(problem, size, 20)
     assert found.heaps is not None
     rows = {str(row.id): row for row in problem.buffers}
@@ -146,6 +146,6 @@ def test_few_buffers_take_the_fewest_bytes_over_all_ways_to_deal_them_out(seed: 
     pairs, best = {frozenset(pair) for pair in meeting}, 10**9
     for dealt in product(range(found.heaps.least), repeat=len(rows)):
         parts = [{n: rows[n].size for n, h in zip(rows, dealt, strict=True) if h == k} for k in set(dealt)]
-        used = [least_peak(part, pairs) for part in parts]
+        used = [min_peak(part, pairs) for part in parts]
         best = min(best, sum(used)) if max(used) <= size else best
     assert (found.status, found.peak, found.lower_bound) == ("optimal", best, best)

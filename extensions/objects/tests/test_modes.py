@@ -11,7 +11,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 ROWS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
 PROBLEM: dict[str, Any] = {"buffers": ROWS}
@@ -33,12 +33,12 @@ MODES: list[tuple[str, dict[str, Any], Any]] = [
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings()) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings()) as found:
         yield found
 
 
-def told(answer: Any) -> Any:
+def mode_fields(answer: Any) -> Any:
     """Return what of an answer shows its mode."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
@@ -50,14 +50,14 @@ def told(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize(("body", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
-def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any, server: Running) -> None:
+def test_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any, server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=body)
-    assert (answer.status_code, told(answer.json())) == (200, expected), answer.text
+    assert (answer.status_code, mode_fields(answer.json())) == (200, expected), answer.text
     submitted = server.client.post("/v1/jobs", json=body)
     assert submitted.status_code == 202, submitted.text
-    links = server.ended(submitted.json())["links"]
+    links = server.wait_for_end(submitted.json())["links"]
     for link in ("result", "plan"):
-        assert told(server.client.get(links[link]).json()) == expected
+        assert mode_fields(server.client.get(links[link]).json()) == expected
     assert server.client.get(f"{links['self']}/request").json() == body
     assert server.client.get(f"{links['self']}/problem").status_code == 404
 

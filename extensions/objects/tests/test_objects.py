@@ -11,9 +11,9 @@ import pytest
 
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
 from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, Token
-from memplan.extensions.objects.tests.partitions import drawn_objects, least_sum, rows_of
+from memplan.extensions.objects.tests.partitions import draw_objects, min_sum, rows_of
 from memplan.planner.errors import ProblemError
-from memplan.planner.model.objects import ObjectsProblem, SharedObject, of_problem
+from memplan.planner.model.objects import ObjectsProblem, SharedObject, objects_from_problem
 from memplan.planner.verify.shared_objects import violations
 from memplan.questions.plan.objects import objects_lines
 from tests.support import public_problems
@@ -32,7 +32,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 def objects(problem: ObjectsProblem | Problem) -> ObjectsAnswer:
-    return plan(of_problem(problem) if isinstance(problem, Problem) else problem)
+    return plan(objects_from_problem(problem) if isinstance(problem, Problem) else problem)
 
 
 def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
@@ -43,17 +43,17 @@ def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
 
 @pytest.mark.parametrize("seed", [*range(40), 97])
 def test_objects_of_bytes_are_those_of_the_best_partition(seed: int) -> None:
-    problem = drawn_objects(seed, textures=False)
+    problem = draw_objects(seed, textures=False)
     found = objects(problem)
-    assert (found.status, found.total) == ("optimal", least_sum(rows_of(problem)))
+    assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem)))
     assert list(violations(problem, found.objects)) == []
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_textures_are_those_of_the_best_partition(seed: int) -> None:
-    problem = drawn_objects(seed, textures=True)
+    problem = draw_objects(seed, textures=True)
     found = objects(problem)
-    assert (found.status, found.total) == ("optimal", least_sum(rows_of(problem), problem.ratio))
+    assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem), problem.ratio))
 
 
 def test_many_textures_are_moved_between_objects() -> None:
@@ -75,7 +75,9 @@ def test_objects_of_a_network_are_proved_and_no_way_needs_less() -> None:
 
 
 def test_a_search_that_counts_work_ends_with_the_same_objects_each_time() -> None:
-    problem = of_problem(read_problem(public_problems.of_library("peak/tflite-mobilenet_v3_small_int8.csv")))
+    problem = objects_from_problem(
+        read_problem(public_problems.library_file("peak/tflite-mobilenet_v3_small_int8.csv"))
+    )
     first, second = (plan(problem, options=PlanOptions(time_limit_s=0.1, deterministic=True)) for _ in range(2))
     assert first == second
     assert first.status == "feasible", "a problem that is proved at once tells nothing"
@@ -201,7 +203,7 @@ def test_rules_of_pairs_are_refused_not_forgotten(rules: dict[str, Any]) -> None
         objects(Problem.model_validate({"buffers": rows, **rules}))
 
 
-def free(*sides: tuple[int, int]) -> FreeTextures:
+def free_textures(*sides: tuple[int, int]) -> FreeTextures:
     """Return free textures, numbered as they come."""
     textures = FreeTextures()
     for storage, (width, height) in enumerate(sides):
@@ -222,11 +224,11 @@ def free(*sides: tuple[int, int]) -> FreeTextures:
     ],
 )
 def test_no_side_of_a_texture_exceeds_five_times_the_others(sides: tuple[int, int], is_reused: bool) -> None:
-    assert (free((10, 10)).take(*sides) is not None) == is_reused
+    assert (free_textures((10, 10)).take(*sides) is not None) == is_reused
 
 
 def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again() -> None:
-    textures = free((10, 10))
+    textures = free_textures((10, 10))
     grown = textures.take(9, 12)
     assert grown is not None
     assert (grown.width, grown.height) == (10, 12)
@@ -235,6 +237,6 @@ def test_a_texture_grows_where_none_is_large_enough_and_is_then_not_free_again()
 
 
 def test_a_texture_that_need_not_grow_is_preferred_and_of_those_the_closest() -> None:
-    taken = free((20, 10), (11, 11), (9, 9)).take(10, 10)
+    taken = free_textures((20, 10), (11, 11), (9, 9)).take(10, 10)
     assert taken is not None
     assert taken.storage == 1

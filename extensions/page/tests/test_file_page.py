@@ -33,18 +33,18 @@ def page() -> str:
     return plan_page(PROBLEM, solve(PROBLEM), title="</title><script>").decode()
 
 
-def between(text: str, opening: str, end: str) -> str:
+def text_between(text: str, opening: str, end: str) -> str:
     return text.partition(opening)[2].partition(end)[0]
 
 
 def script(text: str) -> str:
     """Return what the page runs, which lies packed in it."""
-    return packed(text)[1]
+    return unpack_styles(text)[1]
 
 
-def packed(text: str) -> list[str]:
+def unpack_styles(text: str) -> list[str]:
     """Return the styles of a page and its script."""
-    return zlib.decompress(base64.b64decode(between(text, 'id="script">', "</script>"))).decode().split("\0")
+    return zlib.decompress(base64.b64decode(text_between(text, 'id="script">', "</script>"))).decode().split("\0")
 
 
 def source(text: str) -> str:
@@ -56,7 +56,7 @@ def test_the_content_security_policy_allows_exactly_the_included_script_and_styl
     text = page()
     found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert found is not None
-    loader, (style, own) = between(text, '<script type="module">', "</script>"), packed(text)
+    loader, (style, own) = text_between(text, '<script type="module">', "</script>"), unpack_styles(text)
     assert f"script-src {source(loader)} {source(own)}; style-src {source(style)};" in found[1]
     assert found[1].startswith("default-src 'none'; ")
 
@@ -74,7 +74,7 @@ def test_a_page_names_no_address_of_any_network() -> None:
 
 
 def test_a_page_contains_its_data_as_json() -> None:
-    document = json.loads(zlib.decompress(base64.b64decode(between(page(), 'id="document">', "</script>"))))
+    document = json.loads(zlib.decompress(base64.b64decode(text_between(page(), 'id="document">', "</script>"))))
     (view,) = document["views"]
     assert [document["title"], view["kind"]] == ["</title><script>", "plan"]
     assert Problem.model_validate(view["problem"]) == PROBLEM

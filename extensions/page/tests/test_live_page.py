@@ -12,7 +12,7 @@ import pytest
 from memplan.api.settings import Settings
 from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 from memplan.questions import question_rows
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[3] / "tests" / "models"
@@ -28,13 +28,13 @@ KEY = "a-key-of-an-operator-that-is-long-enough"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings(max_jobs=50)) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings(max_jobs=50)) as found:
         yield found
 
 
 @pytest.fixture
-def opened(browser: Any, server: Running) -> Iterator[Tab]:
+def opened_tab(browser: Any, server: RunningServer) -> Iterator[Tab]:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/")
         yield found
@@ -49,7 +49,7 @@ def give(found: Tab, name: str, content: bytes) -> None:
     )
 
 
-def said(found: Tab, text: str) -> None:
+def wait_for_text(found: Tab, text: str) -> None:
     found.page.wait_for_function("text => document.querySelector('.said').textContent.includes(text)", arg=text)
 
 
@@ -59,23 +59,23 @@ def alarm(found: Tab) -> str:
     return text
 
 
-def test_the_first_screen_has_an_example_and_the_last_jobs(opened: Tab) -> None:
-    opened.page.set_viewport_size({"width": 390, "height": 844})
-    opened.page.click("text=Try an example")
-    opened.page.dblclick(".service button.primary:enabled")
-    said(opened, "planned in")
-    jobs = opened.page.evaluate("fetch('/v1/jobs?kind=plan').then((answer) => answer.json())")["jobs"]
+def test_the_first_screen_has_an_example_and_the_last_jobs(opened_tab: Tab) -> None:
+    opened_tab.page.set_viewport_size({"width": 390, "height": 844})
+    opened_tab.page.click("text=Try an example")
+    opened_tab.page.dblclick(".service button.primary:enabled")
+    wait_for_text(opened_tab, "planned in")
+    jobs = opened_tab.page.evaluate("fetch('/v1/jobs?kind=plan').then((answer) => answer.json())")["jobs"]
     assert sum(job["name"] == "mobilenet_v2.csv" for job in jobs) == 2  # one by opening, one by two clicks
-    assert opened.page.locator(".watch").count() == 0
-    assert opened.page.evaluate("document.querySelector('.picture').clientHeight") > 300
-    assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
-    opened.page.goto(opened.page.url.partition("?")[0])
-    opened.page.click(".recent button >> nth=0")
-    said(opened, "planned in")
-    opened.page.click("text=Jobs")
+    assert opened_tab.page.locator(".watch").count() == 0
+    assert opened_tab.page.evaluate("document.querySelector('.picture').clientHeight") > 300
+    assert opened_tab.page.evaluate("document.documentElement.scrollWidth") == 390
+    opened_tab.page.goto(opened_tab.page.url.partition("?")[0])
+    opened_tab.page.click(".recent button >> nth=0")
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.click("text=Jobs")
 
 
-def focused(found: Tab) -> str:
+def focused_name(found: Tab) -> str:
     """Return the accessible name of the focused element."""
     name: str = found.page.evaluate(
         "(({ ariaLabel, textContent }) => ariaLabel ?? textContent)(document.activeElement)"
@@ -83,173 +83,173 @@ def focused(found: Tab) -> str:
     return name
 
 
-def to(found: Tab, name: str) -> None:
+def tab_to(found: Tab, name: str) -> None:
     """Press Tab until an element with a given name has the focus."""
     for _ in range(40):
         found.page.keyboard.press("Tab")
-        if focused(found) == name:
+        if focused_name(found) == name:
             return
     raise AssertionError(f"must be reached by Tab: {name}")
 
 
-def test_jobs_are_named_searched_and_deleted_by_keys_alone(opened: Tab) -> None:
-    press = opened.page.keyboard.press
+def test_jobs_are_named_searched_and_deleted_by_keys_alone(opened_tab: Tab) -> None:
+    press = opened_tab.page.keyboard.press
     for name in ("first", "second"):
-        opened.page.evaluate(DROP, [f"{name}.json", json.dumps(SMALL | {"name": f"nightly {name}"})])
-        said(opened, "planned in")
-    to(opened, "Jobs")
+        opened_tab.page.evaluate(DROP, [f"{name}.json", json.dumps(SMALL | {"name": f"nightly {name}"})])
+        wait_for_text(opened_tab, "planned in")
+    tab_to(opened_tab, "Jobs")
     press("Enter")
-    assert focused(opened) == "search jobs"
-    opened.page.keyboard.type("nightly")
-    wait_until(opened, "document.querySelector('dialog [role=status]')?.textContent === '2 jobs'")
+    assert focused_name(opened_tab) == "search jobs"
+    opened_tab.page.keyboard.type("nightly")
+    wait_until(opened_tab, "document.querySelector('dialog [role=status]')?.textContent === '2 jobs'")
     press("ArrowDown")
     press("ArrowDown")
-    assert focused(opened) == "nightly first"
+    assert focused_name(opened_tab) == "nightly first"
     press("ArrowUp")
-    to(opened, "Rename nightly second")
+    tab_to(opened_tab, "Rename nightly second")
     press("Enter")
-    assert focused(opened) == "new name"
+    assert focused_name(opened_tab) == "new name"
     press("Escape")  # leaves the name, not the dialog
-    assert focused(opened) == "Rename nightly second"
+    assert focused_name(opened_tab) == "Rename nightly second"
     press("Enter")
     press("ControlOrMeta+a")
-    opened.page.keyboard.type("Nightly <b>Lauf</b> 100%")
+    opened_tab.page.keyboard.type("Nightly <b>Lauf</b> 100%")
     press("Enter")
-    wait_until(opened, "document.activeElement.ariaLabel === 'Rename Nightly <b>Lauf</b> 100%'")
+    wait_until(opened_tab, "document.activeElement.ariaLabel === 'Rename Nightly <b>Lauf</b> 100%'")
     for left, name in ((1, "Delete nightly first"), (0, "search jobs")):
         if left:
             press("Tab")
         press("Enter")
-        assert focused(opened).endswith(" for good")
+        assert focused_name(opened_tab).endswith(" for good")
         press("Enter")
-        wait_until(opened, f"document.querySelectorAll('dialog tbody button').length === {3 * left}")
-        wait_until(opened, f"document.activeElement.ariaLabel === '{name}'")
-    assert opened.serious_violations() == []
-    assert opened.page.evaluate("fetch('/v1/jobs?search=nightly').then((answer) => answer.json())")["jobs"] == []
+        wait_until(opened_tab, f"document.querySelectorAll('dialog tbody button').length === {3 * left}")
+        wait_until(opened_tab, f"document.activeElement.ariaLabel === '{name}'")
+    assert opened_tab.serious_violations() == []
+    assert opened_tab.page.evaluate("fetch('/v1/jobs?search=nightly').then((answer) => answer.json())")["jobs"] == []
     press("Escape")  # of the text that is searched for
     press("Escape")
-    assert focused(opened) == "Jobs"
+    assert focused_name(opened_tab) == "Jobs"
 
 
-def test_a_dropped_problem_is_planned_and_drawn(opened: Tab) -> None:
-    opened.page.evaluate(DROP, ["small.json", json.dumps(SMALL)])
-    said(opened, "planned in")
-    badge(opened, "valid: checked")
-    assert "112 B, proved to be the least" in opened.page.inner_text(".sentences")
-    assert opened.page.locator(".picture canvas").count() == 2
-    assert opened.page.title() == "small - memplan"
+def test_a_dropped_problem_is_planned_and_drawn(opened_tab: Tab) -> None:
+    opened_tab.page.evaluate(DROP, ["small.json", json.dumps(SMALL)])
+    wait_for_text(opened_tab, "planned in")
+    badge(opened_tab, "valid: checked")
+    assert "112 B, proved to be the least" in opened_tab.page.inner_text(".sentences")
+    assert opened_tab.page.locator(".picture canvas").count() == 2
+    assert opened_tab.page.title() == "small - memplan"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(opened: Tab, scheme: str) -> None:
-    opened.page.emulate_media(color_scheme=scheme)
-    assert opened.serious_violations() == []
-    give(opened, "small.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
-    alarm(opened)
-    opened.page.click("text=Jobs")
-    opened.page.wait_for_selector("dialog.jobs")
-    assert opened.serious_violations() == []
+def test_axe_finds_no_serious_violation(opened_tab: Tab, scheme: str) -> None:
+    opened_tab.page.emulate_media(color_scheme=scheme)
+    assert opened_tab.serious_violations() == []
+    give(opened_tab, "small.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
+    alarm(opened_tab)
+    opened_tab.page.click("text=Jobs")
+    opened_tab.page.wait_for_selector("dialog.jobs")
+    assert opened_tab.serious_violations() == []
 
 
-def test_a_job_can_be_found_by_its_address_and_in_the_list(opened: Tab) -> None:
-    give(opened, "again.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    address = opened.page.url
+def test_a_job_can_be_found_by_its_address_and_in_the_list(opened_tab: Tab) -> None:
+    give(opened_tab, "again.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
+    address = opened_tab.page.url
     assert "?job=" in address
-    opened.page.goto(address)
-    said(opened, "planned in")
-    opened.page.click("text=Jobs")
-    opened.page.click("dialog tbody button:has-text('again') >> nth=0")
-    said(opened, "planned in")
-    opened.page.wait_for_selector("dialog", state="detached")
+    opened_tab.page.goto(address)
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.click("text=Jobs")
+    opened_tab.page.click("dialog tbody button:has-text('again') >> nth=0")
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.wait_for_selector("dialog", state="detached")
 
 
 def badge(found: Tab, text: str) -> None:
     found.page.wait_for_function("text => document.querySelector('.badge')?.textContent.startsWith(text)", arg=text)
 
 
-def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going_back(opened: Tab) -> None:
-    give(opened, "one.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    badge(opened, "valid: checked")
-    assert "proved to be the least" in opened.page.inner_text(".sentences")
-    opened.page.fill("label:has-text('capacity') input", "100 B")
-    opened.page.click(".service button.primary")
-    said(opened, "does not fit")
-    opened.page.fill("label:has-text('capacity') input", "")
-    opened.page.click(".service button.primary")
-    said(opened, "planned in")  # the capacity is the problem's again
+def test_plans_are_verified_compared_with_what_was_open_before_and_left_by_going_back(opened_tab: Tab) -> None:
+    give(opened_tab, "one.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
+    badge(opened_tab, "valid: checked")
+    assert "proved to be the least" in opened_tab.page.inner_text(".sentences")
+    opened_tab.page.fill("label:has-text('capacity') input", "100 B")
+    opened_tab.page.click(".service button.primary")
+    wait_for_text(opened_tab, "does not fit")
+    opened_tab.page.fill("label:has-text('capacity') input", "")
+    opened_tab.page.click(".service button.primary")
+    wait_for_text(opened_tab, "planned in")  # the capacity is the problem's again
     rows = [{"id": row["id"], "pool": "sram", "offset": 0} for row in SMALL["buffers"]]
     wrong = json.dumps({"status": "optimal", "peak": 64, "placements": rows}).encode()
     for _ in range(2):  # one file after itself
-        give(opened, "plan.json", wrong)
-        badge(opened, "not valid")
+        give(opened_tab, "plan.json", wrong)
+        badge(opened_tab, "not valid")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
-    give(opened, "two.json", json.dumps({**SMALL, "buffers": larger}).encode())
-    said(opened, "planned in")
-    opened.page.go_back()
-    badge(opened, "not valid")
-    opened.page.go_back()
-    opened.page.go_back()
-    badge(opened, "valid: checked")
-    opened.page.go_forward()
-    badge(opened, "not valid")
+    give(opened_tab, "two.json", json.dumps({**SMALL, "buffers": larger}).encode())
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.go_back()
+    badge(opened_tab, "not valid")
+    opened_tab.page.go_back()
+    opened_tab.page.go_back()
+    badge(opened_tab, "valid: checked")
+    opened_tab.page.go_forward()
+    badge(opened_tab, "not valid")
 
 
-def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened: Tab) -> None:
-    give(opened, "build 1.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
+def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_tab: Tab) -> None:
+    give(opened_tab, "build 1.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
-    give(opened, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
-    said(opened, "planned in")
-    opened.page.click("text=Compare")
-    opened.page.wait_for_selector(".causes")
-    heads = opened.page.locator("main .bar >> nth=0").locator("button").all_inner_texts()
+    give(opened_tab, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.click("text=Compare")
+    opened_tab.page.wait_for_selector(".causes")
+    heads = opened_tab.page.locator("main .bar >> nth=0").locator("button").all_inner_texts()
     assert heads == ["before: build 1", "after: build 2", "side by side", "Plan with the old addresses kept"]
-    badge(opened, "valid: checked")
-    opened.page.click("text=Back to the plan")
-    badge(opened, "valid: checked")
-    assert opened.page.locator(".causes").count() == 0
-    assert "by=moved" not in opened.page.url
-    opened.page.click("text=Compare")
-    opened.page.click("text=Plan with the old addresses kept")
-    said(opened, "planned in")
-    opened.page.click("text=Compare")
-    opened.page.wait_for_selector("button:text-is('before: build 1')")  # and not with the plan at other addresses
+    badge(opened_tab, "valid: checked")
+    opened_tab.page.click("text=Back to the plan")
+    badge(opened_tab, "valid: checked")
+    assert opened_tab.page.locator(".causes").count() == 0
+    assert "by=moved" not in opened_tab.page.url
+    opened_tab.page.click("text=Compare")
+    opened_tab.page.click("text=Plan with the old addresses kept")
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.click("text=Compare")
+    opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # and not with the plan at other addresses
 
 
-def test_a_lost_connection_is_reported_and_made_again(opened: Tab, server: Running) -> None:
+def test_a_lost_connection_is_reported_and_made_again(opened_tab: Tab, server: RunningServer) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
-    give(opened, "first.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    opened.page.route("**/events", lambda route: route.abort())
-    opened.page.fill("label:has-text('seconds') input", "60")
-    give(opened, hard.name, hard.read_bytes().replace(b"\r", b""))
-    said(opened, "connection lost, trying again")
-    opened.page.unroute("**/events")
-    said(opened, "searching")
-    opened.page.click("text=Stop")
-    opened.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
+    give(opened_tab, "first.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.route("**/events", lambda route: route.abort())
+    opened_tab.page.fill("label:has-text('seconds') input", "60")
+    give(opened_tab, hard.name, hard.read_bytes().replace(b"\r", b""))
+    wait_for_text(opened_tab, "connection lost, trying again")
+    opened_tab.page.unroute("**/events")
+    wait_for_text(opened_tab, "searching")
+    opened_tab.page.click("text=Stop")
+    opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 
-def test_a_model_is_read_by_the_service(opened: Tab) -> None:
-    give(opened, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
-    said(opened, "planned in")
-    assert "peak 48 B" in opened.page.inner_text("main .facts")
-    opened.page.goto(opened.page.url)  # a link that another tab opens has the names, too
-    said(opened, "planned in")
-    opened.page.select_option("main select", "operation")
-    assert "SOFTMAX" in opened.page.inner_text(".legend")
+def test_a_model_is_read_by_the_service(opened_tab: Tab) -> None:
+    give(opened_tab, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
+    wait_for_text(opened_tab, "planned in")
+    assert "peak 48 B" in opened_tab.page.inner_text("main .facts")
+    opened_tab.page.goto(opened_tab.page.url)  # a link that another tab opens has the names, too
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.select_option("main select", "operation")
+    assert "SOFTMAX" in opened_tab.page.inner_text(".legend")
 
 
-def test_sizes_that_a_model_leaves_open_are_requested(opened: Tab) -> None:
-    give(opened, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
-    assert "give it, for example: dims=s77=1" in opened.page.inner_text("dialog .alarm")
-    assert opened.page.input_value("[data-option=dims] input") == "s77=1"
-    opened.page.fill("[data-option=dims] input", "s77=3")
-    opened.page.click("dialog .primary")
-    badge(opened, "valid: checked")
-    opened.page.select_option("main select", "operation")
+def test_sizes_that_a_model_leaves_open_are_requested(opened_tab: Tab) -> None:
+    give(opened_tab, "exported.pt2", (MODELS / "exported.pt2").read_bytes())
+    assert "give it, for example: dims=s77=1" in opened_tab.page.inner_text("dialog .alarm")
+    assert opened_tab.page.input_value("[data-option=dims] input") == "s77=1"
+    opened_tab.page.fill("[data-option=dims] input", "s77=3")
+    opened_tab.page.click("dialog .primary")
+    badge(opened_tab, "valid: checked")
+    opened_tab.page.select_option("main select", "operation")
 
 
 def lines(found: Tab) -> str:
@@ -272,131 +272,133 @@ def question(found: Tab, kind: str, **options: str | bool) -> None:
     found.page.wait_for_selector("dialog", state="detached")
 
 
-def test_every_question_is_in_the_menu_and_answers_about_a_dropped_model(opened: Tab) -> None:
-    give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
-    said(opened, "planned in")
-    opened.page.click("text=More…")
-    opened.page.wait_for_selector("dialog .menu b")
-    assert sorted(opened.page.locator("dialog .menu b").all_inner_texts()) == sorted(question_rows())
-    assert opened.serious_violations() == []
-    opened.page.click("dialog >> text=Close")
-    opened.page.click("text=More…")
-    opened.page.locator("dialog .menu button", has=opened.page.locator("b:text-is('convert')")).click()
-    opened.page.select_option("[data-option=to] select", "tflite")
-    opened.page.click("dialog .primary")
-    said(opened, "done in")
-    assert "TFLite Micro's whole arena takes" in lines(opened)
+def test_every_question_is_in_the_menu_and_answers_about_a_dropped_model(opened_tab: Tab) -> None:
+    give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.click("text=More…")
+    opened_tab.page.wait_for_selector("dialog .menu b")
+    assert sorted(opened_tab.page.locator("dialog .menu b").all_inner_texts()) == sorted(question_rows())
+    assert opened_tab.serious_violations() == []
+    opened_tab.page.click("dialog >> text=Close")
+    opened_tab.page.click("text=More…")
+    opened_tab.page.locator("dialog .menu button", has=opened_tab.page.locator("b:text-is('convert')")).click()
+    opened_tab.page.select_option("[data-option=to] select", "tflite")
+    opened_tab.page.click("dialog .primary")
+    wait_for_text(opened_tab, "done in")
+    assert "TFLite Micro's whole arena takes" in lines(opened_tab)
     for kind, line in (("check", "bytes"), ("verify", "valid")):
-        question(opened, kind)
-        said(opened, "done in")
-        assert line in lines(opened)
-    badge(opened, "valid: checked")
-    assert opened.serious_violations() == []
-    opened.page.reload()
-    said(opened, "done in")
-    assert "proved to be the least" in opened.page.inner_text(".outcome")
-    badge(opened, "valid: checked")
+        question(opened_tab, kind)
+        wait_for_text(opened_tab, "done in")
+        assert line in lines(opened_tab)
+    badge(opened_tab, "valid: checked")
+    assert opened_tab.serious_violations() == []
+    opened_tab.page.reload()
+    wait_for_text(opened_tab, "done in")
+    assert "proved to be the least" in opened_tab.page.inner_text(".outcome")
+    badge(opened_tab, "valid: checked")
     for kind in ("sweep",):  # whose examples get the names of the problem on show
-        question(opened, kind)
-        said(opened, "done in")
-    question(opened, "shapes")
-    opened.page.click("text=over n")
-    assert "n (b=64)" in opened.page.inner_text(".chart")
-    question(opened, "shapes", limits=True, within="100000")
-    opened.page.wait_for_selector(".points button:has-text('b=1, n=')")
+        question(opened_tab, kind)
+        wait_for_text(opened_tab, "done in")
+    question(opened_tab, "shapes")
+    opened_tab.page.click("text=over n")
+    assert "n (b=64)" in opened_tab.page.inner_text(".chart")
+    question(opened_tab, "shapes", limits=True, within="100000")
+    opened_tab.page.wait_for_selector(".points button:has-text('b=1, n=')")
 
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def test_files_of_every_question_open_its_form(opened: Tab) -> None:
+def test_files_of_every_question_open_its_form(opened_tab: Tab) -> None:
     for name, kind in (
         ("schedules/gap8_like.json", "schedule"),
         ("graphs/synth_intree100_s0.json", "order"),
         ("networks/two_convolutions.json", "order"),
         ("symbolic/bert_4l.json", "shapes"),
     ):
-        give(opened, name, (EXAMPLES / name).read_bytes())
-        opened.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
+        give(opened_tab, name, (EXAMPLES / name).read_bytes())
+        opened_tab.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
         if name == "schedules/gap8_like.json":  # a target: it is no network, and the form asks for one
             assert (
-                opened.page.eval_on_selector("[data-input=problem] select", "(one) => one.selectedOptions[0].text")
+                opened_tab.page.eval_on_selector("[data-input=problem] select", "(one) => one.selectedOptions[0].text")
                 == "a file…"
             )
-            assert "problem: which one is gap8-like for? Choose its file." in opened.page.inner_text("dialog .alarm")
+            assert "problem: which one is gap8-like for? Choose its file." in opened_tab.page.inner_text(
+                "dialog .alarm"
+            )
             network = EXAMPLES / "networks" / "two_convolutions.json"
-            opened.page.set_input_files("dialog input[type=file]:visible", network)
-            opened.page.click("dialog .primary")
-            opened.page.wait_for_selector(".schedule .slot")
-            jobs = opened.page.evaluate("fetch('/v1/jobs?kind=schedule').then((answer) => answer.json())")["jobs"]
-            assert opened.page.inner_text("h1") == f"schedule of {jobs[0]['name']}"
+            opened_tab.page.set_input_files("dialog input[type=file]:visible", network)
+            opened_tab.page.click("dialog .primary")
+            opened_tab.page.wait_for_selector(".schedule .slot")
+            jobs = opened_tab.page.evaluate("fetch('/v1/jobs?kind=schedule').then((answer) => answer.json())")["jobs"]
+            assert opened_tab.page.inner_text("h1") == f"schedule of {jobs[0]['name']}"
         else:
-            opened.page.click("dialog >> text=Close")
+            opened_tab.page.click("dialog >> text=Close")
     for name in ("operations.json", "two_memories.json", "cmake/memory.json"):
-        give(opened, name, (EXAMPLES / name).read_bytes())
-        badge(opened, "valid: checked")
-    give(opened, "index.json", (EXAMPLES / "graphs" / "index.json").read_bytes())
-    assert "must be" in alarm(opened)
+        give(opened_tab, name, (EXAMPLES / name).read_bytes())
+        badge(opened_tab, "valid: checked")
+    give(opened_tab, "index.json", (EXAMPLES / "graphs" / "index.json").read_bytes())
+    assert "must be" in alarm(opened_tab)
 
 
-def test_a_mended_file_is_read_after_a_wrong_one_and_a_wrong_one_is_sent_once(opened: Tab) -> None:
+def test_a_mended_file_is_read_after_a_wrong_one_and_a_wrong_one_is_sent_once(opened_tab: Tab) -> None:
     sent: list[str] = []
-    opened.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
-    give(opened, "notes.txt", b"what is this")
-    assert "file: must be of a known format" in alarm(opened)
+    opened_tab.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
+    give(opened_tab, "notes.txt", b"what is this")
+    assert "file: must be of a known format" in alarm(opened_tab)
     assert sent == ["POST"]
     for _ in range(2):  # the same name each time: wrong, and mended
-        give(opened, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
-        alarm(opened)
-        give(opened, "small.json", json.dumps(SMALL).encode())
-        said(opened, "planned in")
-        assert opened.page.locator("[role=alert] li").count() == 0
+        give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
+        alarm(opened_tab)
+        give(opened_tab, "small.json", json.dumps(SMALL).encode())
+        wait_for_text(opened_tab, "planned in")
+        assert opened_tab.page.locator("[role=alert] li").count() == 0
 
 
-def test_levers_answer_for_a_buffer_and_open_their_plans(opened: Tab) -> None:
-    opened.page.keyboard.press("Tab")
-    opened.page.click("text=Try an example")
-    badge(opened, "valid: checked")
-    assert opened.page.evaluate("document.activeElement.className") == "over"  # keys go on where the picture is
+def test_levers_answer_for_a_buffer_and_open_their_plans(opened_tab: Tab) -> None:
+    opened_tab.page.keyboard.press("Tab")
+    opened_tab.page.click("text=Try an example")
+    badge(opened_tab, "valid: checked")
+    assert opened_tab.page.evaluate("document.activeElement.className") == "over"  # keys go on where the picture is
     for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
-        opened.page.click(f".levers button:text-is('{button}')")
+        opened_tab.page.click(f".levers button:text-is('{button}')")
         # A row comes at once, with what the plan on show has then, and gets better as the service answers.
-        opened.page.locator(".levers tbody tr", has_text=rows[0]).filter(has_text=rows[1]).wait_for()
-        peaks = opened.page.locator(".levers tbody tr td:nth-child(3)").all_inner_texts()
+        opened_tab.page.locator(".levers tbody tr", has_text=rows[0]).filter(has_text=rows[1]).wait_for()
+        peaks = opened_tab.page.locator(".levers tbody tr td:nth-child(3)").all_inner_texts()
         assert not any(text.startswith("+") for text in peaks) or button == "alignment"
-    opened.page.fill(".levers input", "1.44 MiB")
-    opened.page.press(".levers input", "Enter")
-    opened.page.locator(".levers tbody tr", has_text="the same").wait_for()
-    opened.page.click(".levers button:text-is('open')")
-    opened.page.wait_for_function("() => document.title.includes('capacity 1.44 MiB')")
-    badge(opened, "valid: checked")
+    opened_tab.page.fill(".levers input", "1.44 MiB")
+    opened_tab.page.press(".levers input", "Enter")
+    opened_tab.page.locator(".levers tbody tr", has_text="the same").wait_for()
+    opened_tab.page.click(".levers button:text-is('open')")
+    opened_tab.page.wait_for_function("() => document.title.includes('capacity 1.44 MiB')")
+    badge(opened_tab, "valid: checked")
 
 
-def test_levers_and_links_are_those_of_the_questions_in_the_schema(opened: Tab) -> None:
-    def offered() -> list[bool]:
-        opened.page.goto(opened.page.url.partition("?")[0])
-        opened.page.click("text=Try an example")
-        badge(opened, "valid: checked")
-        return [opened.page.locator(name).count() > 0 for name in (".levers", "text=Make a certificate")]
+def test_levers_and_links_are_those_of_the_questions_in_the_schema(opened_tab: Tab) -> None:
+    def offered_levers() -> list[bool]:
+        opened_tab.page.goto(opened_tab.page.url.partition("?")[0])
+        opened_tab.page.click("text=Try an example")
+        badge(opened_tab, "valid: checked")
+        return [opened_tab.page.locator(name).count() > 0 for name in (".levers", "text=Make a certificate")]
 
-    def without_two(route: Any) -> None:
+    def drop_two(route: Any) -> None:
         answer = route.fetch()
         described = answer.json()
         for name in ("sweep", "certify"):
             del described["paths"][f"/v1/{name}"]
         route.fulfill(response=answer, json=described)
 
-    assert offered() == [True, True]
-    opened.page.route("**/openapi.json", without_two)
-    assert offered() == [False, False]
-    opened.page.unroute("**/openapi.json")
+    assert offered_levers() == [True, True]
+    opened_tab.page.route("**/openapi.json", drop_two)
+    assert offered_levers() == [False, False]
+    opened_tab.page.unroute("**/openapi.json")
 
 
-def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, browser: Any, tmp_path: Path) -> None:
-    opened.page.click("text=Try an example")
-    badge(opened, "valid: checked")
-    with opened.page.expect_download() as download:
-        opened.page.click("text=Save page")
+def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened_tab: Tab, browser: Any, tmp_path: Path) -> None:
+    opened_tab.page.click("text=Try an example")
+    badge(opened_tab, "valid: checked")
+    with opened_tab.page.expect_download() as download:
+        opened_tab.page.click("text=Save page")
     (tmp_path / "saved.html").write_bytes(Path(download.value.path()).read_bytes())
     with tab(browser) as alone:
         alone.page.goto((tmp_path / "saved.html").as_uri())
@@ -409,64 +411,64 @@ def test_a_page_is_saved_with_its_plan_and_film_and_opens_alone(opened: Tab, bro
         assert (alone.errors, alone.policy_breaks) == ([], [])
 
 
-def test_answers_are_tables_whose_plans_open(opened: Tab) -> None:
-    give(opened, "tight.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
-    said(opened, "does not fit")
-    opened.page.click("text=What would make it fit?")
-    assert opened.page.input_value("[data-option=repairs] input") == "3"
-    opened.page.click("dialog .primary")
-    opened.page.wait_for_selector(".outcome button:text-is('open')", timeout=60_000)
-    assert "It fits with 1 change: no fewer would do." in opened.page.inner_text(".outcome")
-    assert "conv" in opened.page.inner_text(".outcome table:has(th:text-is('bytes moved')) tbody tr >> nth=0")
-    opened.page.click(".outcome button:text-is('open') >> nth=0")
-    badge(opened, "valid: checked")
-    give(opened, "small.json", json.dumps(SMALL).encode())
-    badge(opened, "valid: checked")
-    question(opened, "explain", what_if=True, shrunk_to="0.5")
-    opened.page.wait_for_selector(".outcome th:text-is('gain if shrunk')")
-    heads = opened.page.locator(".outcome table:has(th:text-is('gain if shrunk')) th").all_inner_texts()
-    rows = [row.split("\t") for row in opened.page.locator(".outcome table tbody tr").all_inner_texts()]
+def test_answers_are_tables_whose_plans_open(opened_tab: Tab) -> None:
+    give(opened_tab, "tight.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
+    wait_for_text(opened_tab, "does not fit")
+    opened_tab.page.click("text=What would make it fit?")
+    assert opened_tab.page.input_value("[data-option=repairs] input") == "3"
+    opened_tab.page.click("dialog .primary")
+    opened_tab.page.wait_for_selector(".outcome button:text-is('open')", timeout=60_000)
+    assert "It fits with 1 change: no fewer would do." in opened_tab.page.inner_text(".outcome")
+    assert "conv" in opened_tab.page.inner_text(".outcome table:has(th:text-is('bytes moved')) tbody tr >> nth=0")
+    opened_tab.page.click(".outcome button:text-is('open') >> nth=0")
+    badge(opened_tab, "valid: checked")
+    give(opened_tab, "small.json", json.dumps(SMALL).encode())
+    badge(opened_tab, "valid: checked")
+    question(opened_tab, "explain", what_if=True, shrunk_to="0.5")
+    opened_tab.page.wait_for_selector(".outcome th:text-is('gain if shrunk')")
+    heads = opened_tab.page.locator(".outcome table:has(th:text-is('gain if shrunk')) th").all_inner_texts()
+    rows = [row.split("\t") for row in opened_tab.page.locator(".outcome table tbody tr").all_inner_texts()]
     gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
     assert gains["conv1"] == "32 B"  # half of it leaves 80 B of 112
-    give(opened, "again.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    badge(opened, "valid: checked")
-    question(opened, "sweep")
-    opened.page.wait_for_selector("circle.point.optimal")
-    badge(opened, "valid: checked")
+    give(opened_tab, "again.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
+    badge(opened_tab, "valid: checked")
+    question(opened_tab, "sweep")
+    opened_tab.page.wait_for_selector("circle.point.optimal")
+    badge(opened_tab, "valid: checked")
 
 
-def test_old_entries_are_let_go_and_asked_for_again(opened: Tab) -> None:
+def test_old_entries_are_let_go_and_asked_for_again(opened_tab: Tab) -> None:
     script = """async () => { const { EMPTY, next } = await import("/static/live/state.js"); let state = EMPTY;
       for (let k = 0; k < 9; k++) {
         const entry = { name: `n${k}`, problem: {}, plan: {}, job: k % 2 ? `j${k}` : null };
         state = next(state, { kind: "opened", entry });
       }
       return state.entries.map(({ problem }) => problem !== null); }"""
-    assert opened.page.evaluate(script) == [True, False, True, True, True, True, True, True, True]
+    assert opened_tab.page.evaluate(script) == [True, False, True, True, True, True, True, True, True]
 
 
-def test_orders_and_cascades_open_as_pictures(opened: Tab) -> None:
-    give(opened, "view.tflite", (MODELS / "view.tflite").read_bytes())
-    said(opened, "planned in")
+def test_orders_and_cascades_open_as_pictures(opened_tab: Tab) -> None:
+    give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
+    wait_for_text(opened_tab, "planned in")
     for kind, points in (("order", 0), ("cascade", 1)):
-        opened.page.click("text=More…")
-        opened.page.locator("dialog .menu button", has=opened.page.locator(f"b:text-is('{kind}')")).click()
-        opened.page.select_option("dialog .field select >> nth=0", label="an example, written here")
-        opened.page.click("dialog .primary")
-        said(opened, "done in")
-        badge(opened, "valid: checked")
-        assert opened.page.locator("circle.point").count() >= points
-        assert kind == "cascade" or ", operation " in opened.page.inner_text("aside.side h2:has-text('Alive at')")
-        assert opened.serious_violations() == []
-    opened.page.click(".bar button:text-is('stripes')")
-    assert "step 0" in (opened.page.text_content(".stripes svg") or "")
+        opened_tab.page.click("text=More…")
+        opened_tab.page.locator("dialog .menu button", has=opened_tab.page.locator(f"b:text-is('{kind}')")).click()
+        opened_tab.page.select_option("dialog .field select >> nth=0", label="an example, written here")
+        opened_tab.page.click("dialog .primary")
+        wait_for_text(opened_tab, "done in")
+        badge(opened_tab, "valid: checked")
+        assert opened_tab.page.locator("circle.point").count() >= points
+        assert kind == "cascade" or ", operation " in opened_tab.page.inner_text("aside.side h2:has-text('Alive at')")
+        assert opened_tab.serious_violations() == []
+    opened_tab.page.click(".bar button:text-is('stripes')")
+    assert "step 0" in (opened_tab.page.text_content(".stripes svg") or "")
 
 
-def test_several_models_have_colours_of_their_own(opened: Tab) -> None:
-    give(opened, "camera.json", (MODELS.parents[1] / "examples" / "application.json").read_bytes())
-    said(opened, "planned in")
-    assert {"capture", "detect", "network"} <= set(opened.page.inner_text(".legend").split())
+def test_several_models_have_colours_of_their_own(opened_tab: Tab) -> None:
+    give(opened_tab, "camera.json", (MODELS.parents[1] / "examples" / "application.json").read_bytes())
+    wait_for_text(opened_tab, "planned in")
+    assert {"capture", "detect", "network"} <= set(opened_tab.page.inner_text(".legend").split())
 
 
 @pytest.mark.parametrize(
@@ -476,48 +478,48 @@ def test_several_models_have_colours_of_their_own(opened: Tab) -> None:
         ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
     ],
 )
-def test_errors_are_shown_as_text(opened: Tab, name: str, content: bytes, sentence: str) -> None:
-    give(opened, name, content)
-    assert sentence in alarm(opened)
-    assert opened.page.locator("img").count() == 0
+def test_errors_are_shown_as_text(opened_tab: Tab, name: str, content: bytes, sentence: str) -> None:
+    give(opened_tab, name, content)
+    assert sentence in alarm(opened_tab)
+    assert opened_tab.page.locator("img").count() == 0
 
 
-def test_a_search_is_stopped_and_keeps_its_plan(opened: Tab) -> None:
+def test_a_search_is_stopped_and_keeps_its_plan(opened_tab: Tab) -> None:
     hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
-    give(opened, "first.json", json.dumps(SMALL).encode())
-    said(opened, "planned in")
-    opened.page.fill("label:has-text('seconds') input", "60")
-    give(opened, hard.name, hard.read_bytes().replace(b"\r", b""))
-    opened.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
+    give(opened_tab, "first.json", json.dumps(SMALL).encode())
+    wait_for_text(opened_tab, "planned in")
+    opened_tab.page.fill("label:has-text('seconds') input", "60")
+    give(opened_tab, hard.name, hard.read_bytes().replace(b"\r", b""))
+    opened_tab.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
     peaks = (
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
     )
-    opened.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
-    assert len(set(opened.page.evaluate(peaks))) == 1  # the strip and the picture tell of one plan
-    opened.page.click("text=Stop")
-    opened.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
-    assert opened.page.locator(".picture canvas").count() == 2
-    question(opened, "explain", time_limit_s="60", study_s="60")
-    said(opened, "searching")
-    opened.page.click("text=Stop")
-    opened.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
+    opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
+    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # the strip and the picture tell of one plan
+    opened_tab.page.click("text=Stop")
+    opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
+    assert opened_tab.page.locator(".picture canvas").count() == 2
+    question(opened_tab, "explain", time_limit_s="60", study_s="60")
+    wait_for_text(opened_tab, "searching")
+    opened_tab.page.click("text=Stop")
+    opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 
-def test_hostile_names_are_text(opened: Tab) -> None:
+def test_hostile_names_are_text(opened_tab: Tab) -> None:
     names = ["<script>document.title='taken'</script>", "\u202egnp.exe", "x" * 10_000]
     problem = {"name": names[0], "buffers": [{"id": name, "size": 8, "start": 0, "end": 2} for name in names]}
-    give(opened, "hostile.json", json.dumps(problem).encode())
-    said(opened, "planned in")
-    assert "taken" not in opened.page.title().replace(names[0], "")
-    opened.page.click("text=Jobs")
-    opened.page.wait_for_selector("dialog tbody tr")
-    assert opened.page.locator("dialog tbody").inner_text().startswith(names[0])
+    give(opened_tab, "hostile.json", json.dumps(problem).encode())
+    wait_for_text(opened_tab, "planned in")
+    assert "taken" not in opened_tab.page.title().replace(names[0], "")
+    opened_tab.page.click("text=Jobs")
+    opened_tab.page.wait_for_selector("dialog tbody tr")
+    assert opened_tab.page.locator("dialog tbody").inner_text().startswith(names[0])
 
 
 def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
-    with running(Settings(require_keys=True, admin_key=KEY)) as server, tab(browser) as found:
+    with run_server(Settings(require_keys=True, admin_key=KEY)) as server, tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/")
-        to(found, "Jobs")
+        tab_to(found, "Jobs")
         for key, note in (("", "It is kept in this tab"), ("wrong", "The key was refused.")):
             found.page.keyboard.press("Enter")
             found.page.wait_for_selector(f"text={note}")
@@ -529,7 +531,7 @@ def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
         found.page.keyboard.press("Escape")  # no key: the dialog behind says so
         found.page.wait_for_selector("dialog.jobs [role=alert] li")
         found.page.keyboard.press("Escape")
-        assert focused(found) == "Jobs"
+        assert focused_name(found) == "Jobs"
         found.page.keyboard.press("Enter")
         found.page.wait_for_selector("#key")
         found.page.keyboard.type(KEY)
@@ -537,13 +539,13 @@ def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
         wait_until(found, "document.querySelector('dialog [role=status]')?.textContent === '0 jobs'")
         found.page.keyboard.press("Escape")
         question(found, "explain")
-        said(found, "does not fit")
+        wait_for_text(found, "does not fit")
         assert found.page.evaluate("[sessionStorage.length, localStorage.length]") == [1, 0]
         assert found.page.evaluate("document.cookie") == ""
         assert found.errors == []
 
 
-def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
+def test_the_page_of_calls_shows_bodies(browser: Any, server: RunningServer) -> None:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/docs")
         found.page.click("summary:has-text('/v1/convert')")
@@ -553,7 +555,7 @@ def test_the_page_of_calls_shows_bodies(browser: Any, server: Running) -> None:
         assert (found.errors, found.policy_breaks) == ([], [])
 
 
-def test_pages_have_a_policy_and_tags(server: Running) -> None:
+def test_pages_have_a_policy_and_tags(server: RunningServer) -> None:
     answer = server.client.get("/")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     assert server.client.get("/", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304

@@ -78,27 +78,29 @@ WIDE = Problem(
 EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, end=k + 2) for k in range(240)])
 
 
-def lifted(problem: Problem, by: int, **claims: Any) -> Plan:
+def raise_best_plan(problem: Problem, by: int, **claims: Any) -> Plan:
     """Return the best plan shifted upwards, with other claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
 
-def forged(problem: Problem) -> Plan:
+def forge_plan(problem: Problem) -> Plan:
     """Return a plan that lies 4,800 bytes too high, and claims to be the least by a search."""
     peak = (solve(problem).peak or 0) + 4800
     pools = [{"name": "default", "used": peak, "lower_bound": peak}]
     proof = {"kind": "search", "by": "exact"}
-    return lifted(problem, 4800, status="optimal", peak=peak, lower_bound=peak, gap=0.0, proof=proof, pools=pools)
+    return raise_best_plan(
+        problem, 4800, status="optimal", peak=peak, lower_bound=peak, gap=0.0, proof=proof, pools=pools
+    )
 
 
-def dear(problem: Problem) -> Plan:
+def costly_plan(problem: Problem) -> Plan:
     """Return the plan in the dearer memory, which claims a bound on costs."""
     rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
     return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
 
 
-def elsewhere(problem: Problem) -> Plan:
+def foreign_plan(problem: Problem) -> Plan:
     """Return a plan with a pool that the problem lacks."""
     rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
     return Plan.model_validate({"status": "feasible", "placements": rows})
@@ -130,7 +132,7 @@ def text(selector: str) -> str:
     return f"({TEXT})({json.dumps(selector)})"
 
 
-def asked(size: str) -> str:
+def ask_script(size: str) -> str:
     """Return the script that asks whether a plan fits."""
     fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
     return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
@@ -140,10 +142,18 @@ BADGES = text(".badge")
 SAID = text(".sentences")
 MARKUP = "document.querySelector('main .facts').innerHTML"
 CASES = [
-    Case("a claim of a search is not green", FREE, forged, BADGES, lambda s: "least: claimed by the solver" in s),
-    Case("nor is it taken for an answer", FREE, forged, asked("5100"), lambda s: "not checked" in s and "No:" not in s),
-    Case("nor in the sentence", FREE, forged, SAID, lambda s: "according to the solver, not re-checked" in s),
-    Case("what was not checked is listed", FREE, forged, text(".side"), lambda s: "not checked: status, lower" in s),
+    Case("a claim of a search is not green", FREE, forge_plan, BADGES, lambda s: "least: claimed by the solver" in s),
+    Case(
+        "nor is it taken for an answer",
+        FREE,
+        forge_plan,
+        ask_script("5100"),
+        lambda s: "not checked" in s and "No:" not in s,
+    ),
+    Case("nor in the sentence", FREE, forge_plan, SAID, lambda s: "according to the solver, not re-checked" in s),
+    Case(
+        "what was not checked is listed", FREE, forge_plan, text(".side"), lambda s: "not checked: status, lower" in s
+    ),
     Case("a proof is green", LONE, solve, BADGES, lambda s: s == "valid: checked | least: checked by its witness"),
     Case("the peak is at its time", VIEWED, solve, "memplan.view.picture.look.time", lambda at: at == 7),
     Case("P stays there", VIEWED, solve, "(memplan.view.toPeak(), memplan.view.picture.look.time)", lambda at: at == 7),
@@ -182,14 +192,14 @@ CASES = [
     Case(
         "least cost is a bound",
         PRICED,
-        lambda problem: dear(problem),
+        lambda problem: costly_plan(problem),
         text(".facts"),
         lambda s: "cost 872every plan costs at least 172 (claimed)" in s and "above the least" not in s,
     ),
     Case(
         "its prices are those of the pools",
         PRICED,
-        lambda problem: dear(problem),
+        lambda problem: costly_plan(problem),
         MARKUP,
         lambda s: "by the prices" in s,
     ),
@@ -204,7 +214,11 @@ CASES = [
     ),
     Case("and drawn", REUSED, solve, text(".legend"), lambda s: "shares bytes at a price" in s),
     Case(
-        "another pool is a fault", LONE, elsewhere, f"{BADGES} + {SAID}", lambda s: "not valid" in s and "nowhere" in s
+        "another pool is a fault",
+        LONE,
+        foreign_plan,
+        f"{BADGES} + {SAID}",
+        lambda s: "not valid" in s and "nowhere" in s,
     ),
     Case("no plan was found", FREE, Plan(status="unknown"), text("body"), lambda s: "nothing that fits" not in s),
     Case(
@@ -264,59 +278,59 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Any) -> Iterator[Tab]:
+def shared_tab(browser: Any) -> Iterator[Tab]:
     with tab(browser, 1400, 900) as found:
         yield found
 
 
 @pytest.fixture
-def opened(shared: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any]]:
+def open_page(shared_tab: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any]]:
     def show(page: bytes) -> Any:
         (tmp_path / "page.html").write_bytes(page)
-        shared.page.goto("about:blank")
-        shared.page.goto((tmp_path / "page.html").as_uri())
-        wait_until(shared, "!!(window.memplan && memplan.ready)")
-        return shared.page
+        shared_tab.page.goto("about:blank")
+        shared_tab.page.goto((tmp_path / "page.html").as_uri())
+        wait_until(shared_tab, "!!(window.memplan && memplan.ready)")
+        return shared_tab.page
 
     yield show
-    assert (shared.errors, shared.policy_breaks) == ([], [])
+    assert (shared_tab.errors, shared_tab.policy_breaks) == ([], [])
 
 
-def test_a_page_shows_the_expected_text_in_corner_cases(opened: Any) -> None:
+def test_a_page_shows_the_expected_text_in_corner_cases(open_page: Any) -> None:
     wrong = []
     pages = {(id(case.problem), id(case.plan)): case for case in CASES}
     for key, first in pages.items():
         plan = first.plan if isinstance(first.plan, Plan) else first.plan(first.problem)
-        page = opened(plan_page(first.problem, plan))
+        page = open_page(plan_page(first.problem, plan))
         for case in CASES:
             if (id(case.problem), id(case.plan)) == key and not case.holds(found := page.evaluate(case.script)):
                 wrong.append((case.name, found))
     assert wrong == []
 
 
-def test_no_claim_of_a_wrong_plan_is_repeated(opened: Any) -> None:
+def test_no_claim_of_a_wrong_plan_is_repeated(open_page: Any) -> None:
     rows = [{"id": k, "pool": "default", "offset": 0} for k in range(4)]
-    page = opened(plan_page(LONE, Plan.model_validate(LIED.model_dump() | {"placements": rows})))
+    page = open_page(plan_page(LONE, Plan.model_validate(LIED.model_dump() | {"placements": rows})))
     assert "lacks 7 bytes" not in page.inner_text("body")
     assert page.inner_text(".badge").startswith("not valid")
 
 
-def saved(page: Any, button: str) -> str:
+def save_text(page: Any, button: str) -> str:
     with page.expect_download() as download:
         page.click(f"button:text-is('{button}') >> visible=true")
     return Path(download.value.path()).read_text(encoding="utf-8")
 
 
-def test_the_bound_is_named_under_the_capacity(opened: Any) -> None:
-    drawing = ElementTree.fromstring(saved(opened(plan_page(TIGHT, solve(TIGHT))), "SVG"))
+def test_the_bound_is_named_under_the_capacity(open_page: Any) -> None:
+    drawing = ElementTree.fromstring(save_text(open_page(plan_page(TIGHT, solve(TIGHT))), "SVG"))
     rows = {(row.text or "").split()[0]: row for row in drawing.iter("{http://www.w3.org/2000/svg}text") if row.text}
     assert float(rows["capacity"].attrib["y"]) < float(rows["bound"].attrib["y"])
-    assert ">1 B<" not in saved(opened(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an axis of nothing
+    assert ">1 B<" not in save_text(open_page(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an axis of nothing
 
 
-def test_a_table_that_the_page_saved_opens_on_it(opened: Any, shared: Tab) -> None:
-    page = opened(plan_page(VIEWED, solve(VIEWED)))
-    table = saved(page, "CSV")
+def test_a_table_that_the_page_saved_opens_on_it(open_page: Any, shared_tab: Tab) -> None:
+    page = open_page(plan_page(VIEWED, solve(VIEWED)))
+    table = save_text(page, "CSV")
     for name, content, sentence in (
         ("plan.csv", table, ""),
         ("graph.json", '{"size": [1], "ops": []}', "is for memplan order FILE"),
@@ -325,22 +339,22 @@ def test_a_table_that_the_page_saved_opens_on_it(opened: Any, shared: Tab) -> No
     ):
         page.evaluate(DROP, [name, content])
         if sentence:
-            shared.page.wait_for_function(
+            shared_tab.page.wait_for_function(
                 "text => document.querySelector('#page > .alarm')?.textContent.includes(text)", arg=sentence
             )
         else:
-            wait_until(shared, "document.querySelector('.badge').textContent === 'not checked'")
+            wait_until(shared_tab, "document.querySelector('.badge').textContent === 'not checked'")
             assert page.evaluate("[memplan.view.plan.held(0), memplan.view.plan.top(0)]") == [[[0, 9]], 96]
 
 
-def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(opened: Any) -> None:
+def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(open_page: Any) -> None:
     old = Problem(buffers=[Buffer(id="x", size=100, start=0, end=2), Buffer(id="y", size=50, start=0, end=4, offset=0)])
     new = Problem(buffers=[Buffer(id="x", size=300, start=1, end=4), Buffer(id="y", size=50, start=0, end=4, offset=0)])
     before, after = PlanOf(old, solve(old), "old"), PlanOf(new, lifted_x(new), "new")
     found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
-    page = opened(comparison_page(before, after, found))
+    page = open_page(comparison_page(before, after, found))
     assert "are alive at its fullest time now" in page.inner_text(".causes")
-    drawing = saved(page, "SVG")
+    drawing = save_text(page, "SVG")
     dashed = re.findall(
         r'<rect x="([\d.]+)"[^>]*?width="([\d.]+)"\s+height="([\d.]+)"[^>]*stroke-dasharray="4 3"', drawing
     )
@@ -353,7 +367,7 @@ def test_two_plans_are_one_picture_and_ghosts_are_as_large_as_they_were(opened: 
     assert height == pytest.approx(100 * lane[1] - 1, abs=1.5)
     page.click("button[data-which=both]")
     assert "old: 150 B; new: 354 B (+136.0 %)" in page.input_value("input.caption")
-    picture = ElementTree.fromstring(saved(page, "SVG"))
+    picture = ElementTree.fromstring(save_text(page, "SVG"))
     rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffers have titles
     heights = sorted(float(row.attrib["height"]) for row in rows)
     assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # one scale for both
@@ -365,8 +379,8 @@ def lifted_x(problem: Problem) -> Plan:
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
 
-def test_a_printed_page_has_no_buttons(opened: Any) -> None:
-    page = opened(plan_page(LONE, solve(LONE)))
+def test_a_printed_page_has_no_buttons(open_page: Any) -> None:
+    page = open_page(plan_page(LONE, solve(LONE)))
     page.emulate_media(media="print")
     assert page.locator(".bar button:visible").count() == 1  # the badge
     assert page.evaluate("getComputedStyle(document.querySelector('.side')).overflow") == "visible"

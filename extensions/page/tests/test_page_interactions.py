@@ -64,31 +64,31 @@ def file(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Any) -> Iterator[Tab]:
+def shared_tab(browser: Any) -> Iterator[Tab]:
     with tab(browser) as found:
         yield found
 
 
 @pytest.fixture
-def opened(shared: Tab, file: Path) -> Iterator[Tab]:
-    shared.errors.clear()
-    shared.requests.clear()
-    shared.page.emulate_media(color_scheme="light")
-    shared.page.goto("about:blank")
-    shared.page.goto(file.as_uri())
-    ready(shared)
-    yield shared
-    assert shared.errors == []
-    assert shared.policy_breaks == []
-    assert {url.split(":")[0] for url in shared.requests} <= {"file", "blob", "data", "about"}
+def opened_tab(shared_tab: Tab, file: Path) -> Iterator[Tab]:
+    shared_tab.errors.clear()
+    shared_tab.requests.clear()
+    shared_tab.page.emulate_media(color_scheme="light")
+    shared_tab.page.goto("about:blank")
+    shared_tab.page.goto(file.as_uri())
+    wait_for_picture(shared_tab)
+    yield shared_tab
+    assert shared_tab.errors == []
+    assert shared_tab.policy_breaks == []
+    assert {url.split(":")[0] for url in shared_tab.requests} <= {"file", "blob", "data", "about"}
 
 
-def ready(found: Tab) -> None:
+def wait_for_picture(found: Tab) -> None:
     found.page.wait_for_selector(".picture canvas.over")
     found.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def chosen(found: Tab, name: str) -> int:
+def select_buffer(found: Tab, name: str) -> int:
     """Select a buffer by its name, through the search."""
     found.page.fill("input[type=search]", name)
     found.page.press("input[type=search]", "Enter")
@@ -108,219 +108,219 @@ def centre(found: Tab, buffer: int) -> tuple[float, float]:
     return x, y
 
 
-def saved(found: Tab, button: str) -> bytes:
+def save_bytes(found: Tab, button: str) -> bytes:
     with found.page.expect_download() as download:
         found.page.click(f"button:text-is('{button}')")
     return Path(download.value.path()).read_bytes()
 
 
-def test_the_wheel_magnifies_at_the_pointer(opened: Tab) -> None:
-    x, y = centre(opened, 1)
-    opened.page.mouse.move(x, y)
+def test_the_wheel_magnifies_at_the_pointer(opened_tab: Tab) -> None:
+    x, y = centre(opened_tab, 1)
+    opened_tab.page.mouse.move(x, y)
     place = """([x, y]) => { const p = memplan.view.picture, b = p.over.getBoundingClientRect();
       return p.place(x - b.left, y - b.top); }"""
-    before = opened.page.evaluate(place, [x, y])
-    opened.page.mouse.wheel(0, -300)
-    after, frame = opened.page.evaluate(place, [x, y]), opened.page.evaluate(SEEN)
+    before = opened_tab.page.evaluate(place, [x, y])
+    opened_tab.page.mouse.wheel(0, -300)
+    after, frame = opened_tab.page.evaluate(place, [x, y]), opened_tab.page.evaluate(SEEN)
     assert frame["right"] - frame["left"] < 0.8
     assert abs(before["x"] - after["x"]) + abs(before["y"] - after["y"]) < 0.01
 
 
-def test_with_shift_the_wheel_magnifies_time_alone(opened: Tab) -> None:
-    opened.page.mouse.move(*centre(opened, 1))
-    opened.page.keyboard.down("Shift")
-    opened.page.mouse.wheel(0, -300)
-    opened.page.keyboard.up("Shift")
-    frame = opened.page.evaluate(SEEN)
+def test_with_shift_the_wheel_magnifies_time_alone(opened_tab: Tab) -> None:
+    opened_tab.page.mouse.move(*centre(opened_tab, 1))
+    opened_tab.page.keyboard.down("Shift")
+    opened_tab.page.mouse.wheel(0, -300)
+    opened_tab.page.keyboard.up("Shift")
+    frame = opened_tab.page.evaluate(SEEN)
     assert frame["right"] - frame["left"] < 0.8
     assert frame["bottom"] - frame["top"] == pytest.approx(1)
 
 
-def test_a_drag_moves_the_picture_and_selects_nothing(opened: Tab) -> None:
-    opened.page.keyboard.press("+")
-    before = opened.page.evaluate(SEEN)
-    opened.page.mouse.move(500, 300)
-    opened.page.mouse.down()
-    opened.page.mouse.move(600, 340, steps=4)
-    opened.page.mouse.up()
-    after = opened.page.evaluate(SEEN)
+def test_a_drag_moves_the_picture_and_selects_nothing(opened_tab: Tab) -> None:
+    opened_tab.page.keyboard.press("+")
+    before = opened_tab.page.evaluate(SEEN)
+    opened_tab.page.mouse.move(500, 300)
+    opened_tab.page.mouse.down()
+    opened_tab.page.mouse.move(600, 340, steps=4)
+    opened_tab.page.mouse.up()
+    after = opened_tab.page.evaluate(SEEN)
     assert after["left"] < before["left"]
     assert after["top"] < before["top"]
-    assert opened.page.evaluate(LOOK)["selected"] == -1
+    assert opened_tab.page.evaluate(LOOK)["selected"] == -1
 
 
-def test_keys_move_the_frame(opened: Tab) -> None:
+def test_keys_move_the_frame(opened_tab: Tab) -> None:
     for key, moved in {"w": "closer", "+": "closer", "s": "farther", "-": "farther", "a": "back", "d": "on"}.items():
-        opened.page.evaluate("memplan.view.picture.camera.show({left: 0.4, right: 0.6, top: 0.2, bottom: 0.6})")
-        opened.page.keyboard.press(key)
-        frame = opened.page.evaluate(SEEN)
+        opened_tab.page.evaluate("memplan.view.picture.camera.show({left: 0.4, right: 0.6, top: 0.2, bottom: 0.6})")
+        opened_tab.page.keyboard.press(key)
+        frame = opened_tab.page.evaluate(SEEN)
         width = frame["right"] - frame["left"]
         found = "closer" if width < 0.19 else "farther" if width > 0.21 else "back" if frame["left"] < 0.4 else "on"
         assert (key, found) == (key, moved)
-    opened.page.keyboard.press("0")
-    assert opened.page.evaluate(SEEN) == {"left": 0, "right": 1, "top": 0, "bottom": 1}
+    opened_tab.page.keyboard.press("0")
+    assert opened_tab.page.evaluate(SEEN) == {"left": 0, "right": 1, "top": 0, "bottom": 1}
 
 
-def test_a_click_selects_and_tells_why_the_buffer_is_there(opened: Tab) -> None:
-    opened.page.mouse.click(*centre(opened, 3))
-    assert opened.page.evaluate(LOOK)["selected"] == 3
-    text = opened.page.inner_text("[aria-label='selected buffer']")
+def test_a_click_selects_and_tells_why_the_buffer_is_there(opened_tab: Tab) -> None:
+    opened_tab.page.mouse.click(*centre(opened_tab, 3))
+    assert opened_tab.page.evaluate(LOOK)["selected"] == 3
+    text = opened_tab.page.inner_text("[aria-label='selected buffer']")
     assert "Buffer conv2" in text
     assert "Why is it here?" in text
     assert "6,144 B" in text
-    opened.page.keyboard.press("Escape")
-    assert opened.page.evaluate(LOOK)["selected"] == -1
+    opened_tab.page.keyboard.press("Escape")
+    assert opened_tab.page.evaluate(LOOK)["selected"] == -1
 
 
-def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened: Tab) -> None:
-    chosen(opened, "conv2")
-    opened.page.keyboard.press("Tab")
-    opened.page.focus("canvas.over")
-    opened.page.keyboard.press("f")
-    frame = opened.page.evaluate(SEEN)
+def test_f_fits_the_selected_buffer_and_then_the_buffers_that_support_it(opened_tab: Tab) -> None:
+    select_buffer(opened_tab, "conv2")
+    opened_tab.page.keyboard.press("Tab")
+    opened_tab.page.focus("canvas.over")
+    opened_tab.page.keyboard.press("f")
+    frame = opened_tab.page.evaluate(SEEN)
     assert 0.2 < frame["right"] - frame["left"] < 0.7
-    opened.page.keyboard.press("f")
-    assert opened.page.evaluate(SEEN)["bottom"] >= frame["bottom"]
+    opened_tab.page.keyboard.press("f")
+    assert opened_tab.page.evaluate(SEEN)["bottom"] >= frame["bottom"]
 
 
-def test_comma_and_full_stop_go_to_the_neighbours_in_time(opened: Tab) -> None:
-    chosen(opened, "conv2")
-    opened.page.focus("canvas.over")
+def test_comma_and_full_stop_go_to_the_neighbours_in_time(opened_tab: Tab) -> None:
+    select_buffer(opened_tab, "conv2")
+    opened_tab.page.focus("canvas.over")
     names = []
     for key in (".", ".", ",", ",", ","):
-        opened.page.keyboard.press(key)
-        names.append(PROBLEM.buffers.ids[opened.page.evaluate(LOOK)["selected"]])
+        opened_tab.page.keyboard.press(key)
+        names.append(PROBLEM.buffers.ids[opened_tab.page.evaluate(LOOK)["selected"]])
     assert names == ["state", "pinned", "state", "conv2", "conv1"]
 
 
-def test_slash_searches_by_name_and_enter_goes_round(opened: Tab) -> None:
-    opened.page.keyboard.press("/")
-    opened.page.keyboard.type("CONV")
-    assert opened.page.inner_text("[role=status]") == "2 found"
+def test_slash_searches_by_name_and_enter_goes_round(opened_tab: Tab) -> None:
+    opened_tab.page.keyboard.press("/")
+    opened_tab.page.keyboard.type("CONV")
+    assert opened_tab.page.inner_text("[role=status]") == "2 found"
     hits = []
     for key in ("Enter", "Enter", "Enter", "Shift+Enter"):
-        opened.page.keyboard.press(key)
-        hits.append(opened.page.evaluate(LOOK)["selected"])
+        opened_tab.page.keyboard.press(key)
+        hits.append(opened_tab.page.evaluate(LOOK)["selected"])
     assert hits == [1, 3, 1, 3]
-    opened.page.keyboard.press("Escape")
-    assert opened.page.evaluate(LOOK)["found"] is None
+    opened_tab.page.keyboard.press("Escape")
+    assert opened_tab.page.evaluate(LOOK)["found"] is None
 
 
-def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_reported(opened: Tab) -> None:
-    assert chosen(opened, "/^conv[12]$/") == 1
-    opened.page.fill("input[type=search]", "/(/")
-    assert "pattern:" in opened.page.inner_text("[role=status]")
+def test_a_pattern_between_slashes_is_searched_and_a_wrong_one_is_reported(opened_tab: Tab) -> None:
+    assert select_buffer(opened_tab, "/^conv[12]$/") == 1
+    opened_tab.page.fill("input[type=search]", "/(/")
+    assert "pattern:" in opened_tab.page.inner_text("[role=status]")
 
 
-def test_the_question_mark_lists_the_keys(opened: Tab) -> None:
-    opened.page.keyboard.press("?")
-    assert "fit the selected buffer" in opened.page.inner_text("dialog")
-    opened.page.keyboard.press("Escape")
-    opened.page.wait_for_selector("dialog", state="detached")
+def test_the_question_mark_lists_the_keys(opened_tab: Tab) -> None:
+    opened_tab.page.keyboard.press("?")
+    assert "fit the selected buffer" in opened_tab.page.inner_text("dialog")
+    opened_tab.page.keyboard.press("Escape")
+    opened_tab.page.wait_for_selector("dialog", state="detached")
 
 
-def test_a_card_under_the_pointer_has_the_facts(opened: Tab) -> None:
-    opened.page.mouse.move(*centre(opened, 1))
-    text = opened.page.inner_text(".card")
+def test_a_card_under_the_pointer_has_the_facts(opened_tab: Tab) -> None:
+    opened_tab.page.mouse.move(*centre(opened_tab, 1))
+    text = opened_tab.page.inner_text(".card")
     for part in ("conv1", "8,010 B", "with padding", "8,064 B", "operation 1", "op1", "sram", "above it", "below it"):
         assert part in text
 
 
-def test_a_click_on_the_time_axis_lists_the_buffers_alive_then(opened: Tab) -> None:
-    x, _ = centre(opened, 9)
-    box = opened.page.locator("canvas.over").bounding_box()
-    opened.page.mouse.click(x, box["y"] + box["height"] - 20)
-    assert "Alive at time 8, operation 8" in opened.page.inner_text("[aria-label='buffers alive at a time']")
-    names = opened.page.locator(".buffers tbody td:first-child").all_inner_texts()
+def test_a_click_on_the_time_axis_lists_the_buffers_alive_then(opened_tab: Tab) -> None:
+    x, _ = centre(opened_tab, 9)
+    box = opened_tab.page.locator("canvas.over").bounding_box()
+    opened_tab.page.mouse.click(x, box["y"] + box["height"] - 20)
+    assert "Alive at time 8, operation 8" in opened_tab.page.inner_text("[aria-label='buffers alive at a time']")
+    names = opened_tab.page.locator(".buffers tbody td:first-child").all_inner_texts()
     assert sorted(names) == ["pinned", "state", "weights"]
 
 
-def test_the_table_of_a_time_is_sorted_by_a_click(opened: Tab) -> None:
-    opened.page.evaluate("memplan.view.lookAt(3)")
+def test_the_table_of_a_time_is_sorted_by_a_click(opened_tab: Tab) -> None:
+    opened_tab.page.evaluate("memplan.view.lookAt(3)")
     for column, first in (("age", "input"), ("size", "conv1"), ("padding", "conv1")):
-        opened.page.click(f".buffers th button[data-by={column}]")
-        assert opened.page.locator(".buffers tbody td:first-child").first.inner_text() == first
-        assert opened.page.locator(f".buffers th[aria-sort] button[data-by={column}]").count() == 1
+        opened_tab.page.click(f".buffers th button[data-by={column}]")
+        assert opened_tab.page.locator(".buffers tbody td:first-child").first.inner_text() == first
+        assert opened_tab.page.locator(f".buffers th[aria-sort] button[data-by={column}]").count() == 1
 
 
-def test_a_permalink_opens_the_same_and_has_no_data_in_it(browser: Any, opened: Tab) -> None:
-    chosen(opened, "conv2")
-    opened.page.select_option("select", "role")
-    opened.page.evaluate("memplan.view.picture.camera.show({left: 0.25, right: 0.5, top: 0, bottom: 0.5})")
-    opened.page.wait_for_url("**vis=0.25*")
-    address = opened.page.url
+def test_a_permalink_opens_the_same_and_has_no_data_in_it(browser: Any, opened_tab: Tab) -> None:
+    select_buffer(opened_tab, "conv2")
+    opened_tab.page.select_option("select", "role")
+    opened_tab.page.evaluate("memplan.view.picture.camera.show({left: 0.25, right: 0.5, top: 0, bottom: 0.5})")
+    opened_tab.page.wait_for_url("**vis=0.25*")
+    address = opened_tab.page.url
     assert "conv2" not in address
     with tab(browser) as again:
         again.page.goto(address)
-        ready(again)
+        wait_for_picture(again)
         look = again.page.evaluate(LOOK)
-        assert (look["selected"], look["by"], look["time"]) == (3, "role", opened.page.evaluate(LOOK)["time"])
+        assert (look["selected"], look["by"], look["time"]) == (3, "role", opened_tab.page.evaluate(LOOK)["time"])
         assert again.page.evaluate(SEEN) == {"left": 0.25, "right": 0.5, "top": 0, "bottom": 0.5}
 
 
-def test_exported_png_svg_and_csv_show_the_visible_part(opened: Tab, plan: Plan) -> None:
-    assert saved(opened, "PNG").startswith(b"\x89PNG")
-    drawing = ElementTree.fromstring(saved(opened, "SVG"))
+def test_exported_png_svg_and_csv_show_the_visible_part(opened_tab: Tab, plan: Plan) -> None:
+    assert save_bytes(opened_tab, "PNG").startswith(b"\x89PNG")
+    drawing = ElementTree.fromstring(save_bytes(opened_tab, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
     texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
     for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend, axes
         assert any(said in text for text in texts), texts
     assert "conv1" in titles
-    table = saved(opened, "CSV")
+    table = save_bytes(opened_tab, "CSV")
     assert problem_hash(minimalloc_csv.read_problem(table)) == problem_hash(PROBLEM)
     assert {row.id: row for row in minimalloc_csv.read_plan(table, PROBLEM).placements} == {
         row.id: row for row in plan.placements
     }
 
 
-def test_the_brush_beneath_chooses_the_times_in_sight(opened: Tab) -> None:
-    box = opened.page.locator(".minimap").bounding_box()
+def test_the_brush_beneath_chooses_the_times_in_sight(opened_tab: Tab) -> None:
+    box = opened_tab.page.locator(".minimap").bounding_box()
     start, width = box["x"] + 92, box["width"] - 92
-    opened.page.mouse.move(start + 0.25 * width, box["y"] + 20)
-    opened.page.mouse.down()
-    opened.page.mouse.move(start + 0.5 * width, box["y"] + 20, steps=5)
-    opened.page.mouse.up()
-    frame = opened.page.evaluate(SEEN)
+    opened_tab.page.mouse.move(start + 0.25 * width, box["y"] + 20)
+    opened_tab.page.mouse.down()
+    opened_tab.page.mouse.move(start + 0.5 * width, box["y"] + 20, steps=5)
+    opened_tab.page.mouse.up()
+    frame = opened_tab.page.evaluate(SEEN)
     assert frame["left"] == pytest.approx(0.25, abs=0.02)
     assert frame["right"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_a_size_is_queried_and_the_obstacles_are_reported(opened: Tab) -> None:
-    field = opened.page.locator("input[aria-label='size to ask of pool sram']")
+def test_a_size_is_queried_and_the_obstacles_are_reported(opened_tab: Tab) -> None:
+    field = opened_tab.page.locator("input[aria-label='size to ask of pool sram']")
     field.fill("8 KiB")
     field.press("Enter")
-    answer = opened.page.locator(".answer").first.inner_text()
+    answer = opened_tab.page.locator(".answer").first.inner_text()
     assert "No plan with these buffers here fits" in answer
     assert "More bytes are alive in" in answer
     field.fill("24K")
     field.press("Enter")
-    assert opened.page.locator(".answer").first.inner_text().startswith("Yes")
+    assert opened_tab.page.locator(".answer").first.inner_text().startswith("Yes")
 
 
-def test_changes_that_would_lower_the_peak_are_listed(opened: Tab) -> None:
-    opened.page.click(".pool summary >> nth=0")
-    opened.page.wait_for_selector(".pool details ul")
-    text = opened.page.inner_text(".pool details >> nth=0")
+def test_changes_that_would_lower_the_peak_are_listed(opened_tab: Tab) -> None:
+    opened_tab.page.click(".pool summary >> nth=0")
+    opened_tab.page.wait_for_selector(".pool details ul")
+    text = opened_tab.page.inner_text(".pool details >> nth=0")
     assert "are alive together" in text
     assert "less)" in text
 
 
-def test_names_of_any_kind_are_shown_as_text(opened: Tab) -> None:
+def test_names_of_any_kind_are_shown_as_text(opened_tab: Tab) -> None:
     for name in (MARKUP, LONG[:40], TURNED):
-        found = opened.page.evaluate(FIND, name)
-        opened.page.evaluate("i => memplan.view.select(i)", found)
-        head = opened.page.inner_text("[aria-label='selected buffer'] .name")
+        found = opened_tab.page.evaluate(FIND, name)
+        opened_tab.page.evaluate("i => memplan.view.select(i)", found)
+        head = opened_tab.page.inner_text("[aria-label='selected buffer'] .name")
         assert len(head) <= 201
         assert "\u202e" not in head
-    assert opened.page.locator("img").count() == 0
+    assert opened_tab.page.locator("img").count() == 0
 
 
-def test_arrow_keys_go_through_the_buffers_of_the_picture(opened: Tab) -> None:
-    opened.page.focus("canvas.over")
+def test_arrow_keys_go_through_the_buffers_of_the_picture(opened_tab: Tab) -> None:
+    opened_tab.page.focus("canvas.over")
     found = set()
     for key in ("ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown"):
-        opened.page.keyboard.press(key)
-        found.add(opened.page.evaluate(LOOK)["selected"])
+        opened_tab.page.keyboard.press(key)
+        found.add(opened_tab.page.evaluate(LOOK)["selected"])
     assert len(found - {-1}) > 1
 
 
@@ -329,8 +329,8 @@ def test_axe_finds_no_serious_violation(browser: Any, file: Path, scheme: str) -
     with tab(browser) as found:
         found.page.emulate_media(color_scheme=scheme)
         found.page.goto(file.as_uri())
-        ready(found)
-        chosen(found, "conv2")
+        wait_for_picture(found)
+        select_buffer(found, "conv2")
         found.page.click("summary >> nth=0")
         found.page.evaluate(AXE.read_text(encoding="utf-8"))
         report = found.page.evaluate("axe.run()")
@@ -342,65 +342,67 @@ def test_axe_finds_no_serious_violation(browser: Any, file: Path, scheme: str) -
         assert serious == []
 
 
-def test_dark_is_dark_in_the_picture_too(opened: Tab) -> None:
+def test_dark_is_dark_in_the_picture_too(opened_tab: Tab) -> None:
     corner = """() => { const c = memplan.view.picture.base;
       return [...c.getContext("2d").getImageData(c.width - 2, 1, 1, 1).data]; }"""
-    opened.page.emulate_media(color_scheme="dark")
-    opened.page.wait_for_timeout(150)
-    assert max(opened.page.evaluate(corner)[:3]) < 64
-    opened.page.click("button:text-is('theme')")
-    opened.page.wait_for_timeout(150)
-    assert min(opened.page.evaluate(corner)[:3]) > 200
+    opened_tab.page.emulate_media(color_scheme="dark")
+    opened_tab.page.wait_for_timeout(150)
+    assert max(opened_tab.page.evaluate(corner)[:3]) < 64
+    opened_tab.page.click("button:text-is('theme')")
+    opened_tab.page.wait_for_timeout(150)
+    assert min(opened_tab.page.evaluate(corner)[:3]) > 200
 
 
-def test_colours_of_each_kind_are_drawn(opened: Tab) -> None:
+def test_colours_of_each_kind_are_drawn(opened_tab: Tab) -> None:
     pictures = []
     for by in ("buffer", "size", "role", "operation", "type", "pool"):
-        opened.page.select_option("select", by)
-        opened.page.wait_for_timeout(60)
-        pictures.append(opened.page.evaluate("memplan.view.picture.base.toDataURL()"))
+        opened_tab.page.select_option("select", by)
+        opened_tab.page.wait_for_timeout(60)
+        pictures.append(opened_tab.page.evaluate("memplan.view.picture.base.toDataURL()"))
     assert len(set(pictures)) == 6
-    assert opened.page.locator("option[value=moved]").is_disabled()
+    assert opened_tab.page.locator("option[value=moved]").is_disabled()
 
 
-def test_a_lane_is_magnified_alone_and_the_address_keeps_each(opened: Tab) -> None:
-    weights = opened.page.evaluate(FIND, "weights")
-    opened.page.mouse.move(*centre(opened, weights))
-    opened.page.keyboard.down("Alt")
-    opened.page.mouse.wheel(0, -300)
-    opened.page.keyboard.up("Alt")
-    heights = opened.page.evaluate("memplan.view.picture.camera.heights.map(({top, bottom}) => bottom - top)")
+def test_a_lane_is_magnified_alone_and_the_address_keeps_each(opened_tab: Tab) -> None:
+    weights = opened_tab.page.evaluate(FIND, "weights")
+    opened_tab.page.mouse.move(*centre(opened_tab, weights))
+    opened_tab.page.keyboard.down("Alt")
+    opened_tab.page.mouse.wheel(0, -300)
+    opened_tab.page.keyboard.up("Alt")
+    heights = opened_tab.page.evaluate("memplan.view.picture.camera.heights.map(({top, bottom}) => bottom - top)")
     assert heights[0] == pytest.approx(1)
     assert heights[1] < 0.8
-    x, y = centre(opened, weights)
-    opened.page.mouse.click(x, y)
-    assert opened.page.evaluate(LOOK)["selected"] == weights
-    opened.page.wait_for_timeout(400)
-    seen = opened.page.evaluate("memplan.view.picture.camera.seen")
-    opened.page.reload()
-    ready(opened)
-    assert opened.page.evaluate("memplan.view.picture.camera.seen") == pytest.approx(seen)
-    opened.page.keyboard.press("0")
-    assert opened.page.evaluate("memplan.view.picture.camera.isWhole")
+    x, y = centre(opened_tab, weights)
+    opened_tab.page.mouse.click(x, y)
+    assert opened_tab.page.evaluate(LOOK)["selected"] == weights
+    opened_tab.page.wait_for_timeout(400)
+    seen = opened_tab.page.evaluate("memplan.view.picture.camera.seen")
+    opened_tab.page.reload()
+    wait_for_picture(opened_tab)
+    assert opened_tab.page.evaluate("memplan.view.picture.camera.seen") == pytest.approx(seen)
+    opened_tab.page.keyboard.press("0")
+    assert opened_tab.page.evaluate("memplan.view.picture.camera.isWhole")
 
 
-def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened: Tab, plan: Plan) -> None:
+def test_the_strip_shows_the_addresses_at_a_time_and_the_panel_what_is_idle(opened_tab: Tab, plan: Plan) -> None:
     offsets = {row.id: row.offset for row in plan.placements}
     time, sizes = 14, {row.id: row.size for row in PROBLEM.buffers}
     lasting = (row for row in PROBLEM.buffers if row.pools != ("dtcm",))
     alive = [str(row.id) for row in lasting if any(start <= time < end for start, end in row.intervals)]
     idle = max(offsets[i] + sizes[i] for i in alive) - sum(sizes[i] for i in alive)
-    opened.page.evaluate("(time) => memplan.view.lookAt(time)", time)
-    text = opened.page.inner_text("[aria-label='buffers alive at a time']")
+    opened_tab.page.evaluate("(time) => memplan.view.lookAt(time)", time)
+    text = opened_tab.page.inner_text("[aria-label='buffers alive at a time']")
     assert (f"{idle / 1024:g} KiB below the highest end are unused" in text) == (idle > 0), (idle, text)
     script = """([pool, offset]) => { const p = memplan.view.picture; const lane = p.lanes.all[pool];
       const y = (lane.top + p.lanes.y(pool, offset) * (lane.bottom - lane.top)) * p.height;
       return [...p.over.getContext("2d").getImageData(82, Math.round(y), 1, 1).data].slice(0, 3); }"""
     inks = "(i) => [...memplan.view.picture.ink(i)]"
-    ready(opened)
+    wait_for_picture(opened_tab)
     for name in alive:
-        buffer = opened.page.evaluate(FIND, name[:20])
-        assert opened.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened.page.evaluate(inks, buffer)
+        buffer = opened_tab.page.evaluate(FIND, name[:20])
+        assert opened_tab.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened_tab.page.evaluate(
+            inks, buffer
+        )
 
 
 def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(browser: Any, tmp_path: Path) -> None:
@@ -410,7 +412,7 @@ def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(bro
     path.write_bytes(plan_page(problem, solve(problem)))
     with tab(browser) as found:
         found.page.goto(path.as_uri())
-        ready(found)
+        wait_for_picture(found)
         assert found.page.evaluate("memplan.view.plan.ids.map((_, i) => memplan.view.plan.label(i))") == [
             name.removeprefix("main/") for name in names
         ]
@@ -422,7 +424,7 @@ def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(bro
         ]
         found.page.evaluate("memplan.view.lookAt(1)")
         assert "By layer" not in found.page.inner_text("[aria-label='buffers alive at a time']")
-        svg = saved(found, "SVG").decode()
+        svg = save_bytes(found, "SVG").decode()
         assert ">block1/conv2<" in svg
         assert "names begin with main/" in svg
         assert found.errors == []
@@ -441,10 +443,10 @@ def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes
     path.write_bytes(plan_page(problem, plan))
     with tab(browser, 390 if scheme == "dark" else 1300, color_scheme=scheme) as found:
         found.page.goto(path.as_uri())
-        ready(found)
+        wait_for_picture(found)
         core = found.page.evaluate("memplan.view.picture.demand.core.map(({i}) => memplan.view.plan.ids[i])")
         assert set(core) == set(plan.explanation.buffers)
-        svg = saved(found, "SVG").decode()
+        svg = save_bytes(found, "SVG").decode()
         red = found.page.evaluate("memplan.view.picture.style('capacity')")
         assert svg.count(f'fill="{red}"') > 100
         assert all(f">{name}<" in svg for name in core)

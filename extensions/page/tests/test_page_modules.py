@@ -68,7 +68,7 @@ def test_the_bundles_were_made_of_the_modules_as_they_are(name: str) -> None:
     assert page_bundles.digest() in found[:200], "python -m lab.page_bundles makes them anew"
     esbuild = shutil.which("esbuild")
     if esbuild is not None and subprocess.check_output([esbuild, "--version"], text=True).startswith("0.28."):
-        assert page_bundles.built(page_bundles.BUNDLES[name], esbuild) == found
+        assert page_bundles.build_bundle(page_bundles.BUNDLES[name], esbuild) == found
 
 
 def test_the_page_of_a_model_is_small() -> None:

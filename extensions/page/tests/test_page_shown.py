@@ -26,7 +26,7 @@ POOLS = Problem(
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Any) -> Iterator[Tab]:
+def shared_tab(browser: Any) -> Iterator[Tab]:
     with tab(browser, 1440, 900) as found:
         yield found
         assert (found.errors, found.policy_breaks) == ([], [])
@@ -40,13 +40,13 @@ def show(found: Tab, folder: Path, page: bytes) -> Any:
     return found.page
 
 
-def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared: Tab, tmp_path: Path) -> None:
+def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared_tab: Tab, tmp_path: Path) -> None:
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
-    page = show(shared, tmp_path, plan_page(problem, solve(problem)))
+    page = show(shared_tab, tmp_path, plan_page(problem, solve(problem)))
     named = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        wait_until(shared, f"memplan.view.picture.over.clientWidth < {width} && !memplan.view.picture.pending")
+        wait_until(shared_tab, f"memplan.view.picture.over.clientWidth < {width} && !memplan.view.picture.pending")
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         named[width] = set(
             page.evaluate("[...memplan.view.picture.named].map((i) => String(memplan.view.plan.ids[i]))")
@@ -57,9 +57,9 @@ def test_boxes_have_names_at_every_width_and_those_of_the_peak_always(shared: Ta
     assert min(len(named[width]) for width in (1024, 1400, 1440, 1920)) >= len(named[1360]) - 1 >= 19
 
 
-def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared: Tab, tmp_path: Path) -> None:
+def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared_tab: Tab, tmp_path: Path) -> None:
     plan = solve(POOLS)
-    page = show(shared, tmp_path, plan_page(POOLS, plan))
+    page = show(shared_tab, tmp_path, plan_page(POOLS, plan))
     assert plan.status == "infeasible"
     assert page.locator(".badge").all_inner_texts() == ["does not fit", "proved: by the bytes alive"]
     alive = [sum(row.size for row in POOLS.buffers if (row.start or 0) <= at < (row.end or 0)) for at in range(12)]
@@ -72,12 +72,12 @@ def test_pools_that_together_are_too_small_are_proved_so_and_drawn_as_one(shared
     assert "red: above the capacity" in page.inner_text(".legend")
 
 
-def test_a_mended_file_is_read_after_a_wrong_one(shared: Tab, tmp_path: Path) -> None:
-    page = show(shared, tmp_path, plan_page(POOLS, solve(POOLS)))
+def test_a_mended_file_is_read_after_a_wrong_one(shared_tab: Tab, tmp_path: Path) -> None:
+    page = show(shared_tab, tmp_path, plan_page(POOLS, solve(POOLS)))
     page.evaluate(DROP, ["next.json", '{"buffers": [{"id": "x", "size": 1.5}]}'])
     page.wait_for_selector("#page > .alarm")
     page.evaluate(DROP, ["next.json", json.dumps({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})])
-    wait_until(shared, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
+    wait_until(shared_tab, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
 
 
 def test_a_large_page_states_what_it_loads_before_its_script_runs() -> None:
@@ -88,7 +88,7 @@ def test_a_large_page_states_what_it_loads_before_its_script_runs() -> None:
 
 
 def test_a_cause_that_is_in_sight_leaves_the_frame_and_what_grew_in_place_has_its_old_outline(
-    shared: Tab, tmp_path: Path
+    shared_tab: Tab, tmp_path: Path
 ) -> None:
     old = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=32, start=2, end=5)])
     new = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=48, start=2, end=5)])
@@ -96,7 +96,7 @@ def test_a_cause_that_is_in_sight_leaves_the_frame_and_what_grew_in_place_has_it
     plan = Plan.model_validate({"status": "feasible", "placements": rows})
     before, after = PlanOf(old, plan, "old"), PlanOf(new, plan, "new")
     found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
-    page = show(shared, tmp_path, comparison_page(before, after, found))
+    page = show(shared_tab, tmp_path, comparison_page(before, after, found))
     seen = page.evaluate("memplan.view.picture.camera.seen")
     page.click(".causes button:text-is('y') >> nth=0")
     assert page.evaluate("[memplan.view.picture.camera.seen, memplan.view.picture.look.selected]") == [seen, 1]

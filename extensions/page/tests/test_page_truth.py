@@ -84,7 +84,7 @@ FAR = Problem(
 )
 
 
-def at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
+def plan_at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
     """Return the plan with these offsets in the first pool that each buffer may be in."""
     names = [problem.pools[problem.allowed_pools(i)[0]].name for i in range(len(problem.buffers))]
     rows = [{"id": name, "pool": pool, "offset": offsets[name]} for name, pool in zip(offsets, names, strict=True)]
@@ -92,26 +92,26 @@ def at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def shared(browser: Any) -> Iterator[Tab]:
+def shared_tab(browser: Any) -> Iterator[Tab]:
     with tab(browser) as found:
         yield found
 
 
 @pytest.fixture
-def show(shared: Tab, tmp_path: Path) -> Iterator[Any]:
-    def shown(problem: Problem, plan: Plan) -> Any:
+def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
+    def show_plan(problem: Problem, plan: Plan) -> Any:
         path = tmp_path / "page.html"
         path.write_bytes(plan_page(problem, plan))
-        shared.page.goto("about:blank")
-        shared.page.goto(path.as_uri())
-        wait_until(shared, "!!(window.memplan && memplan.ready)")
-        return shared.page
+        shared_tab.page.goto("about:blank")
+        shared_tab.page.goto(path.as_uri())
+        wait_until(shared_tab, "!!(window.memplan && memplan.ready)")
+        return shared_tab.page
 
-    yield shown
-    assert (shared.errors, shared.policy_breaks) == ([], [])
+    yield show_plan
+    assert (shared_tab.errors, shared_tab.policy_breaks) == ([], [])
 
 
-def why(page: Any, problem: Problem, name: str) -> str:
+def reason_text(page: Any, problem: Problem, name: str) -> str:
     """Select a buffer, and return why it is there."""
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
     text: str = page.inner_text(".why")
@@ -137,7 +137,7 @@ def peak_names(page: Any) -> set[str]:
 
 def test_a_wrong_plan_is_red_names_what_overlaps_and_repeats_no_claim(show: Any) -> None:
     offsets = dict.fromkeys(("low", "high", "full"), 0) | {"high": 5}
-    plan = at(FRAGMENTED, offsets, peak=1_505_280, lower_bound=1_505_280)
+    plan = plan_at(FRAGMENTED, offsets, peak=1_505_280, lower_bound=1_505_280)
     page = show(FRAGMENTED, plan)
     found = verify(FRAGMENTED, plan)
     assert page.inner_text(".badge") == f"not valid: {len(found)} violations"
@@ -146,38 +146,38 @@ def test_a_wrong_plan_is_red_names_what_overlaps_and_repeats_no_claim(show: Any)
     assert page.evaluate("memplan.view.picture.look.wrong.length") == 2
     assert "1,505,280" not in page.inner_text(".bar.head + main .bar .facts")
     assert "Yes" not in fits(page, "2 MiB")
-    assert "Not known" in why(page, FRAGMENTED, "low")
+    assert "Not known" in reason_text(page, FRAGMENTED, "low")
 
 
-def test_a_bare_file_is_not_checked(show: Any, shared: Tab) -> None:
+def test_a_bare_file_is_not_checked(show: Any, shared_tab: Tab) -> None:
     plan = solve(TWO_POOLS)
     page = show(TWO_POOLS, plan)
     assert page.inner_text(".badge") == "valid: checked"
     page.evaluate(DROP, ["plan.json", plan.model_dump_json(exclude_none=True)])
-    wait_until(shared, "document.querySelector('.badge').textContent === 'not checked'")
+    wait_until(shared_tab, "document.querySelector('.badge').textContent === 'not checked'")
     page.evaluate(DROP, ["wrong.json", "{"])
-    wait_until(shared, "document.querySelectorAll('#page > .alarm').length === 1")
+    wait_until(shared_tab, "document.querySelectorAll('#page > .alarm').length === 1")
     bad = {"buffers": [{"id": "a", "size": -5, "start": 0, "end": 1}]}
     page.evaluate(DROP, ["bad.json", json.dumps(bad)])
-    wait_until(shared, "document.querySelector('#page > .alarm').textContent.includes('size: must be an integer')")
+    wait_until(shared_tab, "document.querySelector('#page > .alarm').textContent.includes('size: must be an integer')")
     assert page.locator("#page > .alarm").count() == 1
 
 
 def test_the_lowest_offset_shown_for_a_buffer_is_one_that_the_verifier_accepts(show: Any) -> None:
-    plan = at(TIED, LOOSE)
+    plan = plan_at(TIED, LOOSE)
     assert verify(TIED, plan) == ()
     page = show(TIED, plan)
     aliases = {"root": ("view",), "pinned": ("in pinned",)}
     for name, own in LOOSE.items():
         if name in ("view", "in pinned"):
             continue
-        moved = [at(TIED, LOOSE | dict.fromkeys((name, *aliases.get(name, ())), low)) for low in range(own)]
+        moved = [plan_at(TIED, LOOSE | dict.fromkeys((name, *aliases.get(name, ())), low)) for low in range(own)]
         lowest = next((low for low in range(own) if not verify(TIED, moved[low])), own)
-        text = why(page, TIED, name)
+        text = reason_text(page, TIED, name)
         assert (f"could move down to offset {lowest}:" in text) == (lowest < own), (name, lowest, text)
         assert ("cannot move down" in text or "given by the problem" in text) == (lowest == own), (name, text)
-    assert "stands on a reserved range, with 92 B idle" in why(page, TIED, "over")
-    assert "given by the problem" in why(page, TIED, "in pinned")
+    assert "stands on a reserved range, with 92 B idle" in reason_text(page, TIED, "over")
+    assert "given by the problem" in reason_text(page, TIED, "in pinned")
 
 
 def test_the_peak_is_what_ends_highest_where_it_is_not_the_fullest_time(show: Any) -> None:
@@ -231,7 +231,7 @@ def test_aliases_and_reserved_bytes_are_counted_where_a_peak_is_to_be_lower(show
 
 def test_times_and_sizes_beyond_doubles_are_exact(show: Any) -> None:
     page = show(FAR, solve(FAR))
-    why(page, FAR, "two")
+    reason_text(page, FAR, "two")
     assert f"{2**62} to {2**62 + 1}" in page.inner_text("[aria-label='selected buffer']")
     assert f"{2**60 + 1:,} B" in page.inner_text("[aria-label='buffers alive at a time']")
     assert page.evaluate("memplan.view.plan.fullest(0).bytes") == pytest.approx(2**60)
@@ -300,7 +300,7 @@ def test_errors_with_such_a_table_are_reported(cells: str, sentence: str) -> Non
 
 
 def test_f_after_a_search_fits_its_result(show: Any) -> None:
-    page = show(TIED, at(TIED, LOOSE))
+    page = show(TIED, plan_at(TIED, LOOSE))
     page.keyboard.press("/")
     page.keyboard.type("steps")
     page.keyboard.press("Enter")

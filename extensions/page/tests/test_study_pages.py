@@ -55,7 +55,7 @@ SUMS: dict[str, Any] = {
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
     with tab(browser, has_touch=True) as found:
 
         def show(page: bytes) -> Tab:
@@ -75,14 +75,14 @@ def drop(shown: Tab, name: str, text: str) -> None:
     shown.page.wait_for_timeout(100)
 
 
-def both() -> tuple[PlanOf, PlanOf]:
+def two_plans() -> tuple[PlanOf, PlanOf]:
     return PlanOf(OLD, solve(OLD), "build 1"), PlanOf(NEW, solve(NEW), "build 2")
 
 
-def test_two_plans_are_drawn_with_the_buffers_that_moved(opened: Any) -> None:
-    before, after = both()
+def test_two_plans_are_drawn_with_the_buffers_that_moved(open_page: Any) -> None:
+    before, after = two_plans()
     found = difference_of(Baseline(before.plan, before.problem), Baseline(after.plan, after.problem))
-    shown = opened(comparison_page(before, after, found))
+    shown = open_page(comparison_page(before, after, found))
     assert "Moved" in shown.page.inner_text(".causes")
     assert "larger" in shown.page.inner_text(".causes")
     assert shown.serious_violations() == []
@@ -91,11 +91,11 @@ def test_two_plans_are_drawn_with_the_buffers_that_moved(opened: Any) -> None:
     assert shown.page.get_attribute("button[data-which=before]", "aria-pressed") == "true"
 
 
-def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> None:
+def test_the_points_of_a_sweep_open_their_plans(open_page: Any, tmp_path: Path) -> None:
     (tmp_path / "sizes.json").write_bytes(write_problem(OLD))
     command = ["sweep", str(tmp_path / "sizes.json"), "--size", "sram=64:192:64"]
     assert main([*command, "-q", "-o", str(tmp_path / "points.html")]) == 0
-    shown = opened((tmp_path / "points.html").read_bytes())
+    shown = open_page((tmp_path / "points.html").read_bytes())
     assert shown.page.locator("circle.point").count() == 3
     assert shown.page.inner_text(".points tbody tr >> nth=0").split()[-1] == "infeasible"
     assert shown.serious_violations() == []
@@ -105,11 +105,11 @@ def test_the_points_of_a_sweep_open_their_plans(opened: Any, tmp_path: Path) -> 
     shown.page.locator(".picture canvas").first.wait_for()
 
 
-def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(opened: Any, tmp_path: Path) -> None:
+def test_an_explanation_shows_what_does_not_fit_and_a_tab_for_each_repair(open_page: Any, tmp_path: Path) -> None:
     (tmp_path / "tight.json").write_bytes(write_problem(OLD.with_capacity(120)))
     page = str(tmp_path / "why.html")
     assert main(["explain", str(tmp_path / "tight.json"), "--repairs", "2", "-q", "-o", page]) == 0
-    shown = opened((tmp_path / "why.html").read_bytes())
+    shown = open_page((tmp_path / "why.html").read_bytes())
     assert "lacks 8 bytes" in shown.page.inner_text(".side >> nth=0")
     tabs = shown.page.locator("nav.tabs button")
     assert tabs.all_inner_texts()[:2] == ["as given", 'make "c" in place of "b"']
@@ -171,9 +171,9 @@ def test_several_models_lie_along_time_in_colours_of_their_own(browser: Any, tmp
         assert (shown.errors, shown.policy_breaks) == ([], [])
 
 
-def test_an_order_is_shown_before_and_after(opened: Any) -> None:
+def test_an_order_is_shown_before_and_after(open_page: Any) -> None:
     graph = OperationGraph.model_validate(SUMS)
-    shown = opened(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
+    shown = open_page(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
     assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
     assert shown.page.locator(".links .moved").count() > 0
 
@@ -191,21 +191,21 @@ def test_the_plan_of_an_order_has_the_names_of_the_model(monkeypatch: pytest.Mon
     assert view["inspection"]["valid"]
 
 
-def test_a_frontier_of_recompute_opens_its_points(opened: Any) -> None:
+def test_a_frontier_of_recompute_opens_its_points(open_page: Any) -> None:
     sizes = [64, 1, 64, 1, 65]
     ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}, {"in": [2], "out": [3]}]
     graph = OperationGraph.model_validate({"size": sizes, "kept": [4], "ops": [*ops, {"in": [0, 3], "out": [4]}]})
     answer = order(graph, OrderOptions(recompute=True, time_limit_s=5))
-    shown = opened(recompute_page("again", answer))
+    shown = open_page(recompute_page("again", answer))
     assert answer.recomputed is not None
     assert shown.page.locator("circle.point").count() == len(answer.recomputed.points)
 
 
-def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
+def test_a_cascade_shows_its_stripes(open_page: Any, tmp_path: Path) -> None:
     model = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
     target = tmp_path / "cascade.html"
     assert main(["cascade", str(model), "-o", str(target), "--quiet", "-o", str(tmp_path / "c.json")]) == 0
-    shown = opened(target.read_bytes())
+    shown = open_page(target.read_bytes())
     shown.page.click("button:text-is('stripes')")
     assert shown.page.locator("rect.made").count() > 3
     shown.page.click("button:text-is('plan')")
@@ -213,7 +213,7 @@ def test_a_cascade_shows_its_stripes(opened: Any, tmp_path: Path) -> None:
     assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
-def test_plans_that_differ_have_a_tab_each(opened: Any, tmp_path: Path) -> None:
+def test_plans_that_differ_have_a_tab_each(open_page: Any, tmp_path: Path) -> None:
     problem = {
         "buffers": [{"id": k, "size": 2 + k % 2, "start": k, "end": k + 1} for k in range(4)],
         "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b)], "cost": 1}],
@@ -226,7 +226,7 @@ def test_plans_that_differ_have_a_tab_each(opened: Any, tmp_path: Path) -> None:
     assert main(asked) == 0
     found = json.loads(answer.read_text())
     plans = [found, *found["others"]["plans"]]
-    shown = opened(page.read_bytes())
+    shown = open_page(page.read_bytes())
     tabs = shown.page.locator("nav.tabs button")
     paid = [{frozenset(row["buffers"]) for row in plan["reused"]} for plan in plans]
     words = [f"{k}: cost {plan['cost']:g}" for k, plan in enumerate(plans, start=1)]
@@ -241,15 +241,15 @@ def test_plans_that_differ_have_a_tab_each(opened: Any, tmp_path: Path) -> None:
         assert "valid: checked" in shown.page.inner_text(".facts")
 
 
-def raised(problem: Problem) -> Plan:
+def raise_plan(problem: Problem) -> Plan:
     """Return the best plan, 1,024 bytes higher."""
     rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
 
-def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
-    shown = opened(plan_page(OLD, solve(OLD)))
-    drop(shown, "moved.json", raised(OLD).model_dump_json())
+def test_problems_and_plans_are_dropped_on_a_file_page(open_page: Any) -> None:
+    shown = open_page(plan_page(OLD, solve(OLD)))
+    drop(shown, "moved.json", raise_plan(OLD).model_dump_json())
     shown.page.wait_for_function("() => memplan.view.plan.offset.every((offset) => offset >= 1024)")
     drop(shown, "other.json", json.dumps({"problem": NEW.model_dump(mode="json"), "plan": None}))
     shown.page.wait_for_function("() => memplan.view.plan.ids.includes('new')")
@@ -260,7 +260,7 @@ def test_problems_and_plans_are_dropped_on_a_file_page(opened: Any) -> None:
     assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
 
 
-def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: Any, tmp_path: Path) -> None:
+def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page: Any, tmp_path: Path) -> None:
     examples = Path(__file__).parents[3] / "examples"
     asked = ["schedule", str(examples / "networks" / "mobilenet_v1.json")]
     asked += ["--target", str(examples / "schedules" / "gap8_like.json"), "--time-limit", "2"]
@@ -270,7 +270,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(opened: A
     assert len(found["link_busy"]) == len(found["subgraph_traffic"]) == len(found["subgraphs"])
     assert sum(found["subgraph_traffic"]) == found["traffic"]
     assert max(found["link_busy"]) <= 1
-    shown = opened(plan_page(OLD, solve(OLD)))
+    shown = open_page(plan_page(OLD, solve(OLD)))
     drop(shown, "answer.json", answer.read_text())
     for _ in range(2):
         shown.page.locator(".schedule .slot").first.wait_for()
@@ -333,12 +333,12 @@ def test_a_cell_shows_the_page_and_cannot_reach_the_notebook(browser: Any) -> No
         assert found.errors == []
 
 
-def test_the_film_of_a_search_shows_the_best_plan_of_each_time(opened: Any) -> None:
-    plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raised(OLD))]
+def test_the_film_of_a_search_shows_the_best_plan_of_each_time(open_page: Any) -> None:
+    plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raise_plan(OLD))]
     times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
     frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]
     film = {"kind": "film", "title": "the film", "problem": OLD.model_dump(mode="json"), "frames": frames}
-    found = opened(file_page("film", film))
+    found = open_page(file_page("film", film))
     shown = found.page
     assert found.serious_violations() == []
     shown.keyboard.press("Tab")

@@ -1,4 +1,4 @@
-"""Tables for the kernels that search for the least price and cheaper plans of pieces; the C++ files are beside."""
+"""Tables for the kernels that search for the least price and cheaper plans of pieces; the C++ files are here, too."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from memplan.solvers.search.incumbent import Search
 from tests.support import public_problems
 
 
-def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
+def search_counted(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Search | None:
     """The end of a search that counts its work; None for a problem without prices, or that is for other solvers."""
     instance = compile_problem(problem)
-    if not len(instance.priced) or not suits(instance):
+    if not len(instance.priced_pairs) or not suits(instance):
         return None
     trusted = frozenset({"prices"})
     search = Search(instance, deadline=time.monotonic() + limit_s, deterministic=True, work_limit=work, trusted=trusted)
@@ -26,7 +26,9 @@ def searched(problem: Problem, work: int = 100_000, limit_s: float = 600) -> Sea
 
 
 def test_a_search_that_counts_work_ends_where_what_is_left_pays_for_no_step() -> None:
-    search = searched(read_problem(public_problems.of_library("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10)
+    search = search_counted(
+        read_problem(public_problems.library_file("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10
+    )
     assert search is not None
     assert search.stop_reason is None, "the clock ended it"
 
@@ -40,7 +42,7 @@ def test_a_search_that_counts_work_makes_the_same_plan_again() -> None:
             "objective": "cost",
         }
     )
-    first, second = (searched(problem) for _ in range(2))
+    first, second = (search_counted(problem) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.best is not None

@@ -19,7 +19,7 @@ from tests.support.view_programs import SIZE, Machine, random_program
 SHARED, APART = ModelOptions(views="alias"), ModelOptions(views="separate")
 
 
-def placed(problem: Problem) -> dict[str, int]:
+def place_rows(problem: Problem) -> dict[str, int]:
     plan = solve(problem, time_limit_s=60, accept="fit")
     return {str(row.id).removeprefix("main/"): row.offset for row in plan.placements}
 
@@ -33,7 +33,7 @@ def test_programs_find_every_value_at_its_expected_offset() -> None:
     for seed in seeds(40):
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
-            places = placed(draft.imported().problem)
+            places = place_rows(draft.make_program().problem)
             unused = max(places.values()) + SIZE  # what nobody reads has no place in the problem's time
             for name in families(draft):
                 places.setdefault(name, unused)
@@ -47,7 +47,7 @@ def test_random_programs_have_views_of_every_kind() -> None:
     assert sum(row.apart for row in facts) > 30
 
 
-def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft:
+def draft_of(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft:
     draft = OperationsDraft("small", results, SHARED, 1)
     for name, kind in kinds.items():
         draft.declare(name, SIZE, kind)
@@ -64,7 +64,7 @@ def drawn(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDraft
     ],
 )
 def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, reason: str) -> None:
-    draft = drawn(x=kind, y="plain")
+    draft = draft_of(x=kind, y="plain")
     draft.view("Reshape", "x", "y")
     assert draft.views == ViewFacts(apart=1, apart_bytes=SIZE)
     (warning,) = draft.warnings
@@ -72,14 +72,14 @@ def test_values_that_may_change_or_are_stored_elsewhere_are_copied(kind: str, re
 
 
 def test_a_view_of_another_size_is_copied() -> None:
-    draft = drawn(x="plain")
+    draft = draft_of(x="plain")
     draft.declare("y", 2 * SIZE)
     draft.view("Reshape", "x", "y")
     assert draft.warnings[0].message.endswith("it has not the same bytes")
 
 
 def test_views_of_views_are_one_buffer_which_the_output_names() -> None:
-    draft = drawn(x="param", a="plain", b="plain", y="plain")
+    draft = draft_of(x="param", a="plain", b="plain", y="plain")
     draft.operation("op", ["x"], ["a"])
     draft.view("Reshape", "a", "b")
     draft.view("Reshape", "b", "y")
@@ -88,7 +88,7 @@ def test_views_of_views_are_one_buffer_which_the_output_names() -> None:
 
 
 def test_a_branch_writes_in_place_only_what_is_its_own() -> None:
-    draft = drawn(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
+    draft = draft_of(results=("y",), x="param", outer="plain", y="chosen", z="chosen")
     draft.operation("op", ["x"], ["outer"])
     draft.begin_block()
     draft.declare("inner", SIZE)

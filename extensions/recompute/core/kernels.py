@@ -1,4 +1,4 @@
-"""Tables for the recomputation kernels; the C++ files are beside."""
+"""Tables for the recomputation kernels; the C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reruns(NamedTuple):
 
 
 class StayRows(NamedTuple):
-    """The stays of the tensors of a graph; those of tensor t are at stay_first[t] to stay_first[t + 1], exclusive.
+    """The stays of the tensors of a graph; the stays of tensor t are at stay_first[t] to stay_first[t + 1], exclusive.
 
     The uses of a tensor end its stays, the last of which nothing ends.
     """
@@ -210,7 +210,7 @@ class AwayChoice(NamedTuple):
 
 
 choose_away = LIBRARY.kernel("choose_away", tables=2)
-"""`choose_away(sequence, away_choice)`: choose what is away, then other stays at random.
+"""`choose_away(sequence, away_choice)`: choose the tensors to send away, then other stays at random.
 
 CHOSEN, with the best choice, where it is within the limit; else NONE, or STOPPED where flag[0] was set before.
 """

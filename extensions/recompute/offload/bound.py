@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from memplan.extensions.networks.operations.order_check import bytes_after
-from memplan.extensions.recompute.away import Away
-from memplan.extensions.recompute.offload.steps import Linked
+from memplan.extensions.recompute.away import RemovalBounds
+from memplan.extensions.recompute.offload.steps import LinkedGraph
 
 
-class _Beside(NamedTuple):
+class _OperationMemory(NamedTuple):
     """The facts about one operation: the bytes that it needs, and the tensors that may be away meanwhile.
 
     `freed` and `cost` are sums of what can be made again, the cheapest first. `movable` are all bytes that may be away,
@@ -43,28 +43,28 @@ class _Beside(NamedTuple):
 class LinkedBound:
     """The lower bounds of a graph with a link, for any limit."""
 
-    def __init__(self, program: Linked, away: Away) -> None:
+    def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
         # The bytes at both ends are alive in any program.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
-        self._rows = list(self._beside(away))
+        self._rows = list(self._operation_rows(away))
 
-    def least(self, limit: int) -> int | None:
+    def time_bound(self, limit: int) -> int | None:
         """Return the least time beyond running each operation once within a limit; None if no program is within it."""
         if self.least_bytes > limit:
             return None
         most = 0
         for row in self._rows:
             if row.needed > limit:
-                least = self._of_row(row, row.needed - limit, most)
+                least = self._removal_cost(row, row.needed - limit, most)
                 if least is None:
                     return None
                 most = max(most, least)
         return most
 
-    def _of_row(self, row: _Beside, over: int, known: int) -> int | None:
-        """Return the least cost of removing `over` bytes beside one operation, but at least `known`."""
+    def _removal_cost(self, row: _OperationMemory, over: int, known: int) -> int | None:
+        """Return the least cost of removing `over` bytes during one operation, but at least `known`."""
         if over > row.movable:
             return None
         if self._is_enough(row, over, known):
@@ -78,7 +78,7 @@ class LinkedBound:
             low, high = (low, middle) if self._is_enough(row, over, middle) else (middle, high)
         return high
 
-    def _is_enough(self, row: _Beside, over: int, extra: int) -> bool:
+    def _is_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
         """Return False if this much more time is surely too short to fetch all that is sent and not recomputed."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
@@ -93,21 +93,21 @@ class LinkedBound:
         sides = (row.sent + transfer + row.behind, row.before + transfer + row.fetched)
         return max(*sides, row.sent + 2 * transfer + row.fetched) <= time * (1 + 1e-12)
 
-    def _beside(self, away: Away) -> Iterator[_Beside]:
+    def _operation_rows(self, away: RemovalBounds) -> Iterator[_OperationMemory]:
         graph, costs = self.program.graph, np.array(self.program.costs, dtype=object)
-        transfer, size = self.program.transfer, graph.counted
+        transfer, size = self.program.transfer, graph.working_bytes
         earlier = away.earlier
         before = [int(costs[row].sum()) if row.any() else 0 for row in earlier]
         behind = [int(costs[earlier[:, v]].sum()) if earlier[:, v].any() else 0 for v in range(len(graph.ops))]
         for v, across in enumerate(away.others):
             movable = [(t, duration) for t in across if (duration := transfer[t]) is not None]
-            needed, freed, cost = away.beside(v)
+            needed, freed, cost = away.memory_during(v)
             ready = [0 if (u := graph.maker[t]) is None else before[u] + costs[u] for t, _ in movable]
             waits = [
                 max((behind[w] + costs[w] for w in graph.readers[t] if earlier[w, v]), default=0) for t, _ in movable
             ]
             sendable = sum(size[t] for t, _ in movable)
-            yield _Beside(
+            yield _OperationMemory(
                 needed,
                 freed,
                 cost,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memplan.extensions.recompute.core.kernels import LEAST, MOST_LINKED, NONE, LeastTime, least_time
-from memplan.extensions.recompute.offload.steps import KINDS, Linked, Step
+from memplan.extensions.recompute.offload.steps import KINDS, LinkedGraph, Step
 from memplan.extensions.recompute.states import reruns_of
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
@@ -22,7 +22,7 @@ WORK_PER_STATE = 80_000
 
 
 @dataclass(frozen=True)
-class Timed:
+class FastestProgram:
     """The steps of a fastest program, or None if there is none, and a lower bound on the time of all programs.
 
     The bound is None where there is no program at all.
@@ -32,14 +32,16 @@ class Timed:
     bound: int | None
 
 
-def can_search(program: Linked) -> bool:
+def can_search(program: LinkedGraph) -> bool:
     """Return True if all programs of a graph can be searched; outputs over inputs and regions are not counted there."""
     graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
     return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
 
 
-def search_all(program: Linked, budget: int, most: int | None, control: Control, states: int = MOST_STATES) -> Timed:
+def search_all(
+    program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
+) -> FastestProgram:
     """Search for the least time within a budget, or a time of at most `most`, until a number of states were visited."""
     limit = states
     if control.counts_work:
@@ -61,11 +63,11 @@ def search_all(program: Linked, budget: int, most: int | None, control: Control,
     control.spend(WORK_PER_STATE * nodes)
     if outcome == LEAST:
         rows = zip(query.kind[:count].tolist(), query.what[:count].tolist(), query.start[:count].tolist(), strict=True)
-        return Timed(_needed([Step(KINDS[kind], what, start) for kind, what, start in rows]), time)
-    return Timed(None, None if outcome == NONE and bound >= _ENDLESS else bound)
+        return FastestProgram(_drop_unneeded([Step(KINDS[kind], what, start) for kind, what, start in rows]), time)
+    return FastestProgram(None, None if outcome == NONE and bound >= _ENDLESS else bound)
 
 
-def _needed(steps: list[Step]) -> tuple[Step, ...]:
+def _drop_unneeded(steps: list[Step]) -> tuple[Step, ...]:
     """Return the steps without transfers of tensors that are sent and never fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):

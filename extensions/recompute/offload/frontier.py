@@ -9,20 +9,20 @@ from typing import NamedTuple
 
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.room_inside import with_room_inside
+from memplan.extensions.networks.order.room_inside import add_region_room
 from memplan.extensions.recompute.again import may_run_again
-from memplan.extensions.recompute.away import Away, bound_recomputed
-from memplan.extensions.recompute.frontier import undominated
+from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
+from memplan.extensions.recompute.frontier import drop_dominated
 from memplan.extensions.recompute.offload.bound import LinkedBound
 from memplan.extensions.recompute.offload.exact import MOST_STATES, can_search, search_all
 from memplan.extensions.recompute.offload.planned import point_of
-from memplan.extensions.recompute.offload.replay import replayed
-from memplan.extensions.recompute.offload.schedule import MOST_TIME, Chosen, Effort, Runs
-from memplan.extensions.recompute.offload.steps import Step, linked
+from memplan.extensions.recompute.offload.replay import replay_steps
+from memplan.extensions.recompute.offload.schedule import MOST_TIME, Effort, Runs, TransferChoice
+from memplan.extensions.recompute.offload.steps import Step, link_graph
 from memplan.extensions.recompute.search import peak_steps
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.solvers.search.control import Control
@@ -44,10 +44,10 @@ _SENT_S = 3e-4
 _SEQUENCES = 32
 """About how many of the sequences found without a link are tried."""
 _IMPROVED = 4
-"""The most sequences, those of least time, in which the search changes which tensors are away."""
+"""The number of fastest sequences in which the search changes which tensors are away."""
 
 
-def with_link(
+def add_link_points(
     graph: OperationGraph,
     options: OrderOptions,
     alone: OrderAnswer,
@@ -63,7 +63,7 @@ def with_link(
         return alone
     search = _Search(alone.ordered or graph, options, recomputed.points, control, sequences)
     points = search.points()
-    last, bound = points[-1], search.least(options.limit)
+    last, bound = points[-1], search.time_bound(options.limit)
     is_within = options.limit is None or last.peak <= options.limit
     changes = {
         "extra_cost": last.extra_cost,
@@ -73,7 +73,7 @@ def with_link(
         "has_none": options.limit is not None and bound is None,
         "points": tuple(points),
     }
-    answer = OrderAnswer.of_order(
+    answer = OrderAnswer.from_order(
         graph,
         points[0].order,
         last.peak,
@@ -92,7 +92,7 @@ class _Try(NamedTuple):
     """A sequence of operations, and the tensors that are in the other memory while it runs."""
 
     runs: Runs
-    chosen: Chosen
+    chosen: TransferChoice
 
     @property
     def time(self) -> int:
@@ -116,12 +116,12 @@ class _Search:
         self.once = sum(costs)
         self.most = None if options.extra_cost is None else int(options.extra_cost * self.once)
         self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
-        away = Away(graph, costs) if len(graph.ops) <= LARGEST else None
-        self.bound = None if away is None else LinkedBound(linked(graph, costs, options.link), away)
+        away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
+        self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
         # What is inside of operations has one workspace, and runs once.
-        roomy = with_room_inside(graph, alignment=1)
+        roomy = add_region_room(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
-        self.program = linked(replaced(roomy, ops=tuple(ops)), costs, options.link)
+        self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
         # Where there is no limit, each point has little time.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
@@ -138,48 +138,48 @@ class _Search:
     def points(self) -> list[RecomputedPoint]:
         """Return the points with and without transfers that no other one beats."""
         within, points = self.options.limit, list(self.known)
-        is_late = not self.control.counts_work and self.control.left_s < _SENT_S * len(self.graph.ops)
+        is_late = not self.control.counts_work and self.control.remaining_s < _SENT_S * len(self.graph.ops)
         if within is not None:
-            points += [] if is_late else self._within(within)
+            points += [] if is_late else self._points_within(within)
         elif not is_late:
             first = points[0].live_peak
             more = max(1, self.options.points + 1 - len(points))
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
-            points += self._down_to(sorted(limits, reverse=True))
-        rows = undominated(points, self.options, self.most)
+            points += self._points_down_to(sorted(limits, reverse=True))
+        rows = drop_dominated(points, self.options, self.most)
         # The checker of bounds by one operation does not support links.
         return [
-            row.model_copy(update={"extra_cost_lower_bound": self.least(row.peak) or 0, "bound_operation": None})
+            row.model_copy(update={"extra_cost_lower_bound": self.time_bound(row.peak) or 0, "bound_operation": None})
             for row in rows
         ]
 
-    def least(self, limit: int | None) -> int | None:
+    def time_bound(self, limit: int | None) -> int | None:
         """Return a lower bound on the extra time of programs within a limit; None if no program is within it."""
         if limit is None:
             return 0
-        most: int | None = 0 if self.bound is None else self.bound.least(limit)
+        most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
         for at, bound in self.bounds.items():
             # No program within less takes less time.
             if limit <= at and most is not None:
                 most = None if bound is None else max(most, bound)
         return None if limit < self.floor else most
 
-    def _within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; where their plans exceed it, return those of lower programs."""
+    def _points_within(self, within: int) -> list[RecomputedPoint]:
+        """Return points within a limit; where their plans exceed it, return points of lower programs."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # Counted work has no clock to share: each has half as much as the one before.
             found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
-            points += self._planned([found])
+            points += self._plan_programs([found])
             if points[-1].peak <= within:
                 break
             aim = within * points[-1].live_peak / points[-1].peak
             limit = min(limit - 1, int(aim * (1 - k * _MARGIN)))
         return points
 
-    def _down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
+    def _points_down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
         """Return points for falling limits."""
         found = []
         # Whatever the time is, some of each part of the way down are tried.
@@ -191,9 +191,9 @@ class _Search:
             steps = self._steps(limit, self.control.child(share))
             if steps is not None:
                 found.append(steps)
-        return self._planned(found)
+        return self._plan_programs(found)
 
-    def _planned(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
+    def _plan_programs(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
         points = []
         for k, steps in enumerate(programs):
             if k and self.control.is_over:
@@ -207,22 +207,22 @@ class _Search:
         """Return the fastest steps within a limit; None unless they take less time than the best known program."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
-        goal = self.least(limit)
+        goal = self.time_bound(limit)
         if goal is None or known == goal:
             return None
         best: tuple[Step, ...] | None = None
-        with control.watched(WORK_PER_S) as watched:
+        with control.search_control(WORK_PER_S) as watched:
             tries = self._tries(limit, least, watched)
             if tries and (least is None or tries[0].time < least):
                 best, least = tries[0].runs.steps(tries[0].chosen), tries[0].time
             is_settled = least == self.once + goal
             if not is_settled and can_search(self.program):
-                found, is_settled = self._searched(limit, least, watched)
+                found, is_settled = self._search_fastest(limit, least, watched)
                 best = found or best
-                least = least if found is None else replayed(self.program, found).time
+                least = least if found is None else replay_steps(self.program, found).time
             if is_settled:
                 return best
-            better = self._improved(tries, limit, self.once + goal, watched)
+            better = self._improve_choices(tries, limit, self.once + goal, watched)
             if better is not None and (least is None or better.time < least):
                 best = better.runs.steps(better.chosen)
         return best
@@ -234,42 +234,42 @@ class _Search:
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
-                chosen = runs.within(limit, control)
+                chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Try(runs, chosen))
                     # A sequence that takes longer by itself is not tried any more.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
-    def _improved(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
+    def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
         """Return the fastest choice after searches from all of them; fewer and fewer are searched longer and longer."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
-            tries = [_Try(runs, runs.improved(chosen, effort, control)) for runs, chosen in tries]
+            tries = [_Try(runs, runs.improve_choice(chosen, effort, control)) for runs, chosen in tries]
             tries.sort(key=lambda row: row.time)
-            tries[0] = self._changed(tries[0], effort, control)
+            tries[0] = self._change_choice(tries[0], effort, control)
             idle = 0 if len(tries) > 1 or tries[0].time < before else idle + 1
             tries = tries[: (len(tries) + 1) // 2]
             effort = effort._replace(seed=effort.seed + 1, work=2 * effort.work)
         return tries[0] if tries else None
 
-    def _changed(self, best: _Try, effort: Effort, control: Control) -> _Try:
+    def _change_choice(self, best: _Try, effort: Effort, control: Control) -> _Try:
         """Return the best choice in which one fetched tensor is recomputed instead, or one clone is omitted."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
             if control.is_over or best.time <= effort.goal:
                 break
-            sequence = best.runs.changed(best.chosen, self.again, draw)
+            sequence = best.runs.change_runs(best.chosen, self.again, draw)
             runs = None if sequence is None else Runs(self.program, sequence)
-            chosen = None if runs is None or runs.time >= best.time else runs.within(effort.limit, control)
+            chosen = None if runs is None or runs.time >= best.time else runs.choose_within(effort.limit, control)
             if runs is not None and chosen is not None:
-                chosen = runs.improved(chosen, effort, control)
+                chosen = runs.improve_choice(chosen, effort, control)
                 if chosen.time <= best.time:
                     best = _Try(runs, chosen)
         return best
 
-    def _searched(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
+    def _search_fastest(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
         """Return the fastest steps if they beat the given time, and whether they are proved to be the fastest.
 
         The graph is small enough for a search of all programs; what that proves is kept.
@@ -282,5 +282,5 @@ class _Search:
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
         # A tensor that is made again while it is sent is there twice, which states count once.
-        is_within = replayed(self.program, found.steps).peak <= limit
+        is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

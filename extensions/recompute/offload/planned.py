@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memplan.extensions.networks.order.answer import RecomputedPoint, TimedStep
-from memplan.extensions.recompute.offload.replay import Replayed, check_on_addresses, replayed
-from memplan.extensions.recompute.offload.steps import Linked, Step, runs_of
+from memplan.extensions.recompute.offload.replay import ReplayResult, check_on_addresses, replay_steps
+from memplan.extensions.recompute.offload.steps import LinkedGraph, Step, runs_of
 from memplan.planner.errors import InvalidPlanError, OperationsError
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PlanAndProblem
@@ -17,11 +17,11 @@ _PLAN_S = 0.25
 """The time that a plan has at least."""
 
 
-def point_of(program: Linked, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
+def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
     """Replay steps, plan them and run them on their addresses; no program has a peak below `floor`."""
-    found, order = replayed(program, steps), runs_of(steps)
+    found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
-    placed = _placed(program, steps, found, control)
+    placed = _plan_copies(program, steps, found, control)
     peak = placed.plan.peak or 0
     return RecomputedPoint(
         peak=peak,
@@ -36,23 +36,25 @@ def point_of(program: Linked, steps: Sequence[Step], floor: int, control: Contro
     )
 
 
-def _placed(program: Linked, steps: Sequence[Step], found: Replayed, control: Control) -> PlanAndProblem:
-    """Plan the copies of tensors and the work of runs; the time steps of the problem are those of the program.
+def _plan_copies(program: LinkedGraph, steps: Sequence[Step], found: ReplayResult, control: Control) -> PlanAndProblem:
+    """Plan the copies of tensors and the work of runs; the problem has the time steps of the program.
 
     Raises InvalidPlanError for a plan that the program cannot run on.
     """
     graph = program.graph
     rows = []
     for c, (copy, (first, last)) in enumerate(zip(found.copies, found.alive, strict=True)):
-        if graph.counted[copy.tensor] and steps:
-            rows.append({"id": f"copy_{c}", "start": first, "end": last + 1, "size": graph.counted[copy.tensor]})
+        if graph.working_bytes[copy.tensor] and steps:
+            rows.append({"id": f"copy_{c}", "start": first, "end": last + 1, "size": graph.working_bytes[copy.tensor]})
     for k, step in enumerate(steps):
         if step.kind == "run" and graph.ops[step.what].work > 0:
             size = graph.ops[step.what].work
             rows.append({"id": f"work_{k}", "start": k, "end": found.runs_until[k] + 1, "size": size})
     problem = Problem.model_validate({"buffers": rows})
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
-    plan = solve(problem, time_limit_s=max(_PLAN_S, control.left_s), deterministic=deterministic, control=cancelled)
+    plan = solve(
+        problem, time_limit_s=max(_PLAN_S, control.remaining_s), deterministic=deterministic, control=cancelled
+    )
     if plan.peak is None:
         plan = solve(problem, time_limit_s=_PLAN_S, deterministic=deterministic)
     at = {row.id: row.offset for row in plan.placements}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from memplan.extensions.recompute.offload.steps import Linked, Step
+from memplan.extensions.recompute.offload.steps import LinkedGraph, Step
 from memplan.planner.errors import OperationsError
 
 
@@ -31,7 +31,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """The time and the bytes of a program, and its copies; `runs_until` has the step by which each run has ended.
 
     `alive[k]` are the steps, from the first to the last, during which copy k is there.
@@ -44,7 +44,7 @@ class Replayed:
     runs_until: tuple[int, ...]
 
 
-def replayed(program: Linked, steps: Sequence[Step]) -> Replayed:
+def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
     """Replay steps in their order; raises OperationsError for the first step that is not possible."""
     replay = _Replay(program, steps)
     for k, step in enumerate(steps):
@@ -53,7 +53,7 @@ def replayed(program: Linked, steps: Sequence[Step]) -> Replayed:
 
 
 class _Replay:
-    def __init__(self, program: Linked, steps: Sequence[Step]) -> None:
+    def __init__(self, program: LinkedGraph, steps: Sequence[Step]) -> None:
         self.program, self.graph, self.steps = program, program.graph, steps
         self.copies = [
             Copy(t, -1, 0, -1, 0)
@@ -69,7 +69,7 @@ class _Replay:
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
-            for t in set(row.outputs).difference(self.graph.made[v]):
+            for t in set(row.outputs).difference(self.graph.new_tensors[v]):
                 self.changed.setdefault(t, set()).add(v)
             for u in row.after:
                 self.waiting.setdefault(u, set()).add(v)
@@ -89,9 +89,9 @@ class _Replay:
         if v in self.ran:
             self._refuse_again(where, v)
         self.ran.add(v)
-        for t in {*row.inputs, *row.outputs}.difference(self.graph.made[v]):
+        for t in {*row.inputs, *row.outputs}.difference(self.graph.new_tensors[v]):
             self._use(self._copy(where, t, step.start), k, step.start + cost)
-        for t in self.graph.made[v]:
+        for t in self.graph.new_tensors[v]:
             self._begin(Copy(t, k, step.start + cost, k, step.start + cost))
         return cost
 
@@ -131,10 +131,10 @@ class _Replay:
     def _use(copy: Copy, k: int, end: int) -> None:
         copy.last, copy.end = max(copy.last, k), max(copy.end, end)
 
-    def end(self) -> Replayed:
+    def end(self) -> ReplayResult:
         if lacking := {*range(len(self.graph.ops))} - self.ran:
             raise OperationsError(f"steps: must run operation {min(lacking)}")
-        time, n, size = max(self.ends, default=0), len(self.steps), self.graph.counted
+        time, n, size = max(self.ends, default=0), len(self.steps), self.graph.working_bytes
         for t in self.graph.kept:
             copy = self._copy("the end", t, time)
             copy.last, copy.end = n - 1, time
@@ -155,11 +155,15 @@ class _Replay:
         for k in range(n):
             change[k] += change[k - 1] if k else 0
             peak = max(peak, change[k])
-        return Replayed(time, peak, tuple(self.copies), tuple(alive), until)
+        return ReplayResult(time, peak, tuple(self.copies), tuple(alive), until)
 
 
 def check_on_addresses(
-    program: Linked, steps: Sequence[Step], copies: Sequence[Copy], offsets: Sequence[int], works: Mapping[int, int]
+    program: LinkedGraph,
+    steps: Sequence[Step],
+    copies: Sequence[Copy],
+    offsets: Sequence[int],
+    works: Mapping[int, int],
 ) -> None:
     """Execute steps on the addresses of copies and workspaces; no value may be overwritten while a step needs it.
 
@@ -167,7 +171,7 @@ def check_on_addresses(
     """
     graph, memory, there = program.graph, _Addresses(), dict[int, int]()
     for c, copy in enumerate(copies):
-        memory.ranges[c] = (offsets[c], offsets[c] + graph.counted[copy.tensor])
+        memory.ranges[c] = (offsets[c], offsets[c] + graph.working_bytes[copy.tensor])
     begun: dict[int, list[int]] = {}
     for c, copy in enumerate(copies):
         begun.setdefault(copy.first, []).append(c)
@@ -189,7 +193,7 @@ def check_on_addresses(
         makes, needs = list(begun.get(k, ())), list[int]()
         if step.kind == "run":
             row, end = graph.ops[step.what], step.start + program.costs[step.what]
-            needs = [there[t] for t in sorted({*row.inputs, *row.outputs}.difference(graph.made[step.what]))]
+            needs = [there[t] for t in sorted({*row.inputs, *row.outputs}.difference(graph.new_tensors[step.what]))]
         else:
             end = step.start + (program.transfer[step.what] or 0)
             needs = [there[step.what]] if step.kind == "send" else []

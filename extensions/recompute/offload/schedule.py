@@ -16,7 +16,7 @@ import numpy as np
 
 from memplan.extensions.recompute.again import Behind
 from memplan.extensions.recompute.core import kernels
-from memplan.extensions.recompute.offload.steps import Kind, Linked, Step
+from memplan.extensions.recompute.offload.steps import Kind, LinkedGraph, Step
 from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
@@ -24,7 +24,7 @@ from memplan.solvers.search.control import Control
 MOST_TIME = 2**60
 """The most that all runs of a sequence take together, and all its transfers; above it, nothing is sent."""
 WORK_PER_RUN = 3000
-"""What it takes to write the table of a sequence, for each of its runs."""
+"""The facts needed to write the table of a sequence, for each of its runs."""
 
 
 _WITHOUT = 0.5
@@ -53,7 +53,7 @@ class Stay(NamedTuple):
     transfer: int
 
 
-class Chosen(NamedTuple):
+class TransferChoice(NamedTuple):
     """The stays that are away in a sequence, and the resulting time."""
 
     time: int
@@ -61,11 +61,11 @@ class Chosen(NamedTuple):
 
 
 class Runs:
-    """A sequence of runs with its stays; `time` and `peak` are those of the sequence with nothing away."""
+    """A sequence of runs with its stays; `time` and `peak` hold for the sequence with nothing away."""
 
-    def __init__(self, program: Linked, runs: Sequence[int]) -> None:
+    def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
-        size = program.graph.counted
+        size = program.graph.working_bytes
         bytes_ = [0] * (self.n + 2)
         stays = list[Stay]()
         for k, v in enumerate(runs):
@@ -102,7 +102,7 @@ class Runs:
         for k, v in enumerate(self.runs):
             row = graph.ops[v]
             for t in {*row.inputs, *row.outputs}:
-                if t not in graph.made[v]:
+                if t not in graph.new_tensors[v]:
                     uses[t].append(k)
                     continue
                 if t in uses:
@@ -111,17 +111,19 @@ class Runs:
         for t, places in uses.items():
             yield t, [*places, self.n] if t in graph.kept else places
 
-    def within(self, limit: int, control: Control) -> Chosen | None:
+    def choose_within(self, limit: int, control: Control) -> TransferChoice | None:
         """Send away the tensor that delays least until the limit is met, and return the choice, or None."""
         nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
         return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
-    def improved(self, chosen: Chosen, effort: Effort, control: Control) -> Chosen:
+    def improve_choice(self, chosen: TransferChoice, effort: Effort, control: Control) -> TransferChoice:
         """Keep some of the sent stays and send others instead, to reduce the time."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
         return self._choose(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
-    def changed(self, chosen: Chosen, again: Sequence[Behind | None], draw: random.Random) -> list[int] | None:
+    def change_runs(
+        self, chosen: TransferChoice, again: Sequence[Behind | None], draw: random.Random
+    ) -> list[int] | None:
         """Return the runs with one fetched tensor recomputed instead, or with one clone removed.
 
         None where what was drawn is not possible.
@@ -141,7 +143,7 @@ class Runs:
             return None
         return [*self.runs[:k], v, *self.runs[k:]]
 
-    def steps(self, chosen: Chosen) -> tuple[Step, ...]:
+    def steps(self, chosen: TransferChoice) -> tuple[Step, ...]:
         """Return the steps in execution order."""
         table, tensor = chosen.table, self._table.table.tensor
         starts = (self._before + table.late)[: self.n].tolist()
@@ -156,7 +158,7 @@ class Runs:
                 rows.append((start, int(places[s]), rank, Step(kind, int(tensor[s]), start)))
         return tuple(row[-1] for row in sorted(rows))
 
-    def _choose(self, effort: Effort, away: tuple[I64, I64], control: Control) -> Chosen | None:
+    def _choose(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
         first, last = away
         table = kernels.AwayChoice(
             *effort,
@@ -171,4 +173,4 @@ class Runs:
         outcome = kernels.choose_away(self._table, Reference(table))
         time, work, _ = table.answer.tolist()
         control.spend(work + WORK_PER_RUN * self.n)
-        return Chosen(time, table) if outcome == kernels.CHOSEN else None
+        return TransferChoice(time, table) if outcome == kernels.CHOSEN else None

@@ -29,7 +29,7 @@ class Step(NamedTuple):
     start: int
 
 
-class Linked(NamedTuple):
+class LinkedGraph(NamedTuple):
     """A graph with the cost of each operation and the transfer time of each tensor; None if it cannot be sent."""
 
     graph: OperationGraph
@@ -37,19 +37,19 @@ class Linked(NamedTuple):
     transfer: Sequence[int | None]
 
 
-def linked(graph: OperationGraph, costs: Sequence[int], link: float) -> Linked:
+def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> LinkedGraph:
     """Return a graph with a link of `link` bytes per unit of cost; over a link of 0 bytes, nothing is sent.
 
     What lies apart, takes no bytes or is changed in place stays: a copy elsewhere would be of no use, or out of date.
     So does what takes longer than any sum of costs.
     """
-    stays = {t for t, size in enumerate(graph.counted) if not size}
+    stays = {t for t, size in enumerate(graph.working_bytes) if not size}
     for v, row in enumerate(graph.ops):
-        stays.update(set(row.outputs).difference(graph.made[v]))
+        stays.update(set(row.outputs).difference(graph.new_tensors[v]))
     # As it is written: 0.1 is a tenth.
     speed = Fraction(repr(link))
-    transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.counted)]
-    return Linked(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])
+    transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.working_bytes)]
+    return LinkedGraph(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])
 
 
 def runs_of(steps: Sequence[Step]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ its number and the time that it takes yet; -1 for nothing."""
 _RUN, _SEND, _FETCH = range(3)
 
 
-def least_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: int) -> int | None:
+def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: int) -> int | None:
     """Return the least time within a budget of bytes; None where nothing is within.
 
     Steps begin when others end, as what begins earlier never hurts. For graphs without tensors that are made twice, and

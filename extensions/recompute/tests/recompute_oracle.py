@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 
-def least_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
+def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
     """Return the least cost of what runs again within a budget of bytes; None where nothing is within.
 
     A state is what has run and which tensors are in memory; any of these may be given up at any time. For graphs
@@ -45,12 +45,12 @@ def least_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -
     return None
 
 
-def least_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
+def min_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
     """Return the least peak of all sequences in which each operation runs once, and each clone once more.
 
-    For graphs as in `least_extra_cost`.
+    For graphs as in `min_extra_cost`.
     """
-    size = graph.counted
+    size = graph.working_bytes
     given = frozenset(t for t, v in enumerate(graph.maker) if v is None and (graph.readers[t] or t in graph.kept))
     kept = frozenset(graph.kept) - {t for t in graph.kept if graph.maker[t] is None and t not in given}
     runs = tuple(1 + list(clones).count(v) for v in range(len(graph.ops)))
@@ -79,7 +79,7 @@ def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
     uses: list[list[tuple[str, int]]] = [[] for _ in graph.size]
     for step, v in enumerate(runs):
         for t in dict.fromkeys((*graph.ops[v].inputs, *graph.ops[v].outputs)):
-            uses[t].append(("make" if t in graph.made[v] else "use", step))
+            uses[t].append(("make" if t in graph.new_tensors[v] else "use", step))
     alive = [0] * max(1, len(runs))
     for t, rows in enumerate(uses):
         spans: list[tuple[int, int]] = []
@@ -94,7 +94,7 @@ def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
             spans[-1] = (spans[-1][0], len(alive) - 1)
         for first, last in spans:
             for step in range(first, last + 1):
-                alive[step] += graph.counted[t]
+                alive[step] += graph.working_bytes[t]
     for step, v in enumerate(runs):
         alive[step] += graph.ops[v].work
     return max(alive)

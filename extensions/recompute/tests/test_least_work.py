@@ -16,14 +16,14 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.extensions.recompute.away import Away, bound_recomputed
+from memplan.extensions.recompute.away import RemovalBounds, bound_recomputed
 from memplan.extensions.recompute.engines import ask
-from memplan.extensions.recompute.least import least_work
-from memplan.extensions.recompute.rewrite import rewritten
+from memplan.extensions.recompute.least import search_min_work
+from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.snapshots import Snapshots
 from memplan.extensions.recompute.stages import Stages
-from memplan.extensions.recompute.states import Searched, search_states
-from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost
+from memplan.extensions.recompute.states import SearchResult, search_states
+from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost
 from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
 
@@ -49,9 +49,9 @@ def budgets(graph: OperationGraph) -> list[int]:
     return [peak * percent // 100 for percent in (100, 85, 70, 60)]
 
 
-def searched(graph: OperationGraph, budget: int, **limits: Any) -> Searched:
+def searched(graph: OperationGraph, budget: int, **limits: Any) -> SearchResult:
     """Return what a search of states finds."""
-    with Control.of(60).watched(1) as control:
+    with Control.from_limit(60).search_control(1) as control:
         return search_states(graph, costs_of(graph), budget, None, control, **limits)
 
 
@@ -61,7 +61,7 @@ def extra_cost(graph: OperationGraph, runs: tuple[int, ...]) -> int:
     return sum(costs[v] for v in runs) - sum(costs)
 
 
-def recomputed(graph: OperationGraph, within: int, control: Control | None = None) -> Recomputed:
+def answer_within(graph: OperationGraph, within: int, control: Control | None = None) -> Recomputed:
     """Return the answer to a limit, by counted work."""
     options = OrderOptions(recompute=True, within=within, time_limit_s=5, deterministic=control is None)
     found = order(graph, options, control or Control()).recomputed
@@ -76,7 +76,7 @@ def test_the_state_search_finds_the_least_cost_or_proves_infeasibility() -> None
         rng = random.Random(seed)
         graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
         for budget in budgets(graph):
-            found, least = searched(graph, budget), least_extra_cost(graph, costs_of(graph), budget)
+            found, least = searched(graph, budget), min_extra_cost(graph, costs_of(graph), budget)
             assert found.bound == least
             none += least is None
             if found.runs is not None:
@@ -114,9 +114,9 @@ def test_the_bound_beside_one_operation_is_below_every_program_or_proves_infeasi
     for seed in seeds(40):
         rng = random.Random(seed)
         graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
-        away = Away(graph, costs_of(graph))
+        away = RemovalBounds(graph, costs_of(graph))
         for budget in budgets(graph):
-            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
+            least, bound = min_extra_cost(graph, costs_of(graph), budget), away.cost_bound(budget)
             if bound is None:
                 assert least is None
                 none += 1
@@ -133,10 +133,10 @@ def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_p
     for seed in seeds(40):
         rng = random.Random(seed)
         graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
-        text, away = write_graph(graph).decode(), Away(graph, costs_of(graph))
+        text, away = write_graph(graph).decode(), RemovalBounds(graph, costs_of(graph))
         for budget in budgets(graph):
-            least, bound = least_extra_cost(graph, costs_of(graph), budget), away.least(budget)
-            proofs = [_beside(text, budget, bound, v) for v in range(len(graph.ops))]
+            least, bound = min_extra_cost(graph, costs_of(graph), budget), away.cost_bound(budget)
+            proofs = [_is_proof(text, budget, bound, v) for v in range(len(graph.ops))]
             assert any(proofs)
             taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
             if least is None:
@@ -144,10 +144,10 @@ def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_p
             # More than the least, a limit that is lower than meant, or a cheaper operation: wrong claims, all refused.
             higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
             claims = [(text, budget, least + 1), (text, budget, None)]
-            relaxed = least_extra_cost(higher, costs_of(higher), budget)
+            relaxed = min_extra_cost(higher, costs_of(higher), budget)
             claims += [(write_graph(higher).decode(), budget, relaxed + 1)] if relaxed is not None else []
             for claim in claims:
-                assert not any(_beside(*claim, v) for v in range(len(graph.ops)))
+                assert not any(_is_proof(*claim, v) for v in range(len(graph.ops)))
                 refused += 1
     assert min(taken, none, refused) > 0
     with pytest.raises(ValueError, match="no operation 99"):
@@ -161,16 +161,16 @@ def test_the_checker_accepts_the_bound_by_the_operation_in_an_answer() -> None:
         graph = training_chain(random.Random(seed), 4)
         text = write_graph(graph).decode()
         for budget in budgets(graph)[::2]:
-            answer = recomputed(graph, budget)
+            answer = answer_within(graph, budget)
             claims = [(point.peak, point.extra_cost_lower_bound, point.bound_operation) for point in answer.points]
             claims.append((budget, None if answer.has_none else answer.extra_cost_lower_bound, answer.bound_operation))
             for limit, cost, v in claims:
                 proved, none = proved + (v is not None), none + (v is not None and cost is None)
-                assert v is None or _beside(text, limit, cost, v)
+                assert v is None or _is_proof(text, limit, cost, v)
     assert min(proved - none, none) > 0
 
 
-def _beside(text: str, budget: int, cost: int | None, v: int) -> bool:
+def _is_proof(text: str, budget: int, cost: int | None, v: int) -> bool:
     """Say whether the checker takes one operation as the proof."""
     try:
         return bool(CHECKER.check_beside(text, budget, cost, v))
@@ -193,9 +193,9 @@ def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None
     assert ended > 0
 
 
-def _least_of(program: Stages | Snapshots) -> int | None:
+def _min_of_program(program: Stages | Snapshots) -> int | None:
     """Return the least cost of an integer program; None where it has no solution."""
-    said = ask("highs", program.draft(0, program.most_cost), Control.of(60), lambda _: False)
+    said = ask("highs", program.draft(0, program.max_cost), Control.from_limit(60), lambda _: False)
     assert said.has_ended
     return None if said.is_none else said.bound * program.cost_unit
 
@@ -208,7 +208,10 @@ def test_stage_bounds_never_exceed_the_least_cost_and_mostly_reach_it() -> None:
         rng = random.Random(seed)
         graph = training_chain(rng, 5) if seed % 2 else random_graph(rng, 7)
         for budget in budgets(graph)[1:3]:
-            least, of_stages = searched(graph, budget).bound, _least_of(Stages(Away(graph, costs_of(graph)), budget))
+            least, of_stages = (
+                searched(graph, budget).bound,
+                _min_of_program(Stages(RemovalBounds(graph, costs_of(graph)), budget)),
+            )
             assert of_stages is not None or least is None
             if least is not None:
                 assert of_stages is not None
@@ -226,7 +229,7 @@ def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
         graph = training_chain(rng, 5) if seed % 2 else random_graph(rng, 7)
         for budget in budgets(graph)[2:]:
             least = searched(graph, budget).bound
-            bound = _least_of(Snapshots(Stages(Away(graph, costs_of(graph)), budget)))
+            bound = _min_of_program(Snapshots(Stages(RemovalBounds(graph, costs_of(graph)), budget)))
             none += bound is None
             if least is None:
                 continue
@@ -244,15 +247,15 @@ def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> Non
     ops = (*graph.ops[:-1], graph.ops[-1].model_copy(update={"may_overwrite": ((0, 1),)}))
     wide = OperationGraph(size=(*graph.size[:10], 8, *graph.size[11:]), ops=ops)
     expected = searched(OperationGraph(size=wide.size, ops=graph.ops), 2375)
-    found = least_work(wide, costs_of(wide), 2375, None, Control.of(60))
+    found = search_min_work(wide, costs_of(wide), 2375, None, Control.from_limit(60))
     assert found.extra_cost == found.bound == expected.bound
     assert found.runs is not None
-    program = rewritten(wide, found.runs)
+    program = clone_graph(wide, found.runs)
     assert peak_of(program.graph, range(len(program.runs))) <= 2375
 
 
 def test_a_missed_optimum_is_found_and_proved() -> None:
-    answer = recomputed(OperationGraph.model_validate(FIRST_CHAIN), 2375)
+    answer = answer_within(OperationGraph.model_validate(FIRST_CHAIN), 2375)
     assert answer.is_within
     assert answer.points[-1].peak <= 2375
     assert (answer.extra_cost, answer.extra_cost_lower_bound) == (55, 55)
@@ -261,14 +264,14 @@ def test_a_missed_optimum_is_found_and_proved() -> None:
 def test_infeasibility_is_claimed_only_with_a_proof() -> None:
     graph = OperationGraph.model_validate(FIRST_CHAIN)
     assert searched(graph, 1792).bound is None
-    answer = recomputed(graph, 1792)
+    answer = answer_within(graph, 1792)
     assert answer.has_none
     assert not answer.is_within
     assert "no program is within the limit, which is proved" in "\n".join(answer.lines())
     # Ended before anything was searched: nothing is proved.
     cancelled = threading.Event()
     cancelled.set()
-    early = recomputed(graph, 2375, Control(cancelled=cancelled))
+    early = answer_within(graph, 2375, Control(cancelled=cancelled))
     assert not early.has_none
     assert not early.is_within
     assert "no program was found within the limit" in "\n".join(early.lines())
@@ -289,7 +292,7 @@ def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> 
     assert tally["least and proved"] > 0 < tally["none"]
 
 
-def _layered() -> OperationGraph:
+def _layered_graph() -> OperationGraph:
     rng = random.Random(46)
     graph = layered_graph(rng, rng.randint(15, 40), rng.choice([2, 4]))
     ops = tuple(row.model_copy(update={"cost": rng.randint(1, 50)}) for row in graph.ops)
@@ -297,7 +300,7 @@ def _layered() -> OperationGraph:
 
 
 def test_a_program_of_lower_peak_is_planned_if_the_cheapest_one_is_above_the_limit() -> None:
-    loose, tight = (recomputed(_layered(), within) for within in (778, 758))
+    loose, tight = (answer_within(_layered_graph(), within) for within in (778, 758))
     assert loose.is_within
     assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
     assert loose.points[-1].live_peak <= 758
@@ -312,7 +315,7 @@ def test_points_without_a_limit_have_lower_bounds_on_cost() -> None:
         found = order(graph, options).recomputed
         assert found is not None
         for point in found.points:
-            least = least_extra_cost(graph, costs_of(graph), point.peak)
+            least = min_extra_cost(graph, costs_of(graph), point.peak)
             assert least is not None
             assert point.extra_cost_lower_bound <= least <= point.extra_cost
             equal += point.extra_cost_lower_bound == point.extra_cost > 0

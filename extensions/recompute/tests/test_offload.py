@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from lab.offload_agreement import CHECKER, faults, unsound
+from lab.offload_agreement import CHECKER, faults, unsound_points
 from memplan import OperationGraph, OrderOptions, Recomputed, order
 from memplan.api.cli.main import main
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.search.solve import bound_unsearched
-from memplan.extensions.recompute.offload.replay import check_on_addresses, replayed
-from memplan.extensions.recompute.offload.steps import Kind, Step, linked
+from memplan.extensions.recompute.offload.replay import check_on_addresses, replay_steps
+from memplan.extensions.recompute.offload.steps import Kind, Step, link_graph
 from memplan.planner.errors import OperationsError
 from tests.support.depth import seeds
-from tests.support.operation_graphs import training_chain, with_pairs
+from tests.support.operation_graphs import add_pairs, training_chain
 
 CHAIN: dict[str, Any] = {
     "size": [100, 60, 60, 10],
@@ -34,7 +34,7 @@ CHAIN: dict[str, Any] = {
 }
 
 
-def recomputed(graph: OperationGraph, **options: Any) -> Recomputed:
+def offload_answer(graph: OperationGraph, **options: Any) -> Recomputed:
     """Return the programs of a graph with a link, by counted work."""
     found = order(graph, OrderOptions(recompute=True, time_limit_s=2, deterministic=True, **options)).recomputed
     assert found is not None
@@ -43,13 +43,13 @@ def recomputed(graph: OperationGraph, **options: Any) -> Recomputed:
 
 def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None:
     """Replay each point, and see that none beats another one."""
-    assert not list(unsound(graph, link, answer))
-    program = linked(graph, costs_of(graph), link)
+    assert not list(unsound_points(graph, link, answer))
+    program = link_graph(graph, costs_of(graph), link)
     costs = [(point.peak, point.extra_cost) for point in answer.points]
     assert costs == sorted(costs, key=lambda row: (-row[0], row[1]))
     for point in answer.points:
         if point.steps:
-            found = replayed(program, [Step(step.kind, step.what, step.start) for step in point.steps])
+            found = replay_steps(program, [Step(step.kind, step.what, step.start) for step in point.steps])
             assert (found.peak, found.time) == (point.live_peak, answer.cost + point.extra_cost)
             assert tuple(step.what for step in point.steps if step.kind == "run") == point.order
         assert point.extra_cost_lower_bound <= point.extra_cost
@@ -67,7 +67,7 @@ def test_answers_agree_with_a_search_of_all_programs() -> None:
 
 def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
     graph = OperationGraph.model_validate(CHAIN)
-    answer = recomputed(graph, link=12.5, within=170)
+    answer = offload_answer(graph, link=12.5, within=170)
     assert_sound(graph, 12.5, answer)
     assert [(point.peak, point.extra_cost) for point in answer.points] == [(220, 0), (170, 8)]
     assert [step.model_dump() for step in answer.points[-1].steps if step.kind != "run"] == [
@@ -79,9 +79,9 @@ def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
 @pytest.mark.drawn
 def test_a_link_never_worsens_the_points_and_a_link_without_speed_adds_none() -> None:
     for seed in seeds(4):
-        graph = with_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
-        alone, slow, fast = (recomputed(graph, link=link, points=4) for link in (0, 2, 40))
-        assert alone == recomputed(graph, points=4)
+        graph = add_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
+        alone, slow, fast = (offload_answer(graph, link=link, points=4) for link in (0, 2, 40))
+        assert alone == offload_answer(graph, points=4)
         assert not any(point.steps for point in alone.points)
         for link, answer in ((2, slow), (40, fast)):
             assert_sound(graph, link, answer)
@@ -91,11 +91,11 @@ def test_a_link_never_worsens_the_points_and_a_link_without_speed_adds_none() ->
 
 def test_links_of_any_speed_are_taken() -> None:
     graph = OperationGraph.model_validate(CHAIN)
-    slowest, fastest = recomputed(graph, link=5e-324, within=170), recomputed(graph, link=1e308, within=170)
+    slowest, fastest = offload_answer(graph, link=5e-324, within=170), offload_answer(graph, link=1e308, within=170)
     assert [point.steps for point in slowest.points] == [(), ()]
     assert fastest.extra_cost == 1
     endless = graph.model_copy(update={"ops": tuple(row.model_copy(update={"cost": 2**62}) for row in graph.ops)})
-    assert [point.steps for point in recomputed(endless, link=12.5, within=170).points] == [(), ()]
+    assert [point.steps for point in offload_answer(endless, link=12.5, within=170).points] == [(), ()]
 
 
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
 def test_an_invalid_sequence_of_steps_is_refused(rows: list[tuple[Kind, int, int]], words: str) -> None:
     graph = OperationGraph.model_validate(CHAIN)
     with pytest.raises(OperationsError) as refused:
-        replayed(linked(graph, costs_of(graph), 10), [Step(*row) for row in rows])
+        replay_steps(link_graph(graph, costs_of(graph), 10), [Step(*row) for row in rows])
     assert words in str(refused.value)
     steps = json.dumps([{"kind": kind, "what": what, "start": start} for kind, what, start in rows])
     with pytest.raises(CHECKER.Refused):
@@ -122,9 +122,9 @@ def test_an_invalid_sequence_of_steps_is_refused(rows: list[tuple[Kind, int, int
 
 def test_bytes_that_are_written_over_while_they_are_needed_are_found() -> None:
     graph = OperationGraph.model_validate(CHAIN)
-    program, answer = linked(graph, costs_of(graph), 12.5), recomputed(graph, link=12.5, within=170)
+    program, answer = link_graph(graph, costs_of(graph), 12.5), offload_answer(graph, link=12.5, within=170)
     steps = [Step(step.kind, step.what, step.start) for step in answer.points[-1].steps]
-    copies = replayed(program, steps).copies
+    copies = replay_steps(program, steps).copies
     apart = [200 * c for c in range(len(copies))]
     check_on_addresses(program, steps, copies, apart, {})
     sent, later = (next(c for c, copy in enumerate(copies) if copy.tensor == t) for t in (0, 1))
@@ -154,6 +154,6 @@ def test_a_higher_limit_or_a_faster_link_never_takes_more_time() -> None:
         times: dict[tuple[float, int], int] = {}
         for link in (0, speed / 2, speed * 2):
             for part in range(4):
-                answer = recomputed(graph, link=link, within=floor + (peak - floor) * part // 4)
+                answer = offload_answer(graph, link=link, within=floor + (peak - floor) * part // 4)
                 times[link, part] = answer.extra_cost if answer.is_within else sum(costs_of(graph)) ** 2
                 assert all(times[link, part] <= times[row] for row in times if row[0] <= link and row[1] <= part)

@@ -25,16 +25,16 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.recompute import points
 from memplan.extensions.recompute.clone_check import check_rewriting
-from memplan.extensions.recompute.rewrite import relaxed, rewritten
-from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, least_extra_cost, least_peak
+from memplan.extensions.recompute.rewrite import clone_graph, relax_clones
+from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost, min_peak
 from memplan.planner.errors import OperationsError, TimeOverError
 from tests.support.depth import seeds
-from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, with_pairs
+from tests.support.operation_graphs import add_pairs, layered_graph, plain_graph, random_graph
 
 RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_sgd.json"
 
 
-def recomputed(graph: OperationGraph, control: Control | None = None, **options: Any) -> Recomputed:
+def recompute_answer(graph: OperationGraph, control: Control | None = None, **options: Any) -> Recomputed:
     """Return the programs of a graph in which operations run again, by counted work if nothing else is said."""
     options = {"time_limit_s": 5, "deterministic": control is None, **options}
     found = order(graph, OrderOptions(recompute=True, **options), control or Control()).recomputed
@@ -68,14 +68,14 @@ def _assert_sound(graph: OperationGraph, frontier: Recomputed) -> None:
 def test_a_peak_that_an_order_alone_reaches_needs_no_recomputation(n: int, width: int, seed: int) -> None:
     graph = layered_graph(random.Random(seed), n, width)
     alone = order(graph, OrderOptions(time_limit_s=0.3, deterministic=True))
-    frontier = recomputed(graph, time_limit_s=0.3, within=alone.placed_peak)
+    frontier = recompute_answer(graph, time_limit_s=0.3, within=alone.placed_peak)
     assert frontier.is_within
     assert frontier.extra_cost == 0
 
 
 def test_cheap_and_large_tensors_are_recomputed() -> None:
     graph = _spans(4)
-    frontier = recomputed(graph)
+    frontier = recompute_answer(graph)
     _assert_sound(graph, frontier)
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
 
@@ -92,9 +92,9 @@ def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_nee
     graph = OperationGraph.model_validate(
         {"size": [1, 1, 2, 1, 1, 4, 1, 1], "kept": [7], "ops": [{**row, "cost": 1} for row in rows]}
     )
-    assert least_peak(graph, (0, 1)) == 10
-    assert order_operations(relaxed(graph, (0, 1)), time_limit_s=5).lower_bound <= 10
-    points = [(point.peak, point.clones, point.extra_cost_lower_bound) for point in recomputed(graph).points[1:]]
+    assert min_peak(graph, (0, 1)) == 10
+    assert order_operations(relax_clones(graph, (0, 1)), time_limit_s=5).lower_bound <= 10
+    points = [(point.peak, point.clones, point.extra_cost_lower_bound) for point in recompute_answer(graph).points[1:]]
     assert points == [(11, (0,), 1), (10, (0, 1), 2)]
 
 
@@ -103,8 +103,11 @@ def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> Non
     tight = 0
     for seed in seeds(60):
         graph = plain_graph(random.Random(seed), 5)
-        clones = random.Random(seed).sample([v for v, made in enumerate(graph.made) if made] or [0], k=1)
-        bound, least = order_operations(relaxed(graph, clones), time_limit_s=5).lower_bound, least_peak(graph, clones)
+        clones = random.Random(seed).sample([v for v, made in enumerate(graph.new_tensors) if made] or [0], k=1)
+        bound, least = (
+            order_operations(relax_clones(graph, clones), time_limit_s=5).lower_bound,
+            min_peak(graph, clones),
+        )
         assert bound <= least
         tight += bound == least
     assert tight > 0
@@ -113,7 +116,7 @@ def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> Non
 def test_a_search_that_is_ended_at_once_plans_the_program_without_clones() -> None:
     graph, cancelled = read_graph(RESNET), threading.Event()
     cancelled.set()
-    (point,) = recomputed(graph, Control(cancelled=cancelled)).points
+    (point,) = recompute_answer(graph, Control(cancelled=cancelled)).points
     assert point.clones == ()
     assert point.placed is not None
     assert point.placed.plan.peak == point.peak > 0
@@ -126,10 +129,10 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
     for seed in seeds(25):
         graph = plain_graph(random.Random(seed), 5)
         costs = costs_of(graph)
-        frontier = recomputed(graph)
+        frontier = recompute_answer(graph)
         _assert_sound(graph, frontier)
         for point in frontier.points:
-            least = least_extra_cost(graph, costs, point.live_peak)
+            least = min_extra_cost(graph, costs, point.live_peak)
             assert least is not None
             assert least <= point.extra_cost
             count, equal = count + 1, equal + (least == point.extra_cost)
@@ -140,14 +143,14 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
 def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
     for seed in seeds(20):
         graph = random_graph(random.Random(seed), 9)
-        _assert_sound(graph, recomputed(graph, points=4))
+        _assert_sound(graph, recompute_answer(graph, points=4))
 
 
 @pytest.mark.drawn
 def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
     for seed in seeds(15):
-        graph = with_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
-        frontier = recomputed(graph, points=3)
+        graph = add_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
+        frontier = recompute_answer(graph, points=3)
         for point in frontier.points:
             assert point.lower_bound <= point.live_peak <= point.peak
             assert point.live_peak <= bytes_of_runs(graph, point.order)
@@ -156,16 +159,16 @@ def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
 @pytest.mark.slow
 def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     graph = read_graph(RESNET)
-    within = recomputed(graph, within=30_000_000, time_limit_s=1)
+    within = recompute_answer(graph, within=30_000_000, time_limit_s=1)
     assert within.is_within
     assert within.points[0].peak == 40_309_764
     assert within.points[-1].peak <= 30_000_000
     assert within.points[-1].extra_cost < 0.06 * within.cost
-    cheap = recomputed(graph, extra_cost=0.05, time_limit_s=1)
+    cheap = recompute_answer(graph, extra_cost=0.05, time_limit_s=1)
     _assert_sound(graph, cheap)
     assert cheap.points[-1].extra_cost <= 0.05 * cheap.cost
     assert cheap.points[-1].peak < 30_000_000
-    assert not recomputed(_spans(4), within=10).is_within
+    assert not recompute_answer(_spans(4), within=10).is_within
 
 
 def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> None:
@@ -175,7 +178,7 @@ def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> 
     inputs = [[k - 1] * (k % width > 0) + [k - width] * (k >= width) for k in range(width * width)]
     ops = [{"in": row, "out": [k], "cost": cost[k]} for k, row in enumerate(inputs)]
     graph = OperationGraph.model_validate({"size": size, "ops": ops})
-    frontier = recomputed(graph, extra_cost=0.15, time_limit_s=0.5)
+    frontier = recompute_answer(graph, extra_cost=0.15, time_limit_s=0.5)
     _assert_sound(graph, frontier)
     assert frontier.points[-1].live_peak < frontier.points[0].live_peak
 
@@ -183,7 +186,7 @@ def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> 
 def test_operations_marked_once_run_once() -> None:
     graph = _spans(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
-    frontier = recomputed(graph.model_copy(update={"ops": once}))
+    frontier = recompute_answer(graph.model_copy(update={"ops": once}))
     assert [point.clones for point in frontier.points] == [()]
 
 
@@ -192,7 +195,7 @@ def test_no_operation_runs_again_after_its_input_was_changed() -> None:
     rows = [row.model_dump(by_alias=True) for row in graph.ops]
     rows.insert(1, {"in": [5], "out": [5], "cost": 0})
     changes = OperationGraph.model_validate({**graph.model_dump(by_alias=True), "given": [5], "ops": rows})
-    frontier = recomputed(changes)
+    frontier = recompute_answer(changes)
     _assert_sound(changes, frontier)
     assert all(0 not in point.order[point.order.index(1) :] for point in frontier.points)
 
@@ -205,14 +208,14 @@ def test_huge_sizes_and_costs_do_not_overflow() -> None:
         kept=graph.kept,
         ops=tuple(row.model_copy(update={"cost": (row.cost or 0) * 2**59}) for row in graph.ops),
     )
-    frontier = recomputed(large)
+    frontier = recompute_answer(large)
     _assert_sound(large, frontier)
     assert frontier.points[-1].extra_cost == 2 * 2**59
 
 
 def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
     graph = _spans(4)
-    form = rewritten(graph, recomputed(graph).points[-1].order)
+    form = clone_graph(graph, recompute_answer(graph).points[-1].order)
     every = range(len(form.runs))
     check_rewriting(graph, form.graph, form.runs, form.tensors, every)
     with pytest.raises(OperationsError, match="must use what operation"):
@@ -240,10 +243,10 @@ def test_a_large_graph_is_answered_with_its_given_order_once_time_is_over(recomp
 
 def test_rows_that_run_once_are_not_copied_and_a_graph_without_clones_is_itself() -> None:
     graph = random_graph(random.Random(3), 12)
-    program = rewritten(graph, range(12))
+    program = clone_graph(graph, range(12))
     assert program.graph == graph
     assert all(row is graph.ops[k] for k, row in enumerate(program.graph.ops) if not row.after)
-    assert relaxed(graph, ()) is graph
+    assert relax_clones(graph, ()) is graph
 
 
 def test_programs_that_repair_a_graph_are_not_offered_as_reasons_why_it_does_not_fit() -> None:
@@ -263,7 +266,7 @@ def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(
     def no_time(*_: object, **__: object) -> None:
         raise TimeOverError("time_limit_s: must be enough")
 
-    monkeypatch.setattr(points, "_placed", no_time)
+    monkeypatch.setattr(points, "_plan_program", no_time)
     found = order(_spans(count), OrderOptions(recompute=True, within=within, time_limit_s=1))
     assert found.recomputed is not None
     assert found.recomputed.points == ()

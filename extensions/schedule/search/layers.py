@@ -47,16 +47,16 @@ class LayerFront(NamedTuple):
     cost: Numbers
     tiles: Numbers
 
-    def best(self, room: int) -> int:
+    def best_tiling(self, room: int) -> int:
         """Return the best tiling within `room` bytes; -1 if there is none."""
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
     @classmethod
-    def joined(cls, fronts: Sequence[LayerFront]) -> LayerFront:
+    def join(cls, fronts: Sequence[LayerFront]) -> LayerFront:
         """Return the undominated tilings over all ways; the k-th front belongs to way k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])
-        front = _undominated(bytes_, cost)
+        front = _undominated_positions(bytes_, cost)
         return cls(bytes_[front], cost[front], tiles[front])
 
 
@@ -79,7 +79,7 @@ class _Axis:
         """Return the sum over all tiles, for each size."""
         return np.asarray((self.count * values).sum(axis=1))
 
-    def most(self, values: Numbers) -> Numbers:
+    def max_over_tiles(self, values: Numbers) -> Numbers:
         """Return the largest value over all tiles, for each size."""
         return np.asarray((values * (self.count > 0)).max(axis=1))
 
@@ -89,18 +89,18 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
     rows, columns, channels, order, way = map(int, tile)
     row = graph.operations[v]
     if row.role == "barrier" or not rows:
-        return NetworkStep(CascadeRegion.whole(0, v, way), retained)
+        return NetworkStep(CascadeRegion.whole_region(0, v, way), retained)
     if row.role == "sum":
         source = graph.tensors[row.reads[0].tensor]
         made = Stripes(rows=_spans(source.rows, rows), columns=((0, source.columns),))
-        region = CascadeRegion.striped(0, "rows", (rows, source.columns), {v: made}, ())
+        region = CascadeRegion.striped_region(0, "rows", (rows, source.columns), {v: made}, ())
         return NetworkStep(region.model_copy(update={"alternative": way}), retained)
     out = graph.tensors[row.outputs[0]]
     along = _spans(max(1, out.channels), channels)
     made = Stripes(rows=_spans(out.rows, rows), columns=_spans(out.columns, columns), channels=along)
     counts = tuple(map(len, (made.rows, made.columns, made.channels)))
     is_outside = order == 1 and min(counts[2], counts[0] * counts[1]) > 1
-    region = CascadeRegion.striped(0, "tiles", (rows, columns), {v: made}, ())
+    region = CascadeRegion.striped_region(0, "tiles", (rows, columns), {v: made}, ())
     return NetworkStep(region.model_copy(update={"alternative": way}), retained, is_outside)
 
 
@@ -126,7 +126,7 @@ class LayerTilings:
             cost = traffic + TIE * bound
         else:
             cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
-        front = _undominated(bytes_, cost)
+        front = _undominated_positions(bytes_, cost)
         sizes = [axis.sizes for axis in self._axes]
         where = np.unravel_index(
             by_bytes[front] % np.prod([len(size) for size in sizes]), [len(size) for size in sizes]
@@ -143,7 +143,7 @@ class LayerTilings:
         for axis, native in ((0, engine.height), (1, engine.width)):
             maps = [(read.windows[axis], tensors[read.tensor].sizes[axis]) for read in reads]
             tables: list[_Table] = []
-            for size in tried(out.sizes[axis]):
+            for size in tile_sizes(out.sizes[axis]):
                 spans = _spans(out.sizes[axis], size)
                 sources = [[window.source(a, b, length) for a, b in spans] for window, length in maps]
                 lengths = [[b - a for a, b in spans], *([b - a for a, b in source] for source in sources)]
@@ -153,7 +153,7 @@ class LayerTilings:
             axes.append(_axis(tables))
         of, tables = max(1, out.channels), list[_Table]()
         # Without bursts the time of a visit is convex in its channels, so that even parts are the best.
-        for size in tried(of) if self.target.link.burst > 1 else _even(of):
+        for size in tile_sizes(of) if self.target.link.burst > 1 else _even_sizes(of):
             channels = [b - a for a, b in _spans(of, size)]
             factors, varies = [[-(-row.weights * n // of) for n in channels]], [len(channels) > 1]
             for read in reads:
@@ -188,18 +188,18 @@ class LayerTilings:
         The last table says which of them fit the second one of three memories.
         """
         axes, target = self._axes, self.target
-        work = _outer([axis.total(axis.work) for axis in axes])
-        visits = _outer([axis.tiles for axis in axes])
-        written = _outer([axis.total(axis.made) for axis in axes])
-        workspace = target.rounded(self.graph.operations[self.v].work)
+        work = _outer_product([axis.total(axis.work) for axis in axes])
+        visits = _outer_product([axis.tiles for axis in axes])
+        written = _outer_product([axis.total(axis.made) for axis in axes])
+        workspace = target.round_size(self.graph.operations[self.v].work)
         slots, staged = np.full_like(visits, workspace), np.zeros_like(visits)
         _, far, is_far = self._links[-1] if target.has_three else (None, (), False)
         middle = target.memories[1].alignment
         if self._is_written:
             copies = np.where(visits > 1, target.engine.copies, 1)
-            largest = _outer([axis.most(axis.made) for axis in axes])
-            slots = slots + copies * _up(largest, target.alignment)
-            staged = staged + is_far * copies * _up(largest, middle)
+            largest = _outer_product([axis.max_over_tiles(axis.made) for axis in axes])
+            slots = slots + copies * _round_up(largest, target.alignment)
+            staged = staged + is_far * copies * _round_up(largest, middle)
         loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
         traffic, bounds = [np.zeros_like(visits)] * 2, [work, work]
         for link, operands, is_stored in self._links:
@@ -212,9 +212,9 @@ class LayerTilings:
         for operand, (_, times) in enumerate(loads[0]):
             # The numbers of loads in both orders are one or more alike.
             copies = np.where(times > 1, target.engine.copies, 1)
-            largest = _outer([axis.most(axis.factors[operand]) for axis in axes])
-            slots = slots + copies * _up(largest, target.alignment)
-            staged = staged + (operand in far) * copies * _up(largest, middle)
+            largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
+            slots = slots + copies * _round_up(largest, target.alignment)
+            staged = staged + (operand in far) * copies * _round_up(largest, middle)
         fits = staged <= second_room(self.graph, self.v, self.fast | self.far, target)
         shape = (2, *visits.shape)
         numbers = np.broadcast_to(np.arange(2)[:, None, None, None], shape)
@@ -294,7 +294,7 @@ def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: T
     row = graph.operations[v]
     sizes = {t: graph.tensors[t].bytes for t in (*row.outputs, *(read.tensor for read in row.reads))}
     here = sum(
-        target.rounded(size, 1) for item, size in {**sizes, -1 - v: row.weights}.items() if item not in elsewhere
+        target.round_size(size, 1) for item, size in {**sizes, -1 - v: row.weights}.items() if item not in elsewhere
     )
     return max(0, (target.memories[1].capacity or 0) - here)
 
@@ -311,7 +311,7 @@ def whole_front(
     row, rows = graph.operations[v], list[tuple[int, float, int]]()
     made = tuple(t for t in row.outputs if t in fast)
     is_cut = row.role == "sum" and row.reads[0].tensor not in fast
-    for size in [0, *tried(graph.tensors[row.reads[0].tensor].rows)] if is_cut else [0]:
+    for size in [0, *tile_sizes(graph.tensors[row.reads[0].tensor].rows)] if is_cut else [0]:
         step = layer_step(graph, v, (size, 0, 0, 0, 0), made)
         figures = run_step(graph, step, fast - set(made), target, far)
         if sum(size for _, _, size in figures.staged) > second_room(graph, v, fast | far, target):
@@ -321,12 +321,12 @@ def whole_front(
         cost = moved + TIE * time if objective == "traffic" else time + TIE / target.link.bandwidth * moved
         rows.append((bytes_, cost, size))
     needs, costs, sizes = np.array(rows).reshape(-1, 3).T
-    front = _undominated(needs, costs)
+    front = _undominated_positions(needs, costs)
     tiles = np.stack([sizes[front].astype(np.int64), *[np.zeros_like(front)] * 4], axis=1)
     return LayerFront(needs[front], costs[front], tiles)
 
 
-def _undominated(bytes_: Numbers, cost: Numbers) -> Numbers:
+def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
     """Return the undominated positions, by rising bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
@@ -357,14 +357,14 @@ def _axis(tables: Sequence[_Table]) -> _Axis:
     )
 
 
-def tried(length: int) -> list[int]:
+def tile_sizes(length: int) -> list[int]:
     """Return the tile sizes tried along an axis."""
     if length <= MOST_SIDES:
         return list(range(1, length + 1))
-    return _even(length)[-MOST_SIDES:]
+    return _even_sizes(length)[-MOST_SIDES:]
 
 
-def _even(length: int) -> list[int]:
+def _even_sizes(length: int) -> list[int]:
     """Return the least tile size for each number of tiles along an axis."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
@@ -373,10 +373,10 @@ def _spans(length: int, size: int) -> tuple[Span, ...]:
     return tuple((a, min(a + size, length)) for a in range(0, length, size))
 
 
-def _outer(vectors: Iterable[Numbers]) -> Numbers:
+def _outer_product(vectors: Iterable[Numbers]) -> Numbers:
     first, second, third = vectors
     return np.asarray(first[:, None, None] * second[:, None] * third)
 
 
-def _up(sizes: Numbers, alignment: int) -> Numbers:
+def _round_up(sizes: Numbers, alignment: int) -> Numbers:
     return np.asarray(-(-sizes // alignment) * alignment)

@@ -19,7 +19,7 @@ from memplan.extensions.cascade.timing.network_run import NetworkStep, run_netwo
 from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.schedule.answer import Objective, ScheduleSlot
 from memplan.extensions.schedule.search.layers import LayerFront, LayerTilings, layer_step, whole_front
-from memplan.extensions.schedule.search.placement import homes, placed, second_slots, slots_of
+from memplan.extensions.schedule.search.placement import homes, place_slots, second_slots, slots_of
 from memplan.planner.errors import InvalidPlanError
 
 LONGEST = 16
@@ -53,13 +53,13 @@ class NetworkRun(Run):
 
 
 @dataclass(frozen=True)
-class _Reached:
+class _SearchState:
     """The least cost of reaching a set of tensors after an operation, its last step, and its predecessor."""
 
     cost: float
     resident: frozenset[int]
     make: Callable[[tuple[int, ...]], NetworkStep] | None = None
-    before: _Reached | None = None
+    before: _SearchState | None = None
 
 
 @dataclass
@@ -79,7 +79,7 @@ class NetworkSearch:
     _ranges: Iterator[list[list[int]]] | None = None
     _n_run: int = 0
 
-    def least_memory(self) -> tuple[int, int]:
+    def min_memory(self) -> tuple[int, int]:
         """Return the fast memory in which each operation runs alone, and the operation that needs most.
 
         All tensors are in the slow memory.
@@ -88,14 +88,14 @@ class NetworkSearch:
         needs = [int(bytes_[0]) if len(bytes_) else MOST for bytes_ in fronts]
         return max(needs), needs.index(max(needs))
 
-    def within(
+    def search_within(
         self, capacity: int, is_over: Callable[[], bool] = lambda: False, states: int = MOST_STATES
     ) -> NetworkRun | None:
         """Return the best schedule found in `capacity` bytes, verified and placed; None if time ends first.
 
-        The capacity must hold `least_memory`. So many sets of tensors are followed behind each operation.
+        The capacity must hold `min_memory`. So many sets of tensors are followed behind each operation.
         """
-        room, (least, _) = capacity, self.least_memory()
+        room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
             # If nothing is retained for later steps, everything that fits has a valid offset.
             keeps = room >= least and attempt + 1 < MOST_PLACED
@@ -105,7 +105,7 @@ class NetworkSearch:
             figures, wrong = run_network(self.graph, steps, self.target, self.far)
             if wrong:
                 raise InvalidPlanError(*wrong[:5])
-            slots = placed(slots_of(figures), self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
+            slots = place_slots(slots_of(figures), self.target.with_capacity(capacity), _PLACE_S, deterministic=True)
             if slots is not None:
                 second = self._placed_second(figures)
                 run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
@@ -117,7 +117,7 @@ class NetworkSearch:
         """Return the slots of the second of three memories; None if they do not fit."""
         if not self.target.has_three:
             return []
-        return placed(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
+        return place_slots(second_slots(self.graph, self.target, figures), self.target, _PLACE_S, True, memory=1)
 
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
         """Choose the contents of the last of three memories; nothing to choose with two."""
@@ -139,7 +139,7 @@ class NetworkSearch:
         Those that save most are run first, and regions that are known stay.
         """
         if self._ranges is None:
-            self._ranges = self._found_ranges(is_over)
+            self._ranges = self._fitting_ranges(is_over)
         for rows in list(itertools.islice(self._ranges, max(0, most - self._n_run))):
             if is_over():
                 return
@@ -147,14 +147,14 @@ class NetworkSearch:
             for row in rows:
                 region = self._region_steps.region(row)
                 self._figures(region, frozenset(), ())
-                self.regions.setdefault(region.first, []).append(region)
+                self.regions.setdefault(region.first_operation, []).append(region)
 
     @cached_property
     def _region_steps(self) -> RegionSteps:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
-    def _found_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Return a few fitting regions for each range of operations, those that save most first.
+    def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
+        """Return a few fitting regions for each range of operations, ordered by falling savings.
 
         They go from the least work to the lowest peak.
         """
@@ -176,17 +176,17 @@ class NetworkSearch:
     def _worth_running(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the ranges whose constants fit, ordered for each first operation by the bytes saved."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
-        for first, end in sorted(ranges, key=lambda ends: (-self._saved(*ends), ends)):
+        for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
-            if sum(self.target.rounded(row.weights) for row in rows) <= self.target.capacity:
+            if sum(self.target.round_size(row.weights) for row in rows) <= self.target.capacity:
                 count[first] = count.get(first, 0) + 1
-                ranked.append((count[first], -self._saved(first, end), first, end))
+                ranked.append((count[first], -self._saved_bytes(first, end), first, end))
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
-    def _saved(self, first: int, end: int) -> int:
+    def _saved_bytes(self, first: int, end: int) -> int:
         """Return the bytes that operations move alone but not as a region."""
         rows = self.graph.operations[first:end]
-        inside = [t for row in rows for t in row.outputs if self.graph.last[t] < end]
+        inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
 
     def _steps(self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]) -> list[NetworkStep] | None:
@@ -195,8 +195,8 @@ class NetworkSearch:
         Each may leave so many of its tensors in the fast memory; `most` sets of these are followed.
         """
         graph, n = self.graph, len(self.graph.operations)
-        reached: list[dict[frozenset[int], _Reached]] = [{} for _ in range(n + 1)]
-        reached[0][frozenset()] = _Reached(0.0, frozenset())
+        reached: list[dict[frozenset[int], _SearchState]] = [{} for _ in range(n + 1)]
+        reached[0][frozenset()] = _SearchState(0.0, frozenset())
         for first in range(n):
             if is_over():
                 return None
@@ -205,8 +205,8 @@ class NetworkSearch:
                 held = sum(map(self._bytes, state))
                 for region in (None, *self.regions.get(first, ())):
                     end = first + 1 if region is None else region.end
-                    stays = frozenset(t for t in state if graph.last[t] >= end)
-                    for retained_after in self._retained(first, end, capacity - held, retained):
+                    stays = frozenset(t for t in state if graph.last_users[t] >= end)
+                    for retained_after in self._retainable_sets(first, end, capacity - held, retained):
                         room = capacity - held - sum(map(self._bytes, retained_after))
                         step = self._step(first, region, state, retained_after, room)
                         after = stays | frozenset(retained_after)
@@ -215,7 +215,7 @@ class NetworkSearch:
                         cost, make = step
                         stored = reached[end].get(after)
                         if stored is None or before.cost + cost < stored.cost:
-                            reached[end][after] = _Reached(before.cost + cost, after, make, before)
+                            reached[end][after] = _SearchState(before.cost + cost, after, make, before)
         if not reached[n]:
             return None
         best, steps = min(reached[n].values(), key=lambda way: way.cost), list[NetworkStep]()
@@ -225,13 +225,13 @@ class NetworkSearch:
         return steps[::-1]
 
     def _bytes(self, tensor: int) -> int:
-        return self.target.rounded(self.graph.tensors[tensor].bytes)
+        return self.target.round_size(self.graph.tensors[tensor].bytes)
 
-    def _retained(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
+    def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of at most `most` tensors, read later and no outputs, that operations may keep in fast memory."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
-        wanted = [t for t in sorted(made - outputs) if graph.last[t] >= end and self._bytes(t) <= room][:most]
+        wanted = [t for t in sorted(made - outputs) if graph.last_users[t] >= end and self._bytes(t) <= room][:most]
         for size in range(len(wanted) + 1):
             yield from combinations(wanted, size)
 
@@ -241,7 +241,7 @@ class NetworkSearch:
         """Return the cost of a step within `room` bytes, and its maker; None if there is none."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
-            k = front.best(room)
+            k = front.best_tiling(room)
             if k < 0:
                 return None
             return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
@@ -272,9 +272,9 @@ class NetworkSearch:
         if (key, row.alternatives) not in self._fronts:
             fronts = []
             for way in range(1 + len(row.alternatives)):
-                asked = graph.in_way(v, way), v, fast, self.target, self.objective, self.far
+                asked = graph.choose_way(v, way), v, fast, self.target, self.objective, self.far
                 fronts.append(LayerTilings(*asked).front() if row.role == "striped" else whole_front(*asked))
-            self._fronts[key, row.alternatives] = LayerFront.joined(fronts)
+            self._fronts[key, row.alternatives] = LayerFront.join(fronts)
         return self._fronts[key, row.alternatives]
 
     def _shape(self, tensor: int) -> tuple[int, ...]:

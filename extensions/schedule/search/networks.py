@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, AccessOperation, driven
+from memplan.extensions.cascade.access.access_graph import AccessGraph, AccessOperation, driving_tensor
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
 from memplan.extensions.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.extensions.cascade.timing.target import Target
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.schedule.answer import EPSILON, Objective, ScheduleAnswer, ScheduleTransfer, point_of
 from memplan.extensions.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
-from memplan.extensions.schedule.search.pads import renumbered, without_pads
+from memplan.extensions.schedule.search.pads import merge_pads, renumber
 from memplan.extensions.schedule.search.placement import items_of
 from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
@@ -33,14 +33,14 @@ FRONT_SIZES = 12
 def network_of(graph: OperationGraph) -> AccessGraph:
     """Return a network's operations to schedule, with their access maps."""
     graph_given = split_apart(graph)
-    access = without_pads(access_graph(graph_given), graph_given)
+    access = merge_pads(access_graph(graph_given), graph_given)
     if not access.operations:
         raise ProblemError("problem: must have operations")
-    operations = tuple(_with_channels(access, row) for row in access.operations)
+    operations = tuple(_split_channels(access, row) for row in access.operations)
     return replace(access, operations=operations, is_coarse=True)
 
 
-def _with_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
+def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
     """Return a dense layer over all rows and columns as one that makes channels one by one; others unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
@@ -58,18 +58,18 @@ def schedule_network(
     """
     if target.engine.rate is None:
         raise ProblemError("target.engine.rate: is required, as operations of a network have multiplications, no times")
-    access, given_s = network_of(graph), running.left_s
+    access, given_s = network_of(graph), running.remaining_s
     goal: Objective = "latency" if objective == "peak" else objective
     search = NetworkSearch(access, target, goal)
-    least, stuck = search.least_memory()
+    least, stuck = search.min_memory()
     capacity = least if objective == "peak" else target.capacity
     if least > target.capacity:
-        rule = f"must hold the {least} bytes that {_named(access, stuck)}"
+        rule = f"must hold the {least} bytes that {_memory_sentence(access, stuck)}"
         raise ProblemError(f"capacity: {rule}; got {target.capacity}")
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:
-        return running.is_over or running.left_s < (1 - share) * given_s
+        return running.is_over or running.remaining_s < (1 - share) * given_s
 
     def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
         running.report({objective: round(float(getattr(best, objective)), 3)})
@@ -79,7 +79,7 @@ def schedule_network(
     network_runs, until = list[NetworkRun](), _BEFORE_FRONT if wants_front else _STEPS
     for ranges, states in PASSES:
         search.add_regions(ranges, lambda: is_over(until - _LAST_PASS))
-        schedule = search.within(capacity, (lambda: is_over(until)) if network_runs else (lambda: False), states)
+        schedule = search.search_within(capacity, (lambda: is_over(until)) if network_runs else (lambda: False), states)
         if schedule is None:
             if not network_runs and search.far != (everything := frozenset(items_of(access).values())):
                 search.far = everything
@@ -99,13 +99,13 @@ def schedule_network(
         other = NetworkSearch(access, target, second, search.regions, search.far)
         sizes = np.geomspace(target.capacity, least, FRONT_SIZES).astype(np.int64).tolist()
         for size in dict.fromkeys(sizes):
-            runs = (one.within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
+            runs = (one.search_within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
             network_runs += [one for one in runs if one is not None]
     best = min(network_runs, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
     return answer(best, _front(network_runs) if wants_front else ())
 
 
-def _named(graph: AccessGraph, v: int) -> str:
+def _memory_sentence(graph: AccessGraph, v: int) -> str:
     """Return the sentence about an operation that needs too much memory, and why it cannot be tiled further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
@@ -124,7 +124,7 @@ def network_answer(
     """Return the answer for a network's schedule."""
     value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
     is_least = value <= bound * (1 + EPSILON)
-    answer = ScheduleAnswer.of_run(
+    answer = ScheduleAnswer.from_run(
         *(best, target, objective, bound, "bound" if is_least else None),
         subgraphs=tuple(tuple(map(graph.origin, region.ops)) for region in regions),
         granularities=tuple(_stripe_of(graph, region) for region in regions),
@@ -136,9 +136,9 @@ def network_answer(
         far=tuple(sorted(item if item >= 0 else -1 - graph.origin(-1 - item) for item in best.far)),
         second_slots=tuple(best.second_slots),
         frontier=tuple(map(point_of, front)),
-        alternatives=_chosen(graph, regions),
+        alternatives=_chosen_alternatives(graph, regions),
         regions=tuple(
-            renumbered(region.model_copy(update={"id": f"r{number}"}), graph.origin)
+            renumber(region.model_copy(update={"id": f"r{number}"}), graph.origin)
             for number, region in enumerate(regions)
         ),
     )
@@ -146,7 +146,7 @@ def network_answer(
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
-def _chosen(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
+def _chosen_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
     """Return the alternative used by each operation of each step; empty if none has several."""
     if not any(row.alternatives for row in graph.operations):
         return ()
@@ -168,7 +168,7 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
-    tensor, made = driven(graph, last), region.ranges.get(last, Stripes(rows=(), columns=()))
+    tensor, made = driving_tensor(graph, last), region.ranges.get(last, Stripes(rows=(), columns=()))
     axes = (made.columns, tensor.columns), (made.rows, tensor.rows), (made.channels, max(1, tensor.channels))
     columns, rows, channels = (max((b - a for a, b in spans), default=size) for spans, size in axes)
     return columns, rows, channels
@@ -185,13 +185,13 @@ def _front(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
     """Return a lower bound for every schedule: needed data is made once, and moved once with all constants."""
-    work, moved = least_needs(graph, target)
+    work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
     return float(moved) if objective == "traffic" else 0.0
 
 
-def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
+def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
     """Return the least arithmetic time and bytes of any schedule, counting only needed data, once."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
@@ -201,7 +201,7 @@ def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         if is_striped and made is None:
             continue  # its output is read nowhere, or depends on padding alone
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
-        macs = min(graph.in_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
+        macs = min(graph.choose_way(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)
         moved += row.weights
         for read in row.reads:
@@ -212,14 +212,14 @@ def least_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
                     first, end = window.source(k, k + 1, len(axis))
                     axis[first:end] = True
             if axes[0].any() and axes[1].any():
-                needed[read.tensor] = _joined(needed.get(read.tensor), (axes[0], axes[1]))
+                needed[read.tensor] = _join_needs(needed.get(read.tensor), (axes[0], axes[1]))
     for t in graph.inputs:
         if t in needed and graph.readers[t]:
             moved += int(needed[t][0].sum()) * int(needed[t][1].sum()) * graph.tensors[t].pixel
     return work, moved
 
 
-def _joined(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
+def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """Return rows and columns that cover the needs of two readers: their union, or the larger ones."""
     if one is None:
         return other

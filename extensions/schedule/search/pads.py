@@ -16,7 +16,7 @@ _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"
 """The kinds that can pad their input with zeros."""
 
 
-def without_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
+def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
     """Return the graph with pads merged into convolutions; the same graph if there are none."""
     pads = {v: row for v, row in enumerate(graph.operations) if _is_part_of_readers(graph, given, v)}
     if not pads:
@@ -28,7 +28,7 @@ def without_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
     return replace(graph, tensors=tuple(tensors), operations=tuple(operations), origins=tuple(rest))
 
 
-def renumbered(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
+def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
     """Return a region with renumbered operations."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
@@ -58,11 +58,12 @@ def _is_part_of_readers(graph: AccessGraph, given: OperationGraph, v: int) -> bo
 def _reading(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
     """Return an operation that reads unpadded tensors."""
     return replace(
-        row, reads=tuple(_behind(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads)
+        row,
+        reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),
     )
 
 
-def _behind(read: Read, pad: Read) -> Read:
+def _read_through(read: Read, pad: Read) -> Read:
     """Return the read of a pad's input through the pad."""
     rows, columns = (
         window._replace(low=window.low + moved.low, high=window.high + moved.low)

@@ -1,4 +1,4 @@
-"""Placement of a schedule: slots in the fast memory, planned and verified; homes in the memories behind it.
+"""Placement of a schedule: slots in the fast memory, planned and verified; homes in the slower memories.
 
 What lies in the second memory has a place there as long as it is needed; what lies in the last one goes through a slot
 of the second one, piece by piece, over both links.
@@ -44,7 +44,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
     return slots
 
 
-def placed(
+def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
     """Return offsets for all slots in a memory; None without any; raises InvalidPlanError for a bad plan.
@@ -63,8 +63,8 @@ def placed(
     return [ScheduleSlot(**dict(zip(names, row, strict=True)), offset=offsets[k]) for k, row in enumerate(rows)]
 
 
-def misplaced(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
-    """Return what is wrong with slots that another program chose; None if they are valid."""
+def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[ScheduleSlot], memory: int = 0) -> str | None:
+    """Return the violation in slots that another program chose; None if they are valid."""
     if sorted((slot.kind, slot.tensor, slot.size, slot.start, slot.end) for slot in slots) != sorted(rows):
         return "slots: must be those that the steps need"
     room = target.memories[memory]
@@ -116,7 +116,7 @@ def second_slots(graph: AccessGraph, target: Target, steps: Sequence[StepFigures
         maker = graph.maker[tensor]
         size = graph.tensors[tensor].bytes if kind == "tensor" else graph.operations[maker or 0].weights
         if item not in far:
-            rows.append((kind, tensor, target.rounded(size, 1), start, last[item]))
+            rows.append((kind, tensor, target.round_size(size, 1), start, last[item]))
     return rows + [(*slot, i, i + 1) for i, step in enumerate(steps) for slot in step.staged]
 
 
@@ -139,7 +139,7 @@ def homes(
             for chosen in map(frozenset, combinations(numbers.values(), size)):
                 steps = run(chosen)
                 is_better = value(steps) < least
-                if is_better and max(_alive(second_slots(graph, target, steps)), default=0) <= room:
+                if is_better and max(_live_bytes(second_slots(graph, target, steps)), default=0) <= room:
                     best, least = chosen, value(steps)
         return best
     far: frozenset[int] = frozenset()
@@ -149,18 +149,18 @@ def homes(
         for kind, tensor, is_far, bytes_, _ in (row for step in steps for row in step.transfers):
             item = ("constants" if kind == "constants" else "tensor"), tensor
             moved[item] = moved.get(item, 0) + (0 if is_far else bytes_)
-        leaving = _leaving(rows, moved, room)
+        leaving = _evicted_items(rows, moved, room)
         if not leaving or is_over():
             return far if not leaving else frozenset(numbers.values())
         far |= {numbers[item] for item in leaving}
     return frozenset(numbers.values())
 
 
-def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
+def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
     """Return what leaves the second memory so that the rest fits: in full steps, what moves least for its size."""
     rest, items = list(rows), list[Item]()
     while rest:
-        alive = _alive(rest)
+        alive = _live_bytes(rest)
         if max(alive) <= room:
             break
         step = alive.index(max(alive))
@@ -172,13 +172,13 @@ def _leaving(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Ite
         items.append(least[:2])
     for item in reversed(items):
         back = [*rest, *(row for row in rows if row[:2] == item)]
-        if max(_alive(back)) <= room:
+        if max(_live_bytes(back)) <= room:
             rest = back
             items = [other for other in items if other != item]
     return items
 
 
-def _alive(rows: Iterable[Row]) -> list[int]:
+def _live_bytes(rows: Iterable[Row]) -> list[int]:
     """Return the live bytes in each step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)

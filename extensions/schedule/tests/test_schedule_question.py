@@ -37,13 +37,13 @@ def test_buffers_are_no_operations() -> None:
         QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
 
 
-def on_a_target() -> ScheduleAnswer:
+def schedule_example() -> ScheduleAnswer:
     target = Target.model_validate(example("ethos_u55_like.json"))
     return schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))
 
 
 def test_a_network_runs_in_tiles_and_regions_with_offsets_for_all_tensors_in_the_fast_memory() -> None:
-    found = on_a_target()
+    found = schedule_example()
     assert found.peak <= found.capacity == 8192
     assert found.lower_bound <= found.latency == pytest.approx(sum(found.subgraph_latencies))
     assert [o for row in found.subgraphs for o in row] == [0, 1]
@@ -52,7 +52,7 @@ def test_a_network_runs_in_tiles_and_regions_with_offsets_for_all_tensors_in_the
     assert [point.peak for point in found.frontier] == sorted((point.peak for point in found.frontier), reverse=True)
     assert min(point.latency for point in found.frontier) == found.latency
     assert next(lines(found)).startswith(f"{found.status}: latency {found.latency:,.1f}")
-    assert on_a_target() == found
+    assert schedule_example() == found
 
 
 def test_a_network_whose_tensors_all_fit_transfers_each_input_weight_and_output_once() -> None:
@@ -76,7 +76,7 @@ def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: d
     options = ScheduleOptions(fast_memory=8192)
     target = Target.model_validate(example("ethos_u55_like.json"))
     values = {"problem": two_convolutions(), "target": target, "options": options}
-    answer = json.loads(on_a_target().model_dump_json())
+    answer = json.loads(schedule_example().model_dump_json())
     assert QUESTION.refutes(values, ScheduleAnswer.model_validate(answer)) is None
     assert QUESTION.refutes(values, ScheduleAnswer.model_validate(answer | change)) == sentence
 
@@ -91,7 +91,7 @@ def test_a_schedule_of_a_network_that_came_from_elsewhere_is_run_again(change: d
     ],
 )
 def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], sentence: str) -> None:
-    answer = json.loads(on_a_target().model_dump_json())
+    answer = json.loads(schedule_example().model_dump_json())
     for slot in answer["slots"]:
         slot.update(change)
     values = {"problem": two_convolutions(), "target": Target.model_validate(example("ethos_u55_like.json"))}

@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.comparing import LEAF, bounded, halves, not_negative
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, scaled
-from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.comparing import LEAF, box_ends, halves, not_negative
+from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, scale
+from memplan.extensions.shapes.symbols.sized import CompiledSizes
 from memplan.extensions.shapes.symbols.space import Values
-from memplan.extensions.shapes.symbols.tables import Box, settled
+from memplan.extensions.shapes.symbols.tables import Box, sign_masks
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22
@@ -30,12 +30,15 @@ _MOST_UNCOMPARED = 16
 Found = Literal["proved", "refuted", "open"]
 
 
-def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
+def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
     """Return polynomials whose maximum is the bound: undominated sums of live sets, and ends of pinned bytes.
 
     Once it `is_over`, they are fewer, and a bound all the same.
     """
-    form_of, most = sized.form_of[sized.members], np.array([float(sized.space.most(row) or 0) for row in sized.forms])
+    form_of, most = (
+        sized.form_of[sized.members],
+        np.array([float(sized.space.magnitude_bound(row) or 0) for row in sized.forms]),
+    )
     # Of too many sets for a table those with the most bytes are taken.
     largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
     row_of = np.full(sized.live_sets, -1)
@@ -53,7 +56,7 @@ def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> lis
             rows[count] = row
             count += 1
     pinned = [(sized.forms[at], sized.forms[sized.form_of[buffer]]) for buffer, at in sized.pins]
-    sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.never_above({(): 1}, size)]
+    sums: list[Polynomial] = [plus(at, size) for at, size in pinned if sized.compare.is_never_above({(): 1}, size)]
     for row in rows[:count]:
         if sums and is_over():
             break
@@ -62,7 +65,7 @@ def load_forms(sized: Sized, is_over: Callable[[], bool] = lambda: False) -> lis
             total = plus(total, form, count) if count else total
         sums.append(total)
     sums = sums[:_MOST_UNCOMPARED] if is_over() else sums
-    return sized.compare.undominated(sums) if sums else [{}]
+    return sized.compare.drop_dominated(sums) if sums else [{}]
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ class Verdict:
     ratio: Fraction = Fraction(1)
 
 
-def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float) -> Verdict:
+def prove_within(
+    sized: CompiledSizes, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float
+) -> Verdict:
     """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
 
     A peak is the largest of its forms, and the bound that of `loads`. `deadline` is a time of the monotonic clock.
@@ -84,11 +89,11 @@ def within(sized: Sized, peaks: Sequence[Forms], loads: Forms, over: Fraction, d
     if not peaks:
         return Verdict("open")
     for forms in peaks:
-        if all(any(sized.compare.never_above(form, load) for load in loads) for form in forms):
+        if all(any(sized.compare.is_never_above(form, load) for load in loads) for form in forms):
             return Verdict("proved", by="forms")
     if not sized.space.is_bounded:
         return Verdict("open")
-    refuted = ProofByBoxes(sized, peaks, loads, over).refuted(deadline)
+    refuted = ProofByBoxes(sized, peaks, loads, over).refutation(deadline)
     if refuted is None:
         return Verdict("open")
     return (
@@ -109,7 +114,7 @@ class ProofByBoxes:
     """The proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
 
     def __init__(
-        self, sized: Sized, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
+        self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
     ) -> None:
         self.sized, self.peaks, self.loads, self.over = sized, peaks, loads, over
         self.table = sized.compare.table([*loads, *(form for forms in peaks for form in forms)])
@@ -123,12 +128,12 @@ class ProofByBoxes:
                 for begin, forms in zip(self.begins, peaks, strict=True)
             ]
 
-    def refuted(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
+    def refutation(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
         """Return values that break the ratio, and the ratio there; False if there are none, None if out of time.
 
         None where neither is known by a time of the monotonic clock.
         """
-        whole = bounded(self.sized.compare.box)
+        whole = box_ends(self.sized.compare.box)
         if not self.is_usable or whole is None:
             return None
         work: list[tuple[Box, Left]] = [(whole, [np.arange(len(forms)) for forms in self.peaks])]
@@ -136,7 +141,7 @@ class ProofByBoxes:
             if time.monotonic() > deadline:
                 return None
             box, indices = work.pop()
-            indices = [self._left(i, rows, box) for i, rows in enumerate(indices)]
+            indices = [self._open_forms(i, rows, box) for i, rows in enumerate(indices)]
             if not all(map(len, indices)):
                 continue
             count = prod(high - low + 1 for low, high in box)
@@ -146,12 +151,12 @@ class ProofByBoxes:
                 work += [(half, indices) for half in halves(box)]
         return False
 
-    def _left(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
+    def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
         """Return the forms of a program that are not proved within the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
-        is_sure, is_open = settled(self.rooms[program][:, rows], self.table.to_bernstein(box), margin)
+        is_sure, is_open = sign_masks(self.rooms[program][:, rows], self.table.bernstein_matrix(box), margin)
         is_proved = np.asarray(is_sure.any(axis=1))
         for i in np.flatnonzero(~is_proved & is_open.any(axis=1)):
             loads = np.flatnonzero(is_open[i]).tolist()
@@ -161,7 +166,7 @@ class ProofByBoxes:
     def _is_allowed(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
-        cases = self.sized.compare.lower(minus(scaled(load, top), scaled(form, bottom)))
+        cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))
         return all(not_negative(case, ends) for case in cases)
 
     def _looked_at(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
@@ -170,7 +175,7 @@ class ProofByBoxes:
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
         symbols = self.sized.space.symbols
-        columns = self.sized.space.filled({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
+        columns = self.sized.space.fill_atoms({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
         # The forms that are proved in the box break no rule in it.
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram
-from memplan.extensions.shapes.search.stacking import Order, below
+from memplan.extensions.shapes.search.stacking import Order, buffers_below
 from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, plus
-from memplan.extensions.shapes.symbols.sized import Sized
+from memplan.extensions.shapes.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
 """The most closed forms of an offset; good orders have few, as their chains are live sets."""
@@ -15,7 +15,7 @@ Term = tuple[int, int]
 """The sum of an offset value and a size, by their indices."""
 
 
-def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
+def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
     """Return the program of an order; None if buffers below a pin are not proved to end there at all values.
 
     Once it `is_over`, offsets get no closed forms, where no pin needs them.
@@ -24,13 +24,13 @@ def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda:
     pins = dict(sized.pins)
     maker = _Maker(sized, (lambda: False) if pins else is_over)
     which = [0] * sized.count
-    standing = below(sized, order)
+    standing = buffers_below(sized, order)
     for buffer in order:
         terms = {(which[each], int(sized.form_of[each])) for each in standing[buffer]}
         if buffer in pins:
-            lower, _ = maker.largest(terms)
+            lower, _ = maker.max_forms(terms)
             pin = sized.forms[pins[buffer]]
-            if lower is None or not all(sized.compare.never_above(form, pin) for form in lower):
+            if lower is None or not all(sized.compare.is_never_above(form, pin) for form in lower):
                 return None
             terms = {(0, pins[buffer])}
         which[buffer] = maker.value(terms)
@@ -38,7 +38,7 @@ def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda:
         which[view] = maker.value({(which[root], distance)})
     inner = {each for row in standing for each in row} | {view for view, _, _ in sized.views}
     tops = {(which[each], int(sized.form_of[each])) for each in range(sized.count) if each not in inner}
-    forms, last = maker.largest(tops)
+    forms, last = maker.max_forms(tops)
     return OffsetProgram(
         values=tuple(maker.values),
         which=tuple(which),
@@ -51,14 +51,14 @@ def program_of(sized: Sized, order: Order, is_over: Callable[[], bool] = lambda:
 class _Maker:
     """A program under construction; each value has closed forms, or None if they are too many."""
 
-    def __init__(self, sized: Sized, is_over: Callable[[], bool]) -> None:
+    def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over
         self.values: list[tuple[Term, ...]] = [()]
         self.forms: list[tuple[Polynomial, ...] | None] = [({},)]
         self.known: dict[object, int] = {((),): 0}
 
     def value(self, terms: set[Term]) -> int:
-        forms, needed = self.largest(terms)
+        forms, needed = self.max_forms(terms)
         if not needed:
             return 0
         form_keys = needed if forms is None else tuple(sorted(key(form) for form in forms))
@@ -68,7 +68,7 @@ class _Maker:
             self.forms.append(None if forms is None else tuple(forms))
         return self.known[form_keys]
 
-    def largest(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
+    def max_forms(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
         """Return the closed forms of a maximum of terms, and the fewest terms that yield them all."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
@@ -84,7 +84,7 @@ class _Maker:
             return [{}], ()
         if len(every) > MOST_FORMS:
             return None, tuple(sorted(terms))
-        forms = self.sized.compare.undominated(list(every.values()))
+        forms = self.sized.compare.drop_dominated(list(every.values()))
         forms_left = {key(form) for form in forms}
         needed = []
         for term in sorted(ends, key=lambda term: (-len(ends[term].keys() & forms_left), term)):

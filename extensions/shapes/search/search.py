@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms, ProgramsProof
-from memplan.extensions.shapes.search.certificate import Verdict, load_forms, within
+from memplan.extensions.shapes.search.certificate import Verdict, load_forms, prove_within
 from memplan.extensions.shapes.search.programs import program_of
 from memplan.extensions.shapes.search.stacking import (
     Order,
@@ -22,14 +22,14 @@ from memplan.extensions.shapes.search.stacking import (
     peaks,
     pins_first,
 )
-from memplan.extensions.shapes.search.values import cover, fewest, improved, offsets_alone
+from memplan.extensions.shapes.search.values import cover, first_optimal, improve_order, offsets_alone
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.polynomials import Polynomial
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import Rows, Sized, compiled
+from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows, compile_sizes
 from memplan.extensions.shapes.symbols.space import Values
-from memplan.planner.errors import TimeOverError, counted
-from memplan.solvers.search.control import Control, silent
+from memplan.planner.errors import TimeOverError, count_text
+from memplan.solvers.search.control import Control, ignore_report
 
 _LARGE = 10_000
 """The number of buffers from which no program is found soon, as conflicts form a full matrix."""
@@ -52,31 +52,33 @@ PLANNING = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class ProvedPrograms:
     """Programs of a problem, of which the least peak counts, with their proof.
 
     `loads` are the polynomials whose maximum is the bound.
     """
 
-    sized: Sized
+    sized: CompiledSizes
     programs: OffsetPrograms
     loads: tuple[Polynomial, ...]
     proof: ProgramsProof
 
 
-def planned(
-    problem: SymbolicProblem, most: int, running: Control, note: Callable[[Planned], object] = silent
-) -> Planned:
+def search_programs(
+    problem: SymbolicProblem, most: int, running: Control, note: Callable[[ProvedPrograms], object] = ignore_report
+) -> ProvedPrograms:
     """Search for at most `most` offset programs within a call's time; raises ProblemError for wrong sizes.
 
     `note` is called with the first that is found, of which nothing is proved.
     """
-    return _Search(compiled(problem), most, running, time.monotonic() + PLANNING * running.left_s).result(note)
+    return _Search(compile_sizes(problem), most, running, time.monotonic() + PLANNING * running.remaining_s).result(
+        note
+    )
 
 
 @dataclass
 class _Search:
-    sized: Sized
+    sized: CompiledSizes
     most: int
     control: Control
     deadline: float
@@ -91,12 +93,12 @@ class _Search:
     least: Rows = field(init=False)
     loads: list[Polynomial] = field(init=False)
 
-    def result(self, note: Callable[[Planned], object]) -> Planned:
+    def result(self, note: Callable[[ProvedPrograms], object]) -> ProvedPrograms:
         """Search until the best programs are proved or time is over."""
         sized = self.sized
         self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
-            buffers = counted(sized.count, "buffer")
+            buffers = count_text(sized.count, "buffer")
             raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
         self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
         self.bound = np.zeros(0, np.int64)
@@ -109,7 +111,7 @@ class _Search:
                 return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
         for order in map(self._add, self._first_fits()):
             if len(self.orders) == 1:
-                note(self._first(order))
+                note(self._first_result(order))
             if self.orders[order].max() <= 1:
                 verdict = self._verdict([order], Fraction(0))
                 if verdict.found == "proved":
@@ -117,9 +119,9 @@ class _Search:
                 self._learn(verdict)
             if self._is_late(self.deadline):
                 break
-        return self._refined()
+        return self._refine()
 
-    def _refined(self) -> Planned:
+    def _refine(self) -> ProvedPrograms:
         """Improve the worst of a few orders until they are proved or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
@@ -127,19 +129,19 @@ class _Search:
         while idle < IDLE * self.most and not self._is_late(until):
             worst, count = self._ratios(self._covering(self.orders)), len(self.points)
             if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
-                if (proved := self._proved()) is not None:
+                if (proved := self._prove_orders()) is not None:
                     return proved
                 worst = self._ratios(self._covering(self.orders))
             self.rounds += 1
             is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
             is_new |= len(self.points) > count
             idle = 0 if is_new else idle + 1
-        return self._best()
+        return self._best_result()
 
-    def _proved(self) -> Planned | None:
+    def _prove_orders(self) -> ProvedPrograms | None:
         """Return the best orders if they are optimal; else add a value at which they are worse than at any sample."""
         begun = time.monotonic()
-        chosen = self._with_forms()
+        chosen = self._orders_with_forms()
         worst = float(self._ratios(chosen).max())
         over = Fraction(worst).limit_denominator(10**6) - 1 + CLOSE if worst > 1 else Fraction(0)
         verdict = self._verdict(chosen, over, 0.1)
@@ -174,7 +176,7 @@ class _Search:
         some = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
         start = min(self.orders, key=lambda order: (float(self.orders[order][some].max()), order))
         count, heat = len(self.orders), 0.01 if self.rounds % 3 else 0.002
-        order = improved(
+        order = improve_order(
             self.sized, start, (self.sizes[:, some], self.least[:, some], self.bound[some]), heat, self.rounds
         )
         self._add(order)
@@ -185,7 +187,7 @@ class _Search:
         sized = self.sized
         life = np.diff(sized.first)
         for point in samples(sized.space, 0)[::-1][:CORNERS]:
-            size, least = sized.sizes([point])[:, 0], sized.least([point])[:, 0]
+            size, least = sized.sizes([point])[:, 0], sized.min_offsets([point])[:, 0]
             area = size.astype(np.float64) * life
             for ranks in (-size, -area, -life * (float(size.max(initial=0)) + 1) - size):
                 yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
@@ -197,7 +199,7 @@ class _Search:
 
     def _sample(self, points: Sequence[Values]) -> None:
         """Add values to the sample."""
-        sizes, least = self.sized.sizes(points), self.sized.least(points)
+        sizes, least = self.sized.sizes(points), self.sized.min_offsets(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
             self.orders[order] = np.append(ratios, peaks(self.sized, order, sizes, least) / bound)
@@ -233,18 +235,18 @@ class _Search:
         ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
         return ratios
 
-    def _chosen(self) -> list[Order]:
+    def _choose_orders(self) -> list[Order]:
         """Return the fewest orders, at most `most`, that are optimal on the sample, else within 0.02 % of it.
 
         Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
         """
         while True:
-            chosen = self._with_forms()
+            chosen = self._orders_with_forms()
             is_full = len(self.formless) == len(self.orders) or self._is_late(self.deadline)
             if is_full or not self.formless.intersection(chosen):
                 return chosen
 
-    def _with_forms(self) -> list[Order]:
+    def _orders_with_forms(self) -> list[Order]:
         """Return the best orders not known to have too many closed forms."""
         chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program(order).forms is None}
@@ -256,7 +258,7 @@ class _Search:
         ratios = np.array([self.orders[order] for order in rows])
         covers = [cover(ratios, count) for count in range(1, (most or self.most) + 1)]
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
-        return [rows[i] for i in covers[fewest(worst)]]
+        return [rows[i] for i in covers[first_optimal(worst)]]
 
     # Proofs
 
@@ -267,7 +269,7 @@ class _Search:
             self.programs[order] = program
         return self.programs[order]
 
-    def _first(self, order: Order) -> Planned:
+    def _first_result(self, order: Order) -> ProvedPrograms:
         """Return an order before any proof."""
         program = program_of(self.sized, order, lambda: True)
         assert program is not None  # as it was added
@@ -281,14 +283,14 @@ class _Search:
         now = time.monotonic()
         until = now + max(0.0, share * (self.deadline - now))
         forms = [program.forms for program in map(self._program, orders) if program.forms is not None]
-        return within(self.sized, forms, self.loads, over, until)
+        return prove_within(self.sized, forms, self.loads, over, until)
 
-    def _best(self) -> Planned:
+    def _best_result(self) -> ProvedPrograms:
         """Return the best orders on the sample, with the least ratio that can be proved for them.
 
         Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
         """
-        chosen = self._with_a_proof(self._chosen())
+        chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
         # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
@@ -302,7 +304,7 @@ class _Search:
                 last, ratios = verdict, [over for over in ratios[at + 1 :] if over >= verdict.ratio - 1]
         return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
 
-    def _with_a_proof(self, chosen: list[Order]) -> list[Order]:
+    def _provable_orders(self, chosen: list[Order]) -> list[Order]:
         """Return orders about which something can be proved, if any are known."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
@@ -312,7 +314,7 @@ class _Search:
 
     def _result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
-    ) -> Planned:
+    ) -> ProvedPrograms:
         ratios = self._ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text
@@ -329,7 +331,7 @@ class _Search:
             worst=dict(self.points[at]) if ratio > 1 else None,
             worst_ratio=float(ratio),
         )
-        return Planned(
+        return ProvedPrograms(
             self.sized,
             OffsetPrograms(
                 sizes=tuple(map(text, self.sized.forms)),

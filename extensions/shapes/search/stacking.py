@@ -13,13 +13,13 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.sized import Rows, Sized
+from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
 
 Order = tuple[int, ...]
 """Positions of buffers in the order of placement."""
 
 
-def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
+def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
     """Return, for each buffer in an order, those directly below it: the topmost of each of its live sets."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
@@ -30,7 +30,7 @@ def below(sized: Sized, order: Sequence[int]) -> list[tuple[int, ...]]:
     return below_
 
 
-def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
+def peaks(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
     """Return the peak of an order at each point."""
     tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
@@ -41,15 +41,15 @@ def peaks(sized: Sized, order: Order, sizes: Rows, least: Rows) -> NDArray[np.in
     return ends
 
 
-def pins_first(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
+def pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
     """Return an order with pinned buffers first, the lowest first."""
     ends = least + sizes
     pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
     return (*pinned, *(buffer for buffer in order if buffer not in pinned))
 
 
-def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order with pinned buffers before those that do not always end below them."""
+def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
+    """Return an order with pinned buffers before all buffers that do not always end below them."""
     pinned = pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
@@ -71,14 +71,14 @@ def keeping_pins(sized: Sized, order: Order, sizes: Rows, least: Rows) -> Order:
     return tuple(offsets)
 
 
-def order_of(sized: Sized, offsets: NDArray[np.int64]) -> Order:
+def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
     """Return the order of a plan by offsets, ties by position."""
     first = np.append(sized.sets, 0)[sized.first[:-1]]
     return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
 
 def first_fit(
-    sized: Sized, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
+    sized: CompiledSizes, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return first-fit offsets at one value: buffers by `ranks`, each in the lowest gap that holds it."""
     offsets = least.copy()
@@ -102,7 +102,7 @@ MOST_STEPS = 20_000_000
 Edge = tuple[int, int]
 
 
-def order_for_any_sizes(sized: Sized) -> Order | None:
+def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
     """Return an order that is optimal for any sizes, or None."""
     together: dict[tuple[int, ...], list[int]] = {}
     for buffer in range(sized.count):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from memplan.extensions.shapes.core.annealing import Stacking, anneal
 from memplan.extensions.shapes.search.stacking import Order
-from memplan.extensions.shapes.symbols.sized import Rows, Sized
-from memplan.planner.model.intervals import merged
+from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.solvers.core.tables import Reference
@@ -21,7 +21,7 @@ WORK = 30_000_000
 
 
 def offsets_alone(
-    sized: Sized, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
+    sized: CompiledSizes, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
     """Return the offsets of a good plan at one value, or None if there is none in time."""
     pins = {buffer for buffer, _ in sized.pins}
@@ -29,7 +29,7 @@ def offsets_alone(
     for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
         lives = [(time, time + 1) for time in sized.sets_of(i).tolist()]
         at = pin if i in pins else None
-        buffers += [Buffer(id=i, size=size, lifetimes=tuple(merged(lives)), offset=at)] if lives else []
+        buffers += [Buffer(id=i, size=size, lifetimes=tuple(merge_spans(lives)), offset=at)] if lives else []
     plan = solve(Problem(buffers=buffers), time_limit_s=limit_s)
     offsets = np.zeros(sized.count, np.int64)
     for placement in plan.placements:
@@ -37,7 +37,9 @@ def offsets_alone(
     return offsets if plan.placements else None
 
 
-def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int) -> Order:
+def improve_order(
+    sized: CompiledSizes, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int
+) -> Order:
     """Return an order at least as good as `start` for these sizes, least offsets and bound."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
@@ -47,7 +49,7 @@ def improved(sized: Sized, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]
     return tuple(order.tolist())
 
 
-def fewest(worst: Sequence[float]) -> int:
+def first_optimal(worst: Sequence[float]) -> int:
     """Return the index of the first optimal ratio, else of the first within 0.02 % of the least."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
@@ -56,16 +58,16 @@ def fewest(worst: Sequence[float]) -> int:
 def cover(ratios: NDArray[np.float64], count: int) -> list[int]:
     """Return `count` rows with the best worst-case minimum, greedily and by swaps; ties by the mean."""
 
-    def scored(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
         return scores
 
     chosen: list[int] = []
     for _ in range(count):
         covered = ratios[chosen].min(axis=0) if chosen else np.full(ratios.shape[1], np.inf)
-        chosen.append(int(scored(np.minimum(ratios, covered)).argmin()))
+        chosen.append(int(score(np.minimum(ratios, covered)).argmin()))
         for j in range(len(chosen)):
             others = [each for i, each in enumerate(chosen) if i != j]
             covered = ratios[others].min(axis=0) if others else np.full(ratios.shape[1], np.inf)
-            chosen[j] = int(scored(np.minimum(ratios, covered)).argmin())
+            chosen[j] = int(score(np.minimum(ratios, covered)).argmin())
     return chosen

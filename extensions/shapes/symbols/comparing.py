@@ -28,8 +28,8 @@ from memplan.extensions.shapes.symbols.polynomials import (
     plus,
     times,
 )
-from memplan.extensions.shapes.symbols.space import Columns, Floor, Positive, Space, Values
-from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, settled, to_bernstein
+from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart, Space, Values
+from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
 
 Box = Mapping[str, tuple[int, int | None]]
 """The least and the largest step of each symbol; None if it is unbounded."""
@@ -47,7 +47,7 @@ LEAF, _MOST_BOXES = 1024, 2048
 SAMPLES = 64
 
 
-def bounded(box: Box) -> tuple[tuple[int, int], ...] | None:
+def box_ends(box: Box) -> tuple[tuple[int, int], ...] | None:
     """Return the ends of a box in the order of its symbols; None if a symbol is unbounded."""
     ends = tuple((low, high) for low, high in box.values() if high is not None)
     return ends if len(ends) == len(box) else None
@@ -69,33 +69,33 @@ class Comparer:
         """The steps over which comparisons hold."""
         return {name: symbol.steps for name, symbol in self.space.symbols.items()}
 
-    def never_above(self, left: Polynomial, right: Polynomial) -> bool:
+    def is_never_above(self, left: Polynomial, right: Polynomial) -> bool:
         """Return True if `left <= right` is proved for all values."""
-        return self.never_negative(minus(right, left))
+        return self.is_never_negative(minus(right, left))
 
-    def never_negative(self, polynomial: Polynomial) -> bool:
+    def is_never_negative(self, polynomial: Polynomial) -> bool:
         """Return True if a polynomial is proved to be at least 0 for all values."""
         form = key(polynomial)
         if form not in self._known:
             self._known[form] = self._is_plain(polynomial) or all(
-                not_negative(each, self.box) for each in self.lower(polynomial)
+                not_negative(each, self.box) for each in self.lower_polynomials(polynomial)
             )
         return self._known[form]
 
-    def negative(self, polynomial: Polynomial) -> Values | bool:
+    def negative_point(self, polynomial: Polynomial) -> Values | bool:
         """Return a value at which a polynomial is negative; False if there is none, True if that is unknown.
 
         What no single comparison proves is proved in halves of the ranges, or looked at value by value.
         """
-        if self.never_negative(polynomial):
+        if self.is_never_negative(polynomial):
             return False
-        space, most = self.space, self.space.most(polynomial)
-        names_ = sorted(space.free(polynomial))
-        whole = bounded({name: self.box[name] for name in names_})
+        space, most = self.space, self.space.magnitude_bound(polynomial)
+        names_ = sorted(space.free_symbols(polynomial))
+        whole = box_ends({name: self.box[name] for name in names_})
         if whole is None or most is None or most >= 2**62:
             return True
         others = {name: low for name, (low, _) in self.box.items()}
-        work, cases = [whole], self.lower(polynomial)
+        work, cases = [whole], self.lower_polynomials(polynomial)
         for _ in range(_MOST_BOXES):
             if not work:
                 return False
@@ -107,7 +107,7 @@ class Comparer:
                 continue
             rows = np.array([*product(*(range(low, high + 1) for low, high in box))], np.int64).T
             steps = {name: np.full(rows.shape[1], low) for name, low in others.items()}
-            values = space.at(polynomial, space.filled(steps | dict(zip(names_, rows, strict=True))))
+            values = space.values_at(polynomial, space.fill_atoms(steps | dict(zip(names_, rows, strict=True))))
             if values[at := int(values.argmin())] < 0:
                 corner = {**others, **dict(zip(names_, rows[:, at].tolist(), strict=True))}
                 return {name: step * space.symbols[name].multiple_of for name, step in corner.items()}
@@ -122,7 +122,7 @@ class Comparer:
         spread = self.space.spread(polynomial)
         return spread is not None and spread[0] >= 0
 
-    def lower(self, polynomial: Polynomial) -> list[Exact]:
+    def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
         """Return polynomials over the symbols alone, one of which is never above the given one at each value.
 
         So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
@@ -131,12 +131,12 @@ class Comparer:
         bounds: list[Exact] = []
         for case in self._cases([polynomial]):
             corners = [self._expand(polynomial, case)]
-            for rest in self._mixed(corners[0]):
-                corners = [self._at(corner, rest, end) for corner in corners for end in (0, 1)]
-            bounds += map(self._without_rests, corners)
+            for rest in self._mixed_rests(corners[0]):
+                corners = [self._at_end(corner, rest, end) for corner in corners for end in (0, 1)]
+            bounds += map(self._lower_without_rests, corners)
         return bounds or [{(): Fraction(-1)}]
 
-    def _mixed(self, polynomial: Exact) -> list[str]:
+    def _mixed_rests(self, polynomial: Exact) -> list[str]:
         """Return the rests with both positive and negative terms; a polynomial linear in one is least at its ends."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
@@ -146,9 +146,9 @@ class Comparer:
         mixed = sorted(name for name, both in signs.items() if len(both) == 2 and degree(polynomial, name) == 1)
         return mixed[:_MOST_MIXED]
 
-    def _at(self, polynomial: Exact, rest: str, end: int) -> Exact:
+    def _at_end(self, polynomial: Exact, rest: str, end: int) -> Exact:
         """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
-        most = self._most_rest(rest)
+        most = self._max_rest(rest)
         assert most is not None
         total: Exact = {}
         for monomial, value in polynomial.items():
@@ -167,7 +167,7 @@ class Comparer:
             if (atom := self.space.atoms.get(name)) is not None and name not in symbols:
                 symbols.add(name)
                 work |= names([atom.inner])
-        maxima = sorted(name for name in symbols if isinstance(self.space.atoms[name], Positive))
+        maxima = sorted(name for name in symbols if isinstance(self.space.atoms[name], PositivePart))
         if len(maxima) > _MOST_MAXIMA:
             return []
         rows = chain.from_iterable(combinations(maxima, count) for count in range(len(maxima) + 1))
@@ -178,7 +178,7 @@ class Comparer:
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
-            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._most_rest, cases)
+            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._max_rest, cases)
         frame = self._frames[monomials]
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
@@ -189,22 +189,22 @@ class Comparer:
             if (monomial, case) not in self._expanded:
                 term: Exact = {(): Fraction(1)}
                 for name in monomial:
-                    term = times(term, self._meant(name, case))
+                    term = times(term, self._case_value(name, case))
                 self._expanded[monomial, case] = term
             total = plus(total, self._expanded[monomial, case], value)
         return total
 
-    def _meant(self, name: str, case: Case) -> Exact:
+    def _case_value(self, name: str, case: Case) -> Exact:
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}
-            case Positive(inner):
+            case PositivePart(inner):
                 return self._expand(inner, case) if name in case else {}
             case Floor(inner, divisor):
                 parts = self._expand(inner, case).items()
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
-    def _most_rest(self, name: str) -> Fraction | None:
+    def _max_rest(self, name: str) -> Fraction | None:
         """Return the largest value of a rest; None for a symbol."""
         if not name.startswith(_REST):
             return None
@@ -212,11 +212,11 @@ class Comparer:
         assert isinstance(atom, Floor)
         return Fraction(atom.divisor - 1, atom.divisor)
 
-    def _without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: those that add become 0, those that subtract their maximum."""
+    def _lower_without_rests(self, polynomial: Exact) -> Exact:
+        """Return a lower polynomial without rests: positive rests become 0, negative rests their maximum."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
-            rests = [rest for name in monomial if (rest := self._most_rest(name)) is not None]
+            rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]
             if rests and value > 0:
                 continue
             value *= prod(rests, start=Fraction(1))
@@ -225,7 +225,7 @@ class Comparer:
 
     # Several polynomials
 
-    def undominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
+    def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
         """Return the polynomials that may be largest somewhere; samples settle most pairs, proofs the rest."""
         different = {key(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
@@ -243,21 +243,23 @@ class Comparer:
             for at, below in enumerate(order.tolist())
             for above in order[:at][(values[order[:at]] >= values[below]).all(axis=1)][:_PAIRS_TRIED].tolist()
         ]
-        under = {below for above, below in self._never_above(rows, table, pairs)}
+        under = {below for above, below in self._dominated_pairs(rows, table, pairs)}
         return [rows[each] for each in order.tolist() if each not in under]
 
-    def _never_above(
+    def _dominated_pairs(
         self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
         """Yield the pairs whose second polynomial is proved never to be above the first."""
-        box = bounded(self.box)
+        box = box_ends(self.box)
         is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
         if box is not None and pairs:
             above, below = np.array(pairs).T
             error = table.error(box)
-            is_sure, is_open = settled(table.room(above, below), table.to_bernstein(box), error[above] + error[below])
+            is_sure, is_open = sign_masks(
+                table.room(above, below), table.bernstein_matrix(box), error[above] + error[below]
+            )
         for i, (left, right) in enumerate(pairs):
-            if is_sure[i] or (is_open[i] and self.never_above(rows[right], rows[left])):
+            if is_sure[i] or (is_open[i] and self.is_never_above(rows[right], rows[left])):
                 yield left, right
 
 
@@ -274,7 +276,7 @@ def not_negative(polynomial: Exact, box: Box) -> bool:
     """Return True if a polynomial over non-negative symbols is proved to be at least 0 in a box."""
     if not polynomial or all(value > 0 for value in polynomial.values()):
         return True
-    polynomial = _divided(polynomial, box)
+    polynomial = _divide_factors(polynomial, box)
     variables = sorted(names([polynomial]))
     if any(box[name][1] is None for name in variables):
         shifted: Exact = {(): Fraction(1)}
@@ -287,10 +289,10 @@ def not_negative(polynomial: Exact, box: Box) -> bool:
                 )
             total = plus(total, shifted)
         return all(value > 0 for value in total.values())
-    return least_coefficient(polynomial, {name: (box[name][0], box[name][1] or 0) for name in variables}) >= 0
+    return min_coefficient(polynomial, {name: (box[name][0], box[name][1] or 0) for name in variables}) >= 0
 
 
-def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
+def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
     """Return the least Bernstein coefficient on a box, times a positive number; its sign is exact."""
     variables = sorted(box)
     scale = lcm(*(value.denominator for value in polynomial.values()))
@@ -298,7 +300,7 @@ def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> 
         tuple(monomial.count(name) for name in variables): int(value * scale) for monomial, value in polynomial.items()
     }
     for axis, name in enumerate(variables):
-        _, matrix = to_bernstein(degree(polynomial, name), *box[name])
+        _, matrix = bernstein_matrix(degree(polynomial, name), *box[name])
         turned: dict[tuple[int, ...], int] = {}
         for powers, value in rows.items():
             for i, row in enumerate(matrix):
@@ -309,7 +311,7 @@ def least_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> 
     return min(rows.get(at, 0) for at in every)
 
 
-def _divided(polynomial: Exact, box: Box) -> Exact:
+def _divide_factors(polynomial: Exact, box: Box) -> Exact:
     """Return the polynomial divided by the positive factors that all its terms share."""
     shared: list[str] = []
     first, *others = polynomial

@@ -17,7 +17,7 @@ from memplan.extensions.shapes.symbols.polynomials import (
     minus,
     number,
     plus,
-    scaled,
+    scale,
     times,
 )
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
@@ -36,16 +36,16 @@ class SymbolicNumbers:
     prefix = "="
 
     def __init__(self, symbols: Mapping[str, SymbolRange]) -> None:
-        self.space = Space.of(symbols)
+        self.space = Space.from_symbols(symbols)
         self.compare = Comparer(self.space)
-        self.point: Values = {name: _inner(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}
+        self.point: Values = {name: _sample_value(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}
         self._by_text: dict[str, int] = {}
 
     def symbol(self, name: str) -> int:
         """Return a symbol as a number."""
-        return self.of(self.space.symbol(name))
+        return self.number_of(self.space.symbol(name))
 
-    def of(self, form: Polynomial) -> int:
+    def number_of(self, form: Polynomial) -> int:
         """Return a polynomial as a number; a plain int if it has no symbols."""
         if (value := number(form)) is not None:
             return value
@@ -60,7 +60,7 @@ class SymbolicNumbers:
         self._by_text[text] = value
         return text
 
-    def written(self, text: str) -> int | None:
+    def number_of_text(self, text: str) -> int | None:
         """Return the number with this text; None if there is none."""
         return self._by_text.get(text)
 
@@ -83,32 +83,32 @@ class SymbolicNumber(int):
     __repr__ = __str__
 
     def __add__(self, other: int) -> int:
-        return self.numbers.of(plus(self.form, _form(other)))
+        return self.numbers.number_of(plus(self.form, _form(other)))
 
     def __sub__(self, other: int) -> int:
-        return self.numbers.of(minus(self.form, _form(other)))
+        return self.numbers.number_of(minus(self.form, _form(other)))
 
     def __rsub__(self, other: int) -> int:
-        return self.numbers.of(minus(_form(other), self.form))
+        return self.numbers.number_of(minus(_form(other), self.form))
 
     def __mul__(self, other: int) -> int:
-        return self.numbers.of(times(self.form, _form(other)))
+        return self.numbers.number_of(times(self.form, _form(other)))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> int:
-        return self.numbers.of(scaled(self.form, -1))
+        return self.numbers.number_of(scale(self.form, -1))
 
     def __floordiv__(self, other: int) -> int:
         divisor = _form(other)
         if (exact := exact_quotient(self.form, divisor)) is not None:
-            return self.numbers.of(exact)
+            return self.numbers.number_of(exact)
         value = number(divisor)
         if value is None or value < 1:
             raise FormatError(
                 f"sizes: must divide by a number, or without a rest for all values, got {self} // {other}"
             )
-        return self.numbers.of(self.numbers.space.floor(self.form, value))
+        return self.numbers.number_of(self.numbers.space.floor(self.form, value))
 
     def __rfloordiv__(self, other: int) -> int:
         if other == 0:
@@ -156,43 +156,43 @@ class SymbolicNumber(int):
             return int(self) <= int(other) - less
         room = minus(_form(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)
-        if compare.never_negative(room):
+        if compare.is_never_negative(room):
             return True
-        if compare.never_negative(other_way) or compare.negative(other_way) is False:
+        if compare.is_never_negative(other_way) or compare.negative_point(other_way) is False:
             return False
-        if compare.negative(room) is False:
+        if compare.negative_point(room) is False:
             return True
         rule = f"sizes: must compare alike for all values, got {self} <= {other - less}; the ranges of the symbols"
         raise FormatError((f"{rule}, as in ", Option("symbol", "n=2..2048"), ", decide that"))
 
 
-def largest(left: int, right: int) -> int:
+def max_number(left: int, right: int) -> int:
     """Return the larger number, as a `max` expression if neither always is."""
-    return _either(left, right, at_most=False)
+    return _min_or_max(left, right, at_most=False)
 
 
-def least(left: int, right: int) -> int:
+def min_number(left: int, right: int) -> int:
     """Return the smaller number, as a `min` expression if neither always is."""
-    return _either(left, right, at_most=True)
+    return _min_or_max(left, right, at_most=True)
 
 
-def _either(left: int, right: int, *, at_most: bool) -> int:
+def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
     over: Any = left if isinstance(left, SymbolicNumber) else right
     if not isinstance(over, SymbolicNumber):
         return min(left, right) if at_most else max(left, right)
     numbers, forms = over.numbers, [_form(left), _form(right)]
-    if numbers.compare.never_above(*forms):
+    if numbers.compare.is_never_above(*forms):
         return left if at_most else right
-    if numbers.compare.never_above(*reversed(forms)):
+    if numbers.compare.is_never_above(*reversed(forms)):
         return right if at_most else left
-    return numbers.of(numbers.space.least(forms) if at_most else numbers.space.largest(forms))
+    return numbers.number_of(numbers.space.minimum(forms) if at_most else numbers.space.maximum(forms))
 
 
 def _form(value: int) -> Polynomial:
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 
-def _inner(symbol: SymbolRange, place: int) -> int:
+def _sample_value(symbol: SymbolRange, place: int) -> int:
     """Return a value of a symbol that rarely makes different sizes equal."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place

@@ -68,7 +68,7 @@ def power(base: Polynomial, exponent: int) -> Polynomial:
     return total
 
 
-def scaled(polynomial: Polynomial, factor: int) -> Polynomial:
+def scale(polynomial: Polynomial, factor: int) -> Polynomial:
     """Return `factor * polynomial`."""
     return {monomial: factor * coefficient for monomial, coefficient in polynomial.items()} if factor else {}
 

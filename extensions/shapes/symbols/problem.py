@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
-from memplan.planner.errors import Break, broken, buffer_named, shown
+from memplan.planner.errors import Break, buffer_named, excerpt, raise_rules
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pair
-from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, as_tuple
+from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, tuple_from_list
 
 MOST_SYMBOLS = 16
 
@@ -54,11 +54,11 @@ class SymbolicProblem(Value):
     """
 
     symbols: dict[Name, SymbolRange]
-    buffers: Annotated[tuple[SymbolicBuffer, ...], BeforeValidator(as_tuple)]
+    buffers: Annotated[tuple[SymbolicBuffer, ...], BeforeValidator(tuple_from_list)]
     alignment: Alignment = 1
     capacity: Bytes | None = None
-    conflicts: Annotated[tuple[Pair, ...], BeforeValidator(as_tuple)] = ()
-    tensors: Annotated[tuple[SymbolicTensor, ...], BeforeValidator(as_tuple)] = ()
+    conflicts: Annotated[tuple[Pair, ...], BeforeValidator(tuple_from_list)] = ()
+    tensors: Annotated[tuple[SymbolicTensor, ...], BeforeValidator(tuple_from_list)] = ()
     name: str | None = None
     source: str | None = None
     format: str | None = None
@@ -70,23 +70,23 @@ class SymbolicProblem(Value):
             breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))
         for name in self.symbols:
             if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
-                breaks.append((("symbols",), f"must have names of letters, digits and _, got {shown(name)}"))
+                breaks.append((("symbols",), f"must have names of letters, digits and _, got {excerpt(name)}"))
         names = {buffer.id for buffer in self.buffers}
         for i, tensor in enumerate(self.tensors):
             if tensor.buffer is not None and tensor.buffer not in names:
                 breaks.append((("tensors", i, "buffer"), buffer_named(tensor.buffer)))
         if breaks:
-            broken(*breaks)
-        self.without_sizes()
+            raise_rules(*breaks)
+        self.sizeless_problem()
         return self
 
-    def without_sizes(self) -> Problem:
+    def sizeless_problem(self) -> Problem:
         """Return the problem with all sizes 0 and the same rules; raises ProblemError if the rules are invalid."""
         fields = ("id", "start", "end", "alias_of")
         rows = [{"size": 0} | {name: getattr(row, name) for name in fields} for row in self.buffers]
         return Problem.model_validate({"buffers": rows, "conflicts": self.conflicts})
 
 
-def where(point: Values) -> str:
+def point_text(point: Values) -> str:
     """Return the values of the symbols as text: `b=1, n=128`."""
     return ", ".join(f"{name}={value}" for name, value in point.items())

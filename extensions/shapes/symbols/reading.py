@@ -13,11 +13,11 @@ from memplan.extensions.shapes.symbols.polynomials import (
     number,
     plus,
     power,
-    scaled,
+    scale,
     times,
 )
 from memplan.extensions.shapes.symbols.space import Space
-from memplan.planner.errors import ProblemError, shown
+from memplan.planner.errors import ProblemError, excerpt
 
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16
@@ -36,11 +36,11 @@ def read(text: str | int, space: Space, where: str) -> Polynomial:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ProblemError(f"{where}: must be an expression such as '48*b*n**2', got {shown(text)}") from None
+        raise ProblemError(f"{where}: must be an expression such as '48*b*n**2', got {excerpt(text)}") from None
     try:
         return _Reader(space, where).read(tree)
     except RecursionError:
-        raise ProblemError(f"{where}: must have fewer parts inside each other, got {shown(text)}") from None
+        raise ProblemError(f"{where}: must have fewer parts inside each other, got {excerpt(text)}") from None
 
 
 class _Reader:
@@ -51,39 +51,39 @@ class _Reader:
         self.where = where
         self.calls: dict[str, Callable[[Sequence[Polynomial], ast.Call], Polynomial]] = {
             "floor_div": self._floor_div, "FloorDiv": self._floor_div, "ceil_div": self._ceil_div,
-            "CeilDiv": self._ceil_div, "align": self._align, "min": self._least, "Min": self._least,
-            "max": self._largest, "Max": self._largest,
+            "CeilDiv": self._ceil_div, "align": self._align, "min": self._read_min, "Min": self._read_min,
+            "max": self._read_max, "Max": self._read_max,
         }  # fmt: skip
 
-    def wrong(self, rule: str, tree: ast.AST) -> NoReturn:
-        raise ProblemError(f"{self.where}: {rule}, got {shown(ast.unparse(tree))}")
+    def refuse(self, rule: str, tree: ast.AST) -> NoReturn:
+        raise ProblemError(f"{self.where}: {rule}, got {excerpt(ast.unparse(tree))}")
 
     def read(self, tree: ast.AST) -> Polynomial:
         match tree:
             case ast.Constant(value=bool()):
-                self.wrong("must have whole numbers", tree)
+                self.refuse("must have whole numbers", tree)
             case ast.Constant(value=int() as value):
                 if abs(value) >= 10**MOST_DIGITS:
-                    self.wrong(f"must have numbers of at most {MOST_DIGITS} digits", tree)
+                    self.refuse(f"must have numbers of at most {MOST_DIGITS} digits", tree)
                 return constant(value)
             case ast.Name(id=name):
                 return self._symbol(name, tree)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return scaled(self.read(operand), -1)
+                return scale(self.read(operand), -1)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand)
             case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]) if name in self.calls and parts:
                 return self.calls[name]([self.read(part) for part in parts], tree)
             case ast.Call():
-                self.wrong(f"must call nothing but {FUNCTIONS}", tree)
+                self.refuse(f"must call nothing but {FUNCTIONS}", tree)
             case ast.BinOp():
                 return self._operation(tree)
-        return self.wrong(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
+        return self.refuse(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
 
     def _symbol(self, name: str, tree: ast.AST) -> Polynomial:
         if name not in self.space.symbols:
             names = ", ".join(sorted(self.space.symbols)) or "none"
-            self.wrong(f"must have symbols that the problem has ({names})", tree)
+            self.refuse(f"must have symbols that the problem has ({names})", tree)
         return self.space.symbol(name)
 
     def _operation(self, tree: ast.BinOp) -> Polynomial:
@@ -99,35 +99,35 @@ class _Reader:
                 return self.space.floor(left, self._divisor(right, tree.right))
             case ast.Mod():
                 divisor = self._divisor(right, tree.right)
-                return minus(left, scaled(self.space.floor(left, divisor), divisor))
+                return minus(left, scale(self.space.floor(left, divisor), divisor))
             case ast.Div():
                 divisor = self._divisor(right, tree.right)
                 if any(value % divisor for value in left.values()):
-                    self.wrong("must divide without a rest for all values, or be written with //", tree)
+                    self.refuse("must divide without a rest for all values, or be written with //", tree)
                 return {monomial: value // divisor for monomial, value in left.items()}
             case ast.Pow():
                 exponent = number(right)
                 if exponent is None or not 0 <= exponent <= MOST_POWER:
-                    self.wrong(f"must have powers from 0 to {MOST_POWER}", tree.right)
+                    self.refuse(f"must have powers from 0 to {MOST_POWER}", tree.right)
                 if len(left) > 1 and len(left) ** exponent > MOST_TERMS:
-                    self.wrong(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
+                    self.refuse(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
                 return power(left, exponent)
-        return self.wrong("must have the operators + - * // % and **", tree)
+        return self.refuse("must have the operators + - * // % and **", tree)
 
     def _product(self, left: Polynomial, right: Polynomial, tree: ast.AST) -> Polynomial:
         if len(left) * len(right) > MOST_TERMS:
-            self.wrong(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
+            self.refuse(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
         return times(left, right)
 
     def _divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
         value = number(polynomial)
         if value is None or value < 1:
-            self.wrong("must divide by a number from 1", tree)
+            self.refuse("must divide by a number from 1", tree)
         return value
 
     def _pair(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
         if len(parts) != 2:
-            self.wrong("must have two arguments", tree)
+            self.refuse("must have two arguments", tree)
         return parts[0], self._divisor(parts[1], tree.args[1])
 
     def _floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
@@ -138,10 +138,10 @@ class _Reader:
         return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
 
     def _align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        return self.space.aligned(*self._pair(parts, tree))
+        return self.space.align(*self._pair(parts, tree))
 
-    def _least(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
-        return self.space.least(parts)
+    def _read_min(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        return self.space.minimum(parts)
 
-    def _largest(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
-        return self.space.largest(parts)
+    def _read_max(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        return self.space.maximum(parts)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
 from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, minus, plus
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, where
+from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
 from memplan.extensions.shapes.symbols.reading import read
 from memplan.extensions.shapes.symbols.space import Space, Values
-from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, mended, shown
+from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, add_way, excerpt
 from memplan.planner.model.rows import MAX_BYTES
 
 Rows = NDArray[np.int64]
@@ -24,7 +24,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sized:
+class CompiledSizes:
     """A symbolic problem, read: its distinct sizes as polynomials, padded to the alignment, and its maximal live sets.
 
     `form_of` is the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
@@ -70,18 +70,18 @@ class Sized:
 
     def sizes(self, points: Sequence[Values]) -> Rows:
         """Return the padded sizes at the given points."""
-        return self._at(points)[self.form_of]
+        return self._values_at(points)[self.form_of]
 
-    def least(self, points: Sequence[Values]) -> Rows:
+    def min_offsets(self, points: Sequence[Values]) -> Rows:
         """Return the least offset of each buffer at some points: its pin, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
-        for (buffer, _), row in zip(self.pins, self._at(points)[[form for _, form in self.pins]], strict=True):
+        for (buffer, _), row in zip(self.pins, self._values_at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
         return least
 
-    def _at(self, points: Sequence[Values]) -> Rows:
+    def _values_at(self, points: Sequence[Values]) -> Rows:
         columns = self.space.columns(points)
-        rows = [self.space.at(form, columns) for form in self.forms]
+        rows = [self.space.values_at(form, columns) for form in self.forms]
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
@@ -93,7 +93,7 @@ class Sized:
         return peak
 
 
-def compiled(problem: SymbolicProblem) -> Sized:
+def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
     """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
@@ -110,7 +110,9 @@ def compiled(problem: SymbolicProblem) -> Sized:
             of[buffer].append(i)
     first = np.cumsum([0, *map(len, of)], dtype=np.int64)
     sets, count = np.array([each for row in of for each in row], np.int64), len(live) + len(apart)
-    sized = Sized(problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views)
+    sized = CompiledSizes(
+        problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views
+    )
     if wrong := [*_pins_apart(sized)]:
         raise ProblemError(*wrong)
     return sized
@@ -120,7 +122,7 @@ class _Reader:
     """The distinct sizes of a problem, and the faults found in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
-        self.problem, self.space = problem, Space.of(problem.symbols)
+        self.problem, self.space = problem, Space.from_symbols(problem.symbols)
         self.rows = list(enumerate(problem.buffers))
         self.forms: list[Polynomial] = []
         self.wrong: list[Sentence] = []
@@ -131,19 +133,19 @@ class _Reader:
         """Return the index of a buffer's padded size."""
         if text not in self._by_text:
             form = read(text, self.space, f"buffers[{i}].size")
-            if (rule := _refused(form, Comparer(self.space))) is not None:
-                self.wrong.append(f"buffers[{i}].size: {rule}, got {shown(text)}")
-            self._by_text[text] = form, self._index(self.space.aligned(form, self.problem.alignment))
+            if (rule := _size_rule(form, Comparer(self.space))) is not None:
+                self.wrong.append(f"buffers[{i}].size: {rule}, got {excerpt(text)}")
+            self._by_text[text] = form, self._index(self.space.align(form, self.problem.alignment))
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
         """Return the index of a buffer's pin, or of its offset inside another buffer."""
         form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
-        rule = _refused(form, Comparer(self.space))
+        rule = _size_rule(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
             rule = f"must be shown to be a multiple of the alignment ({alignment})"
         if rule is not None:
-            self.wrong.append(f"buffers[{i}].{field}: {rule}, got {shown(text)}")
+            self.wrong.append(f"buffers[{i}].{field}: {rule}, got {excerpt(text)}")
         return self._index(form)
 
     def views(self) -> Iterator[tuple[int, int, int]]:
@@ -154,12 +156,12 @@ class _Reader:
                 ways[i] = index[row.alias_of], self.forms[self.place(i, "alias_offset", row.alias_offset or 0)]
                 upper = self.problem.buffers[ways[i][0]]
                 room = minus(self._by_text[upper.size][0], plus(ways[i][1], self._by_text[row.size][0]))
-                if _refused(room, Comparer(self.space)) is not None:
-                    rule = f"must be shown to end inside {shown(row.alias_of)}, of {shown(upper.size)} bytes"
-                    self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {shown(row.alias_offset or 0)}")
+                if _size_rule(room, Comparer(self.space)) is not None:
+                    rule = f"must be shown to end inside {excerpt(row.alias_of)}, of {excerpt(upper.size)} bytes"
+                    self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {excerpt(row.alias_offset or 0)}")
                 if row.offset is not None:
-                    rule = f"buffers[{i}].offset: must not be given beside alias_of, got {shown(row.offset)}"
-                    self.wrong.append(mended(rule, ONE_OF_THEM))
+                    rule = f"buffers[{i}].offset: must not be given beside alias_of, got {excerpt(row.offset)}"
+                    self.wrong.append(add_way(rule, ONE_OF_THEM))
         for i, (at, distance) in ways.items():
             while at in ways:
                 at, further = ways[at]
@@ -173,16 +175,16 @@ class _Reader:
         return at
 
 
-def _refused(form: Polynomial, compare: Comparer) -> str | None:
+def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
     """Return the rule that a size breaks: it is negative somewhere, or not proved to be non-negative."""
-    space, corner = compare.space, compare.negative(form)
+    space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
     points = samples(space, 256) if corner is True else [corner]
     for point in points:
         if (value := space.value(form, point)) < 0:
-            return f"must not be negative, and is {value} at {where(point)}"
-    free = sorted(space.free(form))
+            return f"must not be negative, and is {value} at {point_text(point)}"
+    free = sorted(space.free_symbols(form))
     if endless := [name for name in free if space.symbols[name].max is None]:
         name = endless[0]
         return f"must be shown not to be negative, for which {name!r} needs a 'max', as {name}=1..1024"
@@ -190,7 +192,7 @@ def _refused(form: Polynomial, compare: Comparer) -> str | None:
 
 
 def _small_enough(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
-    total = sum((space.most(forms[form]) or 0) * count for form, count in Counter(used).items())
+    total = sum((space.magnitude_bound(forms[form]) or 0) * count for form, count in Counter(used).items())
     if total > MAX_BYTES:
         top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())
         raise ProblemError(f"buffers: sizes must add up to at most {MAX_BYTES} bytes, got {total} at {top}")
@@ -201,7 +203,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
     A buffer is alive whenever one of its aliases is; aliases are in no set.
     """
-    plain = problem.without_sizes()
+    plain = problem.sizeless_problem()
     begins, ends = defaultdict(list), defaultdict(list)
     for i, row in enumerate(problem.buffers):
         begins[row.start].append(plain.roots.get(i, (i, 0))[0])
@@ -216,10 +218,10 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
         if begins[time] and not (live_sets and now <= live_sets[-1]):
             live_sets[-1:] = [now] if live_sets and live_sets[-1] <= now else [*live_sets[-1:], now]
     pairs = [frozenset(map(plain.root_of, pair)) for pair in problem.conflicts]
-    return live_sets, _apart(live_sets, [pair for pair in pairs if not any(pair <= live for live in live_sets)])
+    return live_sets, _disjoint_sets(live_sets, [pair for pair in pairs if not any(pair <= live for live in live_sets)])
 
 
-def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
+def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
     """Return sets of buffers that pairwise must not share bytes: each conflict, and what is alive beside one of the
     two.
     """
@@ -238,13 +240,13 @@ def _apart(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> t
     return tuple(sorted(apart_pairs))
 
 
-def _pins_apart(sized: Sized) -> Iterator[str]:
+def _pins_apart(sized: CompiledSizes) -> Iterator[str]:
     """Yield the pins that are not proved to lie apart."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [
             (sized.forms[at], plus(sized.forms[at], sized.forms[sized.form_of[i]])) for i, at in ((a, low), (b, high))
         ]
-        if sized.meets[a, b] and not any(compare.never_above(spans[i][1], spans[1 - i][0]) for i in (0, 1)):
-            rule = f"must be shown to leave {shown(rows[a].id)}, at {shown(rows[a].offset)}, its bytes"
-            yield f"buffers[{b}].offset: {rule}, got {shown(rows[b].offset)}"
+        if sized.meets[a, b] and not any(compare.is_never_above(spans[i][1], spans[1 - i][0]) for i in (0, 1)):
+            rule = f"must be shown to leave {excerpt(rows[a].id)}, at {excerpt(rows[a].offset)}, its bytes"
+            yield f"buffers[{b}].offset: {rule}, got {excerpt(rows[b].offset)}"

@@ -19,7 +19,7 @@ from memplan.extensions.shapes.symbols.polynomials import (
     names,
     number,
     plus,
-    scaled,
+    scale,
     variable,
 )
 from memplan.planner.errors import ProblemError
@@ -28,7 +28,7 @@ from memplan.planner.model.rows import MAX_BYTES, Value
 Values = Mapping[str, int]
 """A value of each symbol."""
 Columns = dict[str, NDArray[np.int64]]
-"""The values of each variable at several points; those of symbols in steps."""
+"""The values of each variable at several points; values of symbols in steps."""
 _BITS = 63
 
 
@@ -52,13 +52,13 @@ class Floor(NamedTuple):
     divisor: int
 
 
-class Positive(NamedTuple):
+class PositivePart(NamedTuple):
     """The atom `max(inner, 0)`."""
 
     inner: Polynomial
 
 
-Atom = Floor | Positive
+Atom = Floor | PositivePart
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Space:
     _names: dict[tuple[str, Key, int], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, symbols: Mapping[str, SymbolRange]) -> Space:
+    def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
         """Return the space of symbols; raises ProblemError for a symbol without any value."""
         wrong = []
         for name, symbol in symbols.items():
@@ -105,36 +105,36 @@ class Space:
             return whole
         return plus(whole, variable(self._atom("floor", rest, divisor)))
 
-    def positive(self, inner: Polynomial) -> Polynomial:
+    def positive_part(self, inner: Polynomial) -> Polynomial:
         """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
         if (value := number(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(key(inner))) < 0:
-            return plus(inner, variable(self._atom("positive", scaled(inner, -1), 0)))
+            return plus(inner, variable(self._atom("positive", scale(inner, -1), 0)))
         return variable(self._atom("positive", inner, 0))
 
-    def largest(self, polynomials: Sequence[Polynomial]) -> Polynomial:
+    def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
         """Return the maximum of polynomials."""
         first, *others = sorted(polynomials, key=key)
         for each in others:
-            first = plus(first, self.positive(minus(each, first)))
+            first = plus(first, self.positive_part(minus(each, first)))
         return first
 
-    def least(self, polynomials: Sequence[Polynomial]) -> Polynomial:
+    def minimum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
         """Return the minimum of polynomials."""
-        return scaled(self.largest([scaled(each, -1) for each in polynomials]), -1)
+        return scale(self.maximum([scale(each, -1) for each in polynomials]), -1)
 
-    def aligned(self, polynomial: Polynomial, alignment: int) -> Polynomial:
+    def align(self, polynomial: Polynomial, alignment: int) -> Polynomial:
         """Return the polynomial rounded up to a multiple of an alignment."""
         if alignment == 1:
             return polynomial
-        return scaled(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
+        return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
 
     def _atom(self, kind: str, inner: Polynomial, divisor: int) -> str:
         atom = (kind, key(inner), divisor)
         if atom not in self._names:
             self._names[atom] = name = f"@{len(self.atoms)}"
-            self.atoms[name] = Floor(inner, divisor) if kind == "floor" else Positive(inner)
+            self.atoms[name] = Floor(inner, divisor) if kind == "floor" else PositivePart(inner)
         return self._names[atom]
 
     # Values
@@ -166,17 +166,17 @@ class Space:
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
         }
-        return self.filled(steps or {"": np.zeros(len(points), np.int64)})
+        return self.fill_atoms(steps or {"": np.zeros(len(points), np.int64)})
 
-    def filled(self, steps: Columns) -> Columns:
+    def fill_atoms(self, steps: Columns) -> Columns:
         """Return the values of symbols, in steps, and of all atoms at the same points."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
-            inner = self.at(atom.inner, columns)
+            inner = self.values_at(atom.inner, columns)
             columns[name] = inner // atom.divisor if isinstance(atom, Floor) else np.maximum(inner, 0)
         return columns
 
-    def at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
+    def values_at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
         """Return a polynomial's values at the points of `columns`."""
         total = np.zeros(len(next(iter(columns.values()))), np.int64)
         for monomial, coefficient in polynomial.items():
@@ -188,7 +188,7 @@ class Space:
 
     def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
         """Return two numbers that enclose all values, by interval arithmetic, or None if a symbol is unbounded."""
-        if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
+        if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         low = high = 0
         for monomial, coefficient in polynomial.items():
@@ -211,9 +211,9 @@ class Space:
         low, high = spread
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
-    def most(self, polynomial: Polynomial) -> int | None:
+    def magnitude_bound(self, polynomial: Polynomial) -> int | None:
         """Return a number that no partial sum of the polynomial's value exceeds, or None if a symbol is unbounded."""
-        if not all(self.symbols[name].max is not None for name in self.free(polynomial)):
+        if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         total = 0
         for monomial, coefficient in polynomial.items():
@@ -223,11 +223,11 @@ class Space:
             total += term
         return total
 
-    def free(self, polynomial: Polynomial) -> set[str]:
+    def free_symbols(self, polynomial: Polynomial) -> set[str]:
         """Return the symbols of a polynomial, including those inside its atoms."""
         free_names: set[str] = set()
         for name in names([polynomial]):
-            free_names |= {name} if name in self.symbols else self.free(self.atoms[name].inner)
+            free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)
         return free_names
 
     # Text

@@ -27,7 +27,7 @@ ERROR = 1e-11
 
 
 @lru_cache(maxsize=4096)
-def to_bernstein(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
+def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
     """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times that factor."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
@@ -42,12 +42,12 @@ def to_bernstein(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int
 
 
 @lru_cache(maxsize=4096)
-def _in_doubles(degree: int, low: int, high: int) -> Doubles:
-    scale, matrix = to_bernstein(degree, low, high)
+def _bernstein_doubles(degree: int, low: int, high: int) -> Doubles:
+    scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
 
-def settled(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows are surely non-negative in a box, and which are within the error of doubles."""
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
@@ -104,12 +104,12 @@ class PolynomialTable:
         top = [prod(float(high) ** power for power, (_, high) in zip(each, box, strict=True)) for each in self.powers]
         return np.asarray(ERROR * (self._sizes @ np.array(top)))
 
-    def to_bernstein(self, box: Box) -> Doubles:
+    def bernstein_matrix(self, box: Box) -> Doubles:
         """Return the matrix from powers of symbols to Bernstein's basis on a box."""
         values = np.ones((len(self.powers), 1))
         for axis, (low, high) in enumerate(box):
             exponents = [power[axis] for power in self.powers]
-            turned = _in_doubles(max(exponents, default=0), low, high)[exponents]
+            turned = _bernstein_doubles(max(exponents, default=0), low, high)[exponents]
             values = (values[:, :, None] * turned[:, None, :]).reshape(len(values), -1)
         return values
 

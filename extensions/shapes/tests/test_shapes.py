@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lab.shapes import faults_of_limits
-from lab.symbolic_certificates import said_of
+from lab.symbolic_certificates import checker_verdict
 from memplan.api.cli.main import main
 from memplan.extensions.shapes.limits import ShapesLimits
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
@@ -30,11 +30,11 @@ from memplan.extensions.shapes.shapes import (
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import OptionError, TimeOverError
 from memplan.questions.question import Control
-from tests.support.symbolic import drawn_problem
+from tests.support.symbolic import draw_problem
 
 GCC = ("gcc", "-std=c99", "-O1", "-shared", "-fPIC")
 
@@ -64,7 +64,7 @@ def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
 def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_fit(tmp_path: Path) -> None:
     unbounded = problem_of(symbols={"b": {}, "n": {}})
-    for k, problem in enumerate([*map(drawn_problem, (20, 21, 22)), unbounded]):
+    for k, problem in enumerate([*map(draw_problem, (20, 21, 22)), unbounded]):
         source, library = tmp_path / f"{k}.c", tmp_path / f"{k}.so"
         found = shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="c"))
         source.write_text(found.source or "")
@@ -75,7 +75,7 @@ def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_f
         names: dict[str, Any] = {}
         exec(shapes(problem, options=ShapesOptions(time_limit_s=0.5, to="python")).source or "", names)
         evaluator = evaluator_of(problem, found)
-        for values in samples(compiled(problem).space, 10):
+        for values in samples(compile_sizes(problem).space, 10):
             peak, places = evaluator.offsets(values)
             assert (plan(*map(ctypes.c_int64, values.values()), offsets), list(offsets)) == (peak, places)
             assert names["plan"](**values)[0] == peak
@@ -133,19 +133,21 @@ def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_dec
     found = shapes(problem, options=ShapesOptions(time_limit_s=20))
     assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)
     answer = found.model_dump(mode="json")
-    assert said_of(answer, problem.model_dump(mode="json")) == "proved"
-    assert said_of(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
+    assert checker_verdict(answer, problem.model_dump(mode="json")) == "proved"
+    assert checker_verdict(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
 
 
 def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
-    sized = compiled(drawn_problem(9))
+    sized = compile_sizes(draw_problem(9))
     whole = load_forms(sized)
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
     few = load_forms(sized)
     assert len(few) == 1 < len(whole)
     top = {name: row.max or 1 for name, row in sized.space.symbols.items()}
     columns = sized.space.columns([top])
-    assert int(sized.space.at(few[0], columns)[0]) == max(int(sized.space.at(form, columns)[0]) for form in whole)
+    assert int(sized.space.values_at(few[0], columns)[0]) == max(
+        int(sized.space.values_at(form, columns)[0]) for form in whole
+    )
 
 
 def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +155,11 @@ def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeyp
     over = threading.Event()
     over.set()
     with pytest.raises(TimeOverError, match=r"for a program of \d+ buffers, got as far as their bound"):
-        shapes(drawn_problem(7), control=Control(cancelled=over))
+        shapes(draw_problem(7), control=Control(cancelled=over))
 
 
 def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
-    its, over, notes = drawn_problem(7), threading.Event(), list[ShapesAnswer]()
+    its, over, notes = draw_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
     whole = QUESTION.answered({"problem": its}, ShapesOptions(), Control())
     found = QUESTION.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.symbolic_certificates import said_of
+from lab.symbolic_certificates import checker_verdict
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
@@ -27,10 +27,12 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from tests.support.symbolic import at_value, drawn_problem, drawn_with_rules, every_value
+from tests.support.symbolic import draw_problem, draw_ruled_problem, problem_at, values_of_all_symbols
 
 
-def checked(problem: SymbolicProblem, offsets: dict[str, int | str], arena: int | str | None = None) -> VerifiedShapes:
+def check_offsets(
+    problem: SymbolicProblem, offsets: dict[str, int | str], arena: int | str | None = None
+) -> VerifiedShapes:
     return verify_shapes(problem, SymbolicOffsets(offsets=offsets, arena=arena), time.monotonic() + 1)
 
 
@@ -43,8 +45,8 @@ def test_memory_for_the_least_batch_alone_is_reported_as_too_small() -> None:
     # As tvm planned before its pull request 18663: no bound above was stated, and that below was taken.
     problem = problem_of(("262144*batch", 0, 2), ("12288*batch", 0, 1), batch={"min": 2, "max": 64})
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
-    assert checked(problem, offsets, "274432*batch").status == "valid"
-    found = checked(problem, offsets, 274432 * 2)
+    assert check_offsets(problem, offsets, "274432*batch").status == "valid"
+    found = check_offsets(problem, offsets, 274432 * 2)
     assert (found.status, found.faults[0].rule) == ("invalid", "ends behind the arena")
     assert (found.faults[0].at or {})["batch"] > 2
 
@@ -60,15 +62,15 @@ def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:
         str(name): sums[at] for name, at in zip(found.ids, found.programs[0].which, strict=True)
     }
     arena = f"max({', '.join(found.bound)})" if len(found.bound) > 1 else found.bound[0]
-    assert checked(problem, offsets, arena).status == "valid"
-    assert checked(problem, offsets, f"{arena} - 4096").status == "invalid"
+    assert check_offsets(problem, offsets, arena).status == "valid"
+    assert check_offsets(problem, offsets, f"{arena} - 4096").status == "invalid"
 
 
 def test_verify_for_all_values_agrees_with_trying_every_value() -> None:
     statuses = []
     for seed in range(14):
-        problem = drawn_problem(seed, most_buffers=6)
-        points = every_value(problem, 300)
+        problem = draw_problem(seed, most_buffers=6)
+        points = values_of_all_symbols(problem, 300)
         if points is None:
             continue
         draw, total, offsets = random.Random(seed), "0", dict[str, int | str]()
@@ -76,7 +78,7 @@ def test_verify_for_all_values_agrees_with_trying_every_value() -> None:
             lower = draw.random() < 0.15
             offsets[str(row.id)] = f"align({total}, {problem.alignment})" if not lower else 0
             total = f"align({total}, {problem.alignment}) + {row.size}"
-        found = checked(problem, offsets)
+        found = check_offsets(problem, offsets)
         wrong = any(overlap_at(problem, offsets, values) for values in points)
         assert found.status in ({"invalid"} if wrong else {"valid", "unknown"}), seed
         statuses.append(found.status)
@@ -101,10 +103,10 @@ def overlap_at(problem: SymbolicProblem, offsets: dict[str, int | str], values: 
 
 def test_buffers_must_be_those_of_the_problem() -> None:
     with pytest.raises(PlanError, match="offsets: must have each buffer of the problem, and no other, got"):
-        checked(SymbolicProblem.model_validate(EXAMPLE), {"mask": 0})
+        check_offsets(SymbolicProblem.model_validate(EXAMPLE), {"mask": 0})
 
 
-def answered(problem: dict[str, Any]) -> dict[str, Any]:
+def answer_of(problem: dict[str, Any]) -> dict[str, Any]:
     found = shapes(SymbolicProblem.model_validate(problem), options=ShapesOptions(time_limit_s=3))
     content: dict[str, Any] = json.loads(found.model_dump_json())
     return content
@@ -119,11 +121,11 @@ def programs_in(answer: dict[str, Any]) -> OffsetPrograms:
 def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
     """Return what is wrong with the programs of a problem at its values."""
     symbolic = SymbolicProblem.model_validate(problem)
-    answer = answered(problem)
-    found = [] if answer["proof"]["ratio"] is None or said_of(answer, problem) == "proved" else ["not proved"]
+    answer = answer_of(problem)
+    found = [] if answer["proof"]["ratio"] is None or checker_verdict(answer, problem) == "proved" else ["not proved"]
     evaluator = Evaluator(symbolic, programs_in(answer))
-    for values in every_value(symbolic) or []:
-        plain = Problem.model_validate(at_value(problem, values))
+    for values in values_of_all_symbols(symbolic) or []:
+        plain = Problem.model_validate(problem_at(problem, values))
         peak, offsets = evaluator.offsets(values)
         rows = zip(symbolic.buffers, offsets, strict=True)
         placements = [{"id": row.id, "pool": "default", "offset": offset} for row, offset in rows]
@@ -144,7 +146,7 @@ def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
 def test_drawn_pins_aliases_and_conflicts_hold_at_every_value() -> None:
     tally: Counter[str] = Counter()
     for seed in range(40):
-        problem = drawn_with_rules(seed)
+        problem = draw_ruled_problem(seed)
         try:
             assert faults(problem, tally) == [], seed
         except ProblemError:
@@ -168,7 +170,7 @@ RULES: dict[str, Any] = {
 
 
 def test_an_answer_says_where_pins_aliases_and_conflicts_are() -> None:
-    answer = answered(RULES)
+    answer = answer_of(RULES)
     assert answer["status"] == "optimal"
     assert answer["unchecked"] is None
     _, (table, source, view, total, log) = Evaluator(
@@ -179,7 +181,7 @@ def test_an_answer_says_where_pins_aliases_and_conflicts_are() -> None:
     changes: list[dict[str, Any]] = [{"views": []}, {"pins": []}, {"apart": []}]
     changes += [{"views": [[2, 1, answer["pins"][0][1]]]}, {"pins": [[0, answer["size_of"][3]]]}]
     for change in changes:
-        assert said_of(answer | change, RULES) == "refused", change
+        assert checker_verdict(answer | change, RULES) == "refused", change
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_an_answer_says_where_pins_aliases_and_conflicts_are() -> None:
 def test_rules_that_cannot_hold_at_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
     problem = RULES | {"buffers": [*RULES["buffers"], row]}
     if not rule:
-        assert answered(problem)["status"] == "optimal"
+        assert answer_of(problem)["status"] == "optimal"
         return
     with pytest.raises(ProblemError, match=re.escape(rule)):
-        answered(problem)
+        answer_of(problem)

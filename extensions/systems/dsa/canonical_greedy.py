@@ -17,13 +17,13 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.costs import Costs
-from memplan.solvers.reference.tensors import Placed, StopCheck, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, tensors
 
 _SHUFFLES = 4
 _NEEDS = "dsa-solver needs one pool for each buffer, of a size that is given"
 
 
-def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers by price, then by offset; shuffled orders come from Python's generator, so they differ from C++.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
@@ -31,8 +31,8 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plac
     """
     instance = compile_problem(problem)
     if not suits(instance) or any(pool.size is None for pool in problem.pools):
-        return Placed({}, because=_NEEDS)
-    pieces = pools_of(instance, Costs.of(instance).clash)
+        return PlannerAnswer({}, because=_NEEDS)
+    pieces = pools_of(instance, Costs.from_instance(instance).clash)
     born = {tensor.position: tensor.start for tensor in tensors(problem, stop_check)}
     birth = column([born[i] for i in instance.source.tolist()])
     best: tuple[int, I64] | None = None
@@ -42,7 +42,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plac
             offset = np.zeros(len(instance), dtype=np.int64)
             price = 0
             for piece in pieces:
-                at = _placed(piece, order, is_blind, stop_check)
+                at = _place_by_rank(piece, order, is_blind, stop_check)
                 if at is None:
                     break
                 whole_offsets(piece, at, offset)
@@ -51,11 +51,11 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plac
                 if best is None or price < best[0] or (is_first_fit and price == best[0]):
                     best, is_first_fit = (price, offset), False
     if best is None:
-        return Placed({}, because="no order of canonical greedy has a place for every buffer")
+        return PlannerAnswer({}, because="no order of canonical greedy has a place for every buffer")
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), best[1])
     names = [problem.pool_index[name] for name in placements.pool_names]
     rows = zip(placements.ids, placements.pool.tolist(), placements.offset.tolist(), strict=True)
-    return Placed({problem.index[name]: (names[q], at) for name, q, at in rows})
+    return PlannerAnswer({problem.index[name]: (names[q], at) for name, q, at in rows})
 
 
 def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
@@ -72,7 +72,7 @@ def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
         yield column(ranks)
 
 
-def _placed(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
+def _place_by_rank(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
     """Return the starts of a pool's buffers, each placed by rank where it costs least; None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, refuse_dims
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.problem import Problem
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 Pairs = list[tuple[int, int]]
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
     refuse_dims(options, "problems of dsa-solver")
     document: Any = parse(data)
@@ -41,7 +41,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         raise FormatError(
             f"problem: must be one of dsa-solver, with buffers and their live_intervals: {error}"
         ) from error
-    return Imported(Problem.model_validate({"name": document.get("instance"), **problem}))
+    return ImportedProblem(Problem.model_validate({"name": document.get("instance"), **problem}))
 
 
 def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
     for first, second in _pairs(rules.get("colocations", ())):
         _colocate(rows, first, second)
     if excluded:
-        conflicts += _that_meet(rows, {frozenset(pair) for pair in excluded})
+        conflicts += _overlapping_pairs(rows, {frozenset(pair) for pair in excluded})
         for row in rows.values():
             row["lifetimes"] = None
     prices: dict[int, Pairs] = {}
@@ -105,7 +105,7 @@ def _pairs(rows: Iterable[Row]) -> Pairs:
     return [(row["first"], row["second"]) for row in rows]
 
 
-def _that_meet(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
+def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
     """Return the pairs with overlapping intervals, except excluded ones."""
     return [
         (i, j)
@@ -120,6 +120,6 @@ def _objective(terms: Sequence[str], has_prices: bool) -> str:
         return "cost" if has_prices else "fit"
     if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:
         raise ValueError(
-            f"objective.terms: must be peaks or capacity_overflow and reuse_cost, got {shown(list(terms))}"
+            f"objective.terms: must be peaks or capacity_overflow and reuse_cost, got {excerpt(list(terms))}"
         )
     return "peak" if set(terms) & {"total_peak", "max_peak"} else "fit"

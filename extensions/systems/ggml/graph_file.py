@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import from_json
 
 from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.errors import CUT_OFF, FormatError, behind, sentences, shown
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.errors import CUT_OFF, FormatError, excerpt, prefix_sentence, sentences
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
 
 _CONFIRMING = 1
-"""The number of graphs beyond those that determine a polynomial, which it must also match."""
+"""The number of additional graphs that a polynomial must match, beyond the graphs that determine it."""
 _Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -45,7 +45,7 @@ class GgmlTensor(WireValue):
     tensor: _Index
     name: str
     type: str
-    shape: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)]
+    shape: Annotated[tuple[Bytes, ...], BeforeValidator(tuple_from_list)]
     bytes: Bytes
     view_of: _Index | None = None
     at: Bytes = 0
@@ -56,11 +56,11 @@ class GgmlTensor(WireValue):
 
 
 class GgmlNode(WireValue):
-    """A node: the tensor that it computes, and those that it reads."""
+    """A node: the tensor that it computes, and its source tensors."""
 
     node: _Index
     op: Name
-    reads: Annotated[tuple[_Index, ...], BeforeValidator(as_tuple)]
+    reads: Annotated[tuple[_Index, ...], BeforeValidator(tuple_from_list)]
 
 
 _KINDS: Mapping[str, type[WireValue]] = {
@@ -97,7 +97,7 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
         if isinstance(row, Header):
             graphs.append(GgmlGraph(row.dim))
         elif not graphs:
-            raise FormatError(f"line {number}: must begin a graph, got {shown(line.decode(errors='replace'))}")
+            raise FormatError(f"line {number}: must begin a graph, got {excerpt(line.decode(errors='replace'))}")
         else:
             _add(graphs[-1], row, number)
     if not graphs:
@@ -123,10 +123,10 @@ def _row(number: int, line: bytes) -> WireValue:
         value: Any = from_json(line)
         kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)
         if kind is None:
-            raise FormatError(f"line {number}: must be an object with one of {', '.join(_KINDS)}, got {shown(value)}")
+            raise FormatError(f"line {number}: must be an object with one of {', '.join(_KINDS)}, got {excerpt(value)}")
         return kind.model_validate(value)
     except ValidationError as error:
-        raise FormatError(*(behind(f"line {number}: ", sentence) for sentence in sentences(error))) from error
+        raise FormatError(*(prefix_sentence(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
         way = CUT_OFF if "EOF" in str(error) else None  # the parser's own words
         raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
@@ -135,23 +135,23 @@ def _row(number: int, line: bytes) -> WireValue:
 def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:
     """Add a line to a graph; raises FormatError for references to missing numbers."""
 
-    def there(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
+    def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
             raise FormatError(f"line {number}: {field_name}: must be one of {len(rows)} before it, got {index}")
 
-    def appended(rows: list[_Row], one: _Row, index: int) -> None:
+    def append_row(rows: list[_Row], one: _Row, index: int) -> None:
         if index != len(rows):
             raise FormatError(f"line {number}: must be number {len(rows)}, got {index}")
         rows.append(one)
 
     if isinstance(row, BackendBuffer):
-        appended(graph.buffers, row, row.buffer)
+        append_row(graph.buffers, row, row.buffer)
     elif isinstance(row, GgmlTensor):
-        there("buffer", row.buffer, graph.buffers)
-        appended(graph.tensors, row, row.tensor)
+        require_row("buffer", row.buffer, graph.buffers)
+        append_row(graph.tensors, row, row.tensor)
     elif isinstance(row, GgmlNode):
         for name, index in (("node", row.node), *(("reads", each) for each in row.reads)):
-            there(name, index, graph.tensors)
+            require_row(name, index, graph.tensors)
         graph.nodes.append(row)
 
 
@@ -204,7 +204,7 @@ def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]
     for rows in zip(*(graph.tensors for graph in graphs), strict=True):
         values = tuple(row.bytes for row in rows)
         if values not in fits:
-            fits[values] = _value(f"tensor {shown(rows[0].name)}: bytes", name, at, values, size)
+            fits[values] = _value(f"tensor {excerpt(rows[0].name)}: bytes", name, at, values, size)
         yield fits[values]
 
 

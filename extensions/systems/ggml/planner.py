@@ -1,10 +1,10 @@
-"""ggml's graph allocator: in time order, each tensor goes to the smallest free block, the highest of equal ones."""
+"""ggml's graph allocator: in time order, each tensor takes the smallest free block, the highest of equal ones."""
 
 from __future__ import annotations
 
 from memplan.extensions.systems.online import FreeBlocks, place_online
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 ALIGNMENT = 32
 """The bytes that its CPU backend rounds sizes and offsets to."""
@@ -22,7 +22,7 @@ class _BestFit(FreeBlocks):
         return self.grow(size)
 
 
-def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place tensors as ggml does within one chunk.
 
     Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_dyn_tallocr_alloc, ggml_dyn_tallocr_free_bytes.

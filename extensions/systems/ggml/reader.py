@@ -21,8 +21,8 @@ from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.readers.vocabulary import kind_of, kinds_by_name
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.systems.ggml.graph_file import GgmlGraph, GgmlTensor, read_graphs, symbol_of, tensor_bytes
-from memplan.planner.errors import FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, OpenSizesError, refuse_dims, size_of
+from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _VIEWS = frozenset(("NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"))
@@ -43,25 +43,25 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
     return symbol_of(read_graphs(data))
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph does not have."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
-        return _Program(graphs, None, options).imported()
+        return _Program(graphs, None, options).make_program()
     (name,) = graphs[0].dim
     if unknown := [each for each in options.dims if each != name]:
-        raise OptionError.of("dims", f"must be {name}, in which the graphs differ, got {shown(unknown[0])}")
+        raise OptionError.from_rule("dims", f"must be {name}, in which the graphs differ, got {excerpt(unknown[0])}")
     if name not in options.dims:
         raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
     size = options.sizes[name]
     if at := [graph for graph in graphs if type(size) is int and graph.dim[name] == size]:
-        return _Program(at, None, options.model_copy(update={"dims": {}})).imported()
-    return _Program(graphs, size, options).imported()
+        return _Program(at, None, options.model_copy(update={"dims": {}})).make_program()
+    return _Program(graphs, size, options).make_program()
 
 
 class _Program:
-    """The conversion of a graph; `home` maps each tensor to the one whose buffer it finally uses."""
+    """The conversion of a graph; `home` maps each tensor to the tensor whose buffer it finally uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
@@ -82,7 +82,7 @@ class _Program:
         self.draft = OperationsDraft(None, (), options, options.alignment or alignment)
         self.options = options.model_copy(update={"alignment": self.draft.alignment})
 
-    def imported(self) -> Imported:
+    def make_program(self) -> ImportedProblem:
         """Return the program, with ggml's own plan if the file has the graph at this size."""
         outputs = dict.fromkeys(
             self._name(k)
@@ -101,9 +101,9 @@ class _Program:
                 with self.draft.drawing(self._facts(k)):
                     self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
         if not self.is_written or any(self.graph.tensors[k].buffer is None for k in self.home):
-            return self.draft.imported()
+            return self.draft.make_program()
         offsets, peak = self._own_plan()
-        return self.draft.imported(own_peak=peak, own_offsets=offsets)
+        return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge(self) -> None:
         """Share a source's buffer with tensors that ggml visibly computed in place."""
@@ -138,7 +138,7 @@ class _Program:
         elif k not in self.maker:
             self._refuse_copy(row)
             kind = "param"
-        size = size_of(f"tensor {shown(row.name)}", self.bytes[k], self.options)
+        size = size_of(f"tensor {excerpt(row.name)}", self.bytes[k], self.options)
         self.draft.declare(self.names[k], size, kind, None if kind == "constant" else self._pool(k))
         dtype = _TYPES.get(row.type)
         if self.is_written:
@@ -148,7 +148,7 @@ class _Program:
     def _refuse_copy(self, row: GgmlTensor) -> None:
         if _COPY.fullmatch(row.name):
             rule = "must not be a copy between backends, as the file does not show when the scheduler makes it"
-            raise FormatError(f"tensor {shown(row.name)}: {rule}; write the graph before it is scheduled")
+            raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before it is scheduled")
 
     def _pool(self, k: int) -> str | None:
         """Return the memory of a tensor if ggml uses several; tensors without a buffer may use any."""

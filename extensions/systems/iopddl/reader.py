@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import Any
 
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported, refuse_dims
+from memplan.planner.foreign.imported import ImportedProblem, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.problem import Problem
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
     refuse_dims(options, "problems of IOPDDL")
     fields: Any = parse(data)
@@ -37,4 +37,4 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         pools = [{"name": "default", "size": value.get("usage_limit")}]
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise FormatError(f"problem: must be one of IOPDDL, with intervals and usages of its nodes: {error}") from error
-    return Imported(Problem.model_validate({"name": value.get("name"), "buffers": rows, "pools": pools}))
+    return ImportedProblem(Problem.model_validate({"name": value.get("name"), "buffers": rows, "pools": pools}))

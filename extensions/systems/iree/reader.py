@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED
 
@@ -30,13 +30,13 @@ _STEP = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"(?:^|(?<![ \t])[ \t])[ \t]*//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
-"""What people write beside; headings of the compiler look alike, and stay."""
+"""Annotations by people; the compiler's headings look alike, and are kept."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
 _THIS_PASS = "iree-stream-layout-slices"
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read all packs; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
@@ -65,7 +65,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     problem = problem_of(rows, names)
     laid_out = offsets(text, _THIS_PASS) or {}
     places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
-    return Imported(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
+    return ImportedProblem(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
 
 
 @dataclass
@@ -111,22 +111,24 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
     """Yield the slices of the pack that begins here."""
     opening = _OPENING.match(text, at)
     if opening is None:
-        raise FormatError(f"{_place(text, at)}: must have slices, got {shown(text[at : at + 40])}")
+        raise FormatError(f"{_place(text, at)}: must have slices, got {excerpt(text[at : at + 40])}")
     at = opening.end()
     while not text.startswith("})", at):
         match = _SLICE.match(text, at)
         if match is None:
-            raise FormatError(f"{_place(text, at)}: must be a slice [first, last] = %size, got {shown(text[at:][:40])}")
+            raise FormatError(
+                f"{_place(text, at)}: must be a slice [first, last] = %size, got {excerpt(text[at:][:40])}"
+            )
         start, end, name = int(match[1]), int(match[2]), match[3]
         if end < start:
             raise FormatError(f"{_place(text, at)}: must end at its first step ({start}) or later, got {end}")
         if name not in constants:
             rule = "must have a constant as its size, as that must be known before the program runs"
-            raise FormatError(f"{_place(text, at)}: {rule}, got {shown(name)}")
+            raise FormatError(f"{_place(text, at)}: {rule}, got {excerpt(name)}")
         yield start, end, constants[name]
         at = match.end()
         if text.startswith(",", at):
-            at = _after_spaces(text, at + 1)
+            at = _skip_spaces(text, at + 1)
 
 
 def _own_peak(sections: list[_Section]) -> int | None:
@@ -148,7 +150,7 @@ def _own_peak(sections: list[_Section]) -> int | None:
     return total or None
 
 
-def _after_spaces(text: str, at: int) -> int:
+def _skip_spaces(text: str, at: int) -> int:
     while text[at : at + 1].isspace():
         at += 1
     return at

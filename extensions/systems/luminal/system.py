@@ -5,7 +5,7 @@ from __future__ import annotations
 from memplan.extensions.systems.online import FreeBlocks, place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 _ALIGNMENT = 256
 
@@ -17,7 +17,7 @@ class _FirstFit(FreeBlocks):
         return self.grow(size) if k is None else self.take(k, size)
 
 
-def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers in time order, in whole blocks of 256 bytes, each in the lowest free range, or else at the top."""
     return place_online(problem, stop_check, _ALIGNMENT, _FirstFit())
 

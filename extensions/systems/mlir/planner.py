@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.best_fit import placed_by_start
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
-def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers by start time, each at its own alignment, into the smallest gap between live ones.
 
     Source: llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp:

@@ -6,62 +6,65 @@ optimized_v3_planner.cpp, `planLayout`.
 
 from __future__ import annotations
 
-from memplan.extensions.systems.by_size import sized
+from memplan.extensions.systems.by_size import aligned_tensors
 from memplan.extensions.systems.std_sort import std_sorted
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor
 
 Row = tuple[int, Tensor]
 """A tensor with its rounded size."""
 _GRADIENT = ":grad"
-"""The end of the names of gradients, which are those of weights here: nntrainer knows which are."""
+"""The end of the names of gradients, here the gradients of weights, which nntrainer marks itself."""
 
 
-def basic(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers one after the other, without sharing."""
     offsets: dict[int, int] = {}
     top = 0
-    for size, tensor in sized(problem):
+    for size, tensor in aligned_tensors(problem):
         offsets[tensor.position] = top
         top += size
-    return _placed(offsets)
+    return _planner_answer(offsets)
 
 
-def v1(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers in time order: at the offset of a dead buffer of equal size, or else above all others."""
     offsets: dict[int, int] = {}
-    _reuse_equal_sizes(sized(problem), offsets, stop_check)
-    return _placed(offsets)
+    _reuse_equal_sizes(aligned_tensors(problem), offsets, stop_check)
+    return _planner_answer(offsets)
 
 
-def v2(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers like `v1`, and the gradients of weights above them by size, where they may share bytes.
 
     Two gradients share bytes where neither time is within the other in the way that the original asks about, and any
     two where the earlier one is smaller: such plans are wrong where the two are alive together.
     """
     ids = problem.buffers.ids
-    rows = sized(problem)
+    rows = aligned_tensors(problem)
     gradients = [row for row in rows if str(ids[row[1].position]).endswith(_GRADIENT)]
     offsets: dict[int, int] = {}
     top = _reuse_equal_sizes([row for row in rows if row not in gradients], offsets, stop_check)
     slots: list[tuple[int, int, list[Tensor]]] = []
     for size, tensor in std_sorted(gradients, lambda a, b: a[0] > b[0]):
         stop_check()
-        slot = next((slot for slot in slots if slot[1] < size or not any(_apart(tensor, it) for it in slot[2])), None)
+        slot = next(
+            (slot for slot in slots if slot[1] < size or not any(_separates_gradients(tensor, it) for it in slot[2])),
+            None,
+        )
         if slot is None:
             slot = (slots[-1][0] + slots[-1][1] if slots else top, size, [])
             slots.append(slot)
         slot[2].append(tensor)
         offsets[tensor.position] = slot[0]
-    return _placed(offsets)
+    return _planner_answer(offsets)
 
 
-def v3(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers in time order, each in the lowest gap between live ones, or else above them."""
     offsets: dict[int, int] = {}
     alive: list[Row] = []
-    for size, tensor in _by_time(sized(problem)):
+    for size, tensor in _time_order(aligned_tensors(problem)):
         stop_check()
         alive = sorted((row for row in alive if row[1].end > tensor.start), key=lambda row: offsets[row[1].position])
         end, top, gap = 0, 0, None
@@ -73,10 +76,10 @@ def v3(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
             top = max(top, end)
         offsets[tensor.position] = top if gap is None else gap
         alive.append((size, tensor))
-    return _placed(offsets)
+    return _planner_answer(offsets)
 
 
-def _by_time(rows: list[Row]) -> list[Row]:
+def _time_order(rows: list[Row]) -> list[Row]:
     return std_sorted(rows, lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
 
 
@@ -84,7 +87,7 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
     """Place buffers by the rule of `v1`, and return the total bytes."""
     stack: list[Row] = []
     needed = 0
-    for size, tensor in _by_time(rows):
+    for size, tensor in _time_order(rows):
         stop_check()
         while stack and stack[-1][1].end <= tensor.start:
             stack.pop()
@@ -101,7 +104,7 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
     return needed
 
 
-def _apart(one: Tensor, other: Tensor) -> bool:
+def _separates_gradients(one: Tensor, other: Tensor) -> bool:
     """Return True where the original planner separates two gradients."""
     return (
         (other.start < one.start and other.start < one.end < other.end)
@@ -110,5 +113,5 @@ def _apart(one: Tensor, other: Tensor) -> bool:
     )
 
 
-def _placed(offsets: dict[int, int]) -> Placed:
-    return Placed({position: (0, offset) for position, offset in offsets.items()})
+def _planner_answer(offsets: dict[int, int]) -> PlannerAnswer:
+    return PlannerAnswer({position: (0, offset) for position, offset in offsets.items()})

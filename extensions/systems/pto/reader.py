@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from memplan.extensions.readers.draft import OperationsDraft, Uses
-from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, inside
+from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, bracket_content
 from memplan.extensions.systems.stablehlo.text import HloType
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, refuse_dims, sized
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Pool
 
 _DUMP = re.compile(r"^// -----// IR Dump [^\n]*", re.MULTILINE)
@@ -89,11 +89,11 @@ class _Step:
     bodies: list[list[_Step]] = field(default_factory=list)
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the tiles of all kernels; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "kernels of PTO")
     kernels = _Kernels(options)
-    return _imported(kernels, _drawn(data, kernels), options)
+    return _import_kernels(kernels, _read_kernels(data, kernels), options)
 
 
 def last_dump(text: str) -> str:
@@ -104,12 +104,12 @@ def last_dump(text: str) -> str:
 def homes_of_tiles(data: bytes) -> dict[str, str]:
     """Return, for each tile, the tile whose buffer it shares, by name; raises FormatError."""
     kernels = _Kernels(ModelOptions())
-    _drawn(data, kernels)
+    _read_kernels(data, kernels)
     homes = _homes(kernels.tiles, kernels.steps, kernels.loops)
     return {tile.name: kernels.tiles[k].name for tile, k in zip(kernels.tiles, homes, strict=True)}
 
 
-def _drawn(data: bytes, kernels: _Kernels) -> list[_Step]:
+def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
     """Read the tiles and steps of all kernels; return the steps that lie in no block."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # What follows a name and `=` would be a separate statement to the splitter.
@@ -150,23 +150,23 @@ class _Kernels:
             if op == "arith.constant" and results and (constant := _CONSTANT.match(rest)):
                 self.constants[results[0]] = int(constant[1])
             elif op in ("pto.alloc_tile", "memref.alloc") and results:
-                names[results[0]] = self._allocated(results[0], rest)
+                names[results[0]] = self._add_tile(results[0], rest)
             elif op == "pto.reserve_buffer":
                 self._reserve(rest)
             elif statement.regions:
-                rows += self._nested(op, results, rest, statement.regions, names, number)
+                rows += self._region_steps(op, results, rest, statement.regions, names, number)
             elif op.endswith("yield"):
                 yielded = [names.get(each) for each in values]
             elif tiles and op in _CHOICES:
                 rule = f"must be used by PTO's operations on tiles alone, got {op}"
-                raise FormatError(f"tile {shown(self.tiles[tiles[0]].name)}: {rule}")
+                raise FormatError(f"tile {excerpt(self.tiles[tiles[0]].name)}: {rule}")
             elif tiles and results and (_TILE.search(rest.rpartition(":")[2]) or op.startswith("memref.")):
                 names[results[0]] = tiles[0]
             elif tiles:
                 rows.append(self._step(op, rest, names, number))
         return rows, yielded
 
-    def _allocated(self, name: str, rest: str) -> int:
+    def _add_tile(self, name: str, rest: str) -> int:
         """Return the number of a new tile; raises FormatError for one without address or size."""
         label = self.kernel + name
         self.count[label] += 1
@@ -174,9 +174,11 @@ class _Kernels:
         address, tile, memref = _ADDRESS.search(rest), _TILE.search(rest), _MEMREF.search(rest)
         is_open = address is None
         if self.tiles and is_open != (self.tiles[0].address < 0):
-            raise FormatError(f"tile {shown(label)}: must have an address as other tiles have, or else none of them")
+            raise FormatError(f"tile {excerpt(label)}: must have an address as other tiles have, or else none of them")
         if address is not None and address[1] not in self.constants:
-            raise FormatError(f"tile {shown(label)}: must have a constant address, as behind the pass pto-plan-memory")
+            raise FormatError(
+                f"tile {excerpt(label)}: must have a constant address, as behind the pass pto-plan-memory"
+            )
         if memref is not None:
             shape, element, memory = memref.groups()
             sizes = shape.split("x")[:-1]
@@ -185,9 +187,9 @@ class _Kernels:
             memory, element, sizes = loc or space, dtype or of_shape, [rows, columns] if loc else shape.split("x")[:-1]
         else:
             rule = "must be a pto.tile_buf, or a memref of a pto.address_space, of a known shape"
-            raise FormatError(f"tile {shown(label)}: {rule}, got {shown(rest.strip())}")
+            raise FormatError(f"tile {excerpt(label)}: {rule}, got {excerpt(rest.strip())}")
         bits = HloType((), element).bits
-        size = sized(f"tile {shown(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
+        size = packed_bytes(f"tile {excerpt(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
         # Of tiles without addresses, no two are at one place.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
         self.tiles.append(_Tile(label, memory, at, size))
@@ -197,7 +199,7 @@ class _Kernels:
         """Record a reserved range; raises FormatError for one without memory or size."""
         said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
         if missing := [word for word in ("size", "memory") if word not in said]:
-            raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {shown(rest.strip())}")
+            raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {excerpt(rest.strip())}")
         name = self.kernel + said.get("name", "reserved")
         self.count[name] += 1
         name += f"#{self.count[name]}" if self.count[name] > 1 else ""
@@ -209,7 +211,7 @@ class _Kernels:
     def _step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
         """Return an operation; tiles in neither `ins` nor `outs` are written, and read if they existed."""
         operands = {
-            word: [each for each in _VALUE.findall(inside(rest, match.end() - 1)) if each in names]
+            word: [each for each in _VALUE.findall(bracket_content(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
             if (match := re.search(rf"\b{word}\s*\(", rest))
         }
@@ -227,7 +229,7 @@ class _Kernels:
         self.steps.append(step)
         return step
 
-    def _nested(
+    def _region_steps(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
         """Return the steps of an operation with regions; its results are the tiles that each region yields."""
@@ -244,7 +246,7 @@ class _Kernels:
         for k, name in enumerate(results):
             tiles = {row[k] for row in yields if k < len(row)} - {None}
             if len(tiles) > 1:
-                raise FormatError(f"{shown(name)}: must be one tile, got one of {len(tiles)} that {op} chooses")
+                raise FormatError(f"{excerpt(name)}: must be one tile, got one of {len(tiles)} that {op} chooses")
             names.update((name, tile) for tile in tiles if tile is not None)
         if op in _LOOPS or op == "scf.if":
             return [_Step(op, block, bodies=[*bodies, *([[]] if op == "scf.if" and len(bodies) == 1 else [])])]
@@ -296,7 +298,7 @@ def _is_over(
     return written is not None and steps[written].block == steps[when].block
 
 
-def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> Imported:
+def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> ImportedProblem:
     tiles, home = kernels.tiles, _homes(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
@@ -332,14 +334,14 @@ def _imported(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -
         draft.declare(each.name, each.size, "persistent", pool=each.memory)
     draw(body)
     is_open = bool(kernels.kept) or tiles[0].address < 0
-    imported = draft.imported() if is_open else draft.imported(own_peak=tops.total(), own_offsets=offsets)
+    imported = draft.make_program() if is_open else draft.make_program(own_peak=tops.total(), own_offsets=offsets)
     if not kernels.reserved:
         return imported
-    pools = tuple(_with_reserved(pool, kernels.reserved.get(pool.name, ())) for pool in imported.problem.pools)
+    pools = tuple(_add_reserved(pool, kernels.reserved.get(pool.name, ())) for pool in imported.problem.pools)
     return replace(imported, source=imported.problem.model_copy(update={"pools": pools}))
 
 
-def _with_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
+def _add_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
     """Return a memory with its reserved ranges, which several kernels may share one after another."""
-    taken = merged([(base, base + size) for base, size in ranges if size])
+    taken = merge_spans([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

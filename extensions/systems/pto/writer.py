@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from memplan.extensions.systems.pto.reader import homes_of_tiles, last_dump, read
 from memplan.extensions.systems.pto.system import is_pto
 from memplan.extensions.systems.stablehlo.mlir import COMMENT
-from memplan.planner.errors import FormatError, InvalidPlanError, shown
+from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.verify.verifier import verify
@@ -87,4 +87,4 @@ def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping
     for row in plan.placements:
         name = str(row.id).partition("/")[2]
         if offset.get(name) != row.offset:
-            raise InvalidPlanError(f"kernels: must have {shown(name)} at {offset.get(name)}, got {row.offset}")
+            raise InvalidPlanError(f"kernels: must have {excerpt(name)} at {offset.get(name)}, got {row.offset}")

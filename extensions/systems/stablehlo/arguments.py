@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
 from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus
 from memplan.extensions.shapes.symbols.space import Floor, SymbolRange
-from memplan.planner.errors import MAX_SHOWN, shown
+from memplan.planner.errors import MAX_SHOWN, excerpt
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -70,11 +70,11 @@ class OpenSizes:
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]
-            got = ", ".join([*map(shown, missing)][:MAX_SHOWN])
+            got = ", ".join([*map(excerpt, missing)][:MAX_SHOWN])
             sizes = "a size" if len(missing) == 1 else "sizes"
             raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got {got}", missing)
         symbol_sizes = {place: dims[name] * factor for place, (name, factor) in named.items()}
-        return symbol_sizes | {place: self._at(form, symbol_sizes) for place, form in self._following.items()}
+        return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _line(self, form: Polynomial) -> _Line | None:
         """Return a form as a line in one size or its quotient; None for other forms."""
@@ -89,7 +89,7 @@ class OpenSizes:
             return None
         return _Line(inner.size, atom.divisor, factor, form.get((), 0))
 
-    def _at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
+    def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
         """Return the value of a form at some sizes, which may be symbolic."""
         total = 0
         for monomial, factor in form.items():
@@ -98,8 +98,8 @@ class OpenSizes:
                 if atom is None:
                     factor = sizes[name] * factor
                 elif isinstance(atom, Floor):
-                    factor = self._at(atom.inner, sizes) // atom.divisor * factor
+                    factor = self._value_at(atom.inner, sizes) // atom.divisor * factor
                 else:
-                    factor = largest(self._at(atom.inner, sizes), 0) * factor
+                    factor = max_number(self._value_at(atom.inner, sizes), 0) * factor
             total = factor + total
         return total

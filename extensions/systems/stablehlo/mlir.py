@@ -96,7 +96,7 @@ def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
             yield token
 
 
-def inside(text: str, at: int) -> str:
+def bracket_content(text: str, at: int) -> str:
     """Return the text inside the bracket that opens at a position."""
     depth = 0
     for token in _TOKEN.finditer(text, at):

@@ -25,8 +25,8 @@ from memplan.extensions.systems.stablehlo.shape_rules import (
     KnownOperands,
     Sizes,
     UnknownNumber,
-    by_jax,
-    computed,
+    compute,
+    compute_as_jax,
     rule_of,
 )
 from memplan.extensions.systems.stablehlo.text import (
@@ -38,8 +38,14 @@ from memplan.extensions.systems.stablehlo.text import (
     constant,
     module_of,
 )
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, OpenSizesError, element_count, once_computed, sized
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import (
+    ImportedProblem,
+    OpenSizesError,
+    constants_finding,
+    element_count,
+    packed_bytes,
+)
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 
@@ -66,7 +72,7 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
 """The numbers of operands and results of supported operators."""
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
     module = module_of(data)
     opened = _open_sizes(module)
@@ -74,25 +80,25 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     values = [name[1:] for name, kind in main.arguments.items() if not kind.shape and kind.has_few_numbers]
     if unknown := [name for name in options.dims if name not in opened.symbols and name not in values]:
         names = ", ".join([*opened.symbols, *values][:MAX_SHOWN]) or "none"
-        rule = f"must be a dimension that the program names ({names}), got {shown(unknown[0])}"
-        raise OptionError.of("dims", rule, way=None if opened.symbols or values else "leave it out")
+        rule = f"must be a dimension that the program names ({names}), got {excerpt(unknown[0])}"
+        raise OptionError.from_rule("dims", rule, way=None if opened.symbols or values else "leave it out")
     sizes = opened.sizes(options.sizes) | {name: options.sizes[name] for name in values if name in options.dims}
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
-    def drawn(results: Iterable[str]) -> tuple[_Program, list[str]]:
+    def draw_program(results: Iterable[str]) -> tuple[_Program, list[str]]:
         draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
 
-    _, results = drawn(())  # the buffers of results are known only at the end
-    program, _ = drawn(results)
-    once = once_computed(
+    _, results = draw_program(())  # the buffers of results are known only at the end
+    program, _ = draw_program(results)
+    once = constants_finding(
         program.computed,
         "XLA folds or fuses them",
         "a runtime that does neither computes them in every run",
         is_all=not program.main.arguments,
     )
-    return program.draft.imported([*_other_functions(module), *_donations(main), *once])
+    return program.draft.make_program([*_unplanned_functions(module), *_donations(main), *once])
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
@@ -100,9 +106,9 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
     return _open_sizes(module_of(data)).symbols
 
 
-def _other_functions(module: HloModule) -> list[Finding]:
+def _unplanned_functions(module: HloModule) -> list[Finding]:
     """Return a finding about functions that are not planned, if there are any."""
-    others = module.others
+    others = module.unreached_functions
     if not others:
         return []
     listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
@@ -112,7 +118,7 @@ def _other_functions(module: HloModule) -> list[Finding]:
 
 def _donations(main: HloFunction) -> list[Finding]:
     """Return a finding about donated arguments, if there are any."""
-    if not (donated := main.donated):
+    if not (donated := main.donations):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
     listed = ", ".join(rows[:MAX_SHOWN]) + (", ..." if len(rows) > MAX_SHOWN else "")
@@ -151,7 +157,7 @@ def _open_sizes(module: HloModule) -> OpenSizes:
                 opened.asserted.append((compared.direction, left, right))
         elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
             numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, operands)]))
-            opened.named |= {name: numbers[argument] for argument, name in callee.named.items()}
+            opened.named |= {name: numbers[argument] for argument, name in callee.named_sizes.items()}
         if operation.kind != "get_dimension_size" and any(value.buffer for value in operands):
             break
         scope.update(_pairs(operation, operation.results, program.operation(operation, scope)))
@@ -167,7 +173,7 @@ def _number(value: _Value) -> Any:
 def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
     """Return the operands of an operation; raises FormatError for an undefined one."""
     if unmade := [name for name in operation.operands if name not in scope]:
-        raise FormatError(f"{operation}: must use values that were made before it, got {shown(unmade[0])}")
+        raise FormatError(f"{operation}: must use values that were made before it, got {excerpt(unmade[0])}")
     return [scope[name] for name in operation.operands]
 
 
@@ -190,8 +196,8 @@ class _Program:
     def run(self, sizes: dict[str, int]) -> list[str]:
         """Convert the program for given argument sizes; return the buffers of its results."""
         results = self._block(self.main.body, self.arguments(self.main, sizes))
-        leaves = [value for value in _flat(results) if value.kind.element != "token"]
-        return list(dict.fromkeys(value.buffer or self._copied(value).buffer for value in leaves))
+        leaves = [value for value in _flatten(results) if value.kind.element != "token"]
+        return list(dict.fromkeys(value.buffer or self._copy_value(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
         """Declare the arguments of the first function; `sizes` also has the values of numeric arguments."""
@@ -201,7 +207,7 @@ class _Program:
             shape = tuple(sizes[f"{name[1:]}.{k}"] if size is None else size for k, size in rows)
             if kind.parts is not None and not all(part.is_static for part in kind.parts):
                 raise FormatError(f"{name}: must be tensors instead of a tuple where sizes are open")
-            value = self._declared(name[1:], shape, kind, "param")
+            value = self._declare(name[1:], shape, kind, "param")
             numbers = np.array(sizes[name[1:]], object) if name[1:] in sizes else value.numbers
             scope[name] = replace(value, numbers=numbers)
         return scope
@@ -214,11 +220,11 @@ class _Program:
             wanted = " and ".join("any" if count is None else str(count) for count in counts)
             raise FormatError(f"{operation}: must have {wanted} operands and results, got {got[0]} and {got[1]}")
         if kind == "while":
-            return self._while(operation, operands, scope)
+            return self._add_while(operation, operands, scope)
         if kind in ("case", "if"):
             return self._branches(operation, operands[0], scope)
         if kind in ("call", "composite") and not self._is_declared_only(operation):
-            return self._called(operation, operands)
+            return self._call_function(operation, operands)
         if kind == _ASSERTION:
             return []
         if kind == "tuple":
@@ -229,7 +235,7 @@ class _Program:
             if kind == "get_dimension_size":
                 size = operands[0].shape[operation.numbers("dim", "dimension")[0]]
                 return [_Value((), types[0], numbers=np.array(size, object))]
-            numbers = constant(operation) if kind == "constant" else self._computed(operation, operands)
+            numbers = constant(operation) if kind == "constant" else self._compute(operation, operands)
         except (LookupError, ValueError, TypeError):
             raise FormatError(
                 f"{operation}: must have numbers, and operands that fit its type and each other"
@@ -238,15 +244,15 @@ class _Program:
             if kind != "constant":
                 self.computed += [element_count(each.sizes) * each.bits // 8 for each in types]
             return [_Value(each.sizes, each, numbers=numbers) for each in types]
-        return self._drawn(operation, operands, numbers)
+        return self._draw_operation(operation, operands, numbers)
 
-    def _computed(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
+    def _compute(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
         """Return the results computed from known operands; None for unsupported operations."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
             return None
-        return computed(operation, numbers, operation.types[0].sizes)
+        return compute(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
         """Return True for a value that depends on constants and sizes alone, which compilers fold.
@@ -259,7 +265,7 @@ class _Program:
         known_before = bool(self.main.arguments) or all(each.has_few_numbers for each in kinds)
         return bool(given) and not _buffers(given) and is_plain and is_pure and known_before
 
-    def _drawn(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+    def _draw_operation(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
         if (
             operation.regions
             and not _ELEMENTWISE.fullmatch(operation.kind)
@@ -269,7 +275,7 @@ class _Program:
             raise FormatError(f"{operation}: {rule}")
         shapes = self._shapes(operation, given)
         values = [
-            self._declared(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
+            self._declare(operation.kind, shape, kind) for shape, kind in zip(shapes, operation.types, strict=True)
         ]
         if operation.kind in _VIEWS and given[0].buffer:
             self.draft.view(operation.kind, given[0].buffer, values[0].buffer)
@@ -322,12 +328,12 @@ class _Program:
         function = self.functions.get(operation.callee)
         return function is not None and not function.has_body
 
-    def _called(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
+    def _call_function(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
         function = self.functions.get(operation.callee)
         if function is None or self.depth == _DEEPEST:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
-            raise FormatError(f"{operation}: {rule}, got {shown(operation.callee)}")
-        if (quotient := by_jax(operation.callee, [value.numbers for value in given])) is not None:
+            raise FormatError(f"{operation}: {rule}, got {excerpt(operation.callee)}")
+        if (quotient := compute_as_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
         results = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
@@ -339,8 +345,8 @@ class _Program:
         for region in operation.regions:
             self.draft.begin_block()
             results = self._block(region.body, dict(scope))
-            targets = targets or [self._like(each, "case", "chosen") for each in results]
-            for source, target in _pairs(operation, _flat(results), _flat(targets)):
+            targets = targets or [self._declare_like(each, "case", "chosen") for each in results]
+            for source, target in _pairs(operation, _flatten(results), _flatten(targets)):
                 if source.buffer:
                     self.draft.hand_out("case", source.buffer, target.buffer)
                 elif target.buffer:
@@ -349,61 +355,61 @@ class _Program:
         self.draft.branches(_buffers([condition]), blocks)
         return targets
 
-    def _while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
+    def _add_while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
         if len(operation.regions) != 2 or not operation.regions[1].body:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
         after = body.body[-1].operands
         is_same = [name == other for name, other in _pairs(operation, body.arguments, after)]
         rows = _pairs(operation, given, is_same)
-        state = [each if is_kept else self._like(each, "while", "carried") for each, is_kept in rows]
-        carried = [pair for pair in zip(_flat(given), _flat(state), strict=True) if pair[0] is not pair[1]]
+        state = [each if is_kept else self._declare_like(each, "while", "carried") for each, is_kept in rows]
+        carried = [pair for pair in zip(_flatten(given), _flatten(state), strict=True) if pair[0] is not pair[1]]
         self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
         self.draft.begin_block()
         self._block(condition.body, scope | dict(_pairs(operation, condition.arguments, state)))
         results = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
-        both = _pairs(operation, _flat(results), _flat(state))
+        both = _pairs(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
         # State must not be overwritten before it is copied.
-        moves = [(self._copied(source) if source in state else source, target) for source, target in moves]
+        moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
         self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))
         self.draft.loop(self.draft.end_block(), None)
         return state
 
-    def _copied(self, value: _Value) -> _Value:
-        copy = self._declared("copy", value.shape, value.kind)
+    def _copy_value(self, value: _Value) -> _Value:
+        copy = self._declare("copy", value.shape, value.kind)
         self.draft.operation("copy", _buffers([value]), _buffers([copy]))
         return copy
 
-    def _like(self, value: _Value, what: str, role: Kind) -> _Value:
+    def _declare_like(self, value: _Value, what: str, role: Kind) -> _Value:
         """Declare a value with the shape of another one."""
         if value.parts is None:
-            return self._declared(what, value.shape, value.kind, role)
-        return replace(value, parts=tuple(self._like(each, what, role) for each in value.parts))
+            return self._declare(what, value.shape, value.kind, role)
+        return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))
 
-    def _declared(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
+    def _declare(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
         if kind.parts is not None:
             rows = [(f"{what}.{k}" if role == "param" else what, part) for k, part in enumerate(kind.parts)]
-            return _Value((), kind, parts=tuple(self._declared(name, part.sizes, part, role) for name, part in rows))
+            return _Value((), kind, parts=tuple(self._declare(name, part.sizes, part, role) for name, part in rows))
         if kind.element == "token":
             return _Value((), kind)
         name = what if role == "param" else f"{what}.{self.serial}"
         self.serial += 1
-        self.draft.declare(name, sized(what, element_count(shape), kind.bits, self.draft.alignment), role)
-        self.draft.describe(name, TensorFacts(name=name, shape=_known(shape), dtype=kind.dtype))
+        self.draft.declare(name, packed_bytes(what, element_count(shape), kind.bits, self.draft.alignment), role)
+        self.draft.describe(name, TensorFacts(name=name, shape=_concrete_shape(shape), dtype=kind.dtype))
         unknown = np.frompyfunc(lambda _: UnknownNumber(), 1, 1)
         numbers = np.asarray(unknown(np.zeros(kind.sizes)), object) if kind.has_few_numbers else None
         return _Value(shape, kind, name, numbers)
 
 
-def _known(shape: Sizes) -> tuple[int, ...] | None:
+def _concrete_shape(shape: Sizes) -> tuple[int, ...] | None:
     return tuple(shape) if all(type(size) is int for size in shape) else None
 
 
-def _flat(values: Iterable[_Value]) -> list[_Value]:
+def _flatten(values: Iterable[_Value]) -> list[_Value]:
     """Return values with tuples flattened."""
-    return [leaf for value in values for leaf in ([value] if value.parts is None else _flat(value.parts))]
+    return [leaf for value in values for leaf in ([value] if value.parts is None else _flatten(value.parts))]
 
 
 def _buffers(values: Iterable[_Value]) -> list[str]:
-    return list(dict.fromkeys(value.buffer for value in _flat(values) if value.buffer))
+    return list(dict.fromkeys(value.buffer for value in _flatten(values) if value.buffer))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.shapes.symbols.numbers import largest, least
+from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 from memplan.extensions.systems.stablehlo.text import Array, HloOperation
 from memplan.planner.errors import FormatError
 
@@ -47,20 +47,20 @@ def _quotient(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-def _equal(a: int, b: int) -> bool:
+def _require_equal(a: int, b: int) -> bool:
     """Return True if numbers are equal; raises FormatError if that depends on the values."""
     return a == b or not (a < b or a > b)
 
 
-def _chosen(which: Any, a: Any, b: Any) -> Any:
+def _choose(which: Any, a: Any, b: Any) -> Any:
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
 
 
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
-    "EQ": _equal,
-    "NE": lambda a, b: not _equal(a, b),
+    "EQ": _require_equal,
+    "NE": lambda a, b: not _require_equal(a, b),
     "GE": operator.ge,
     "GT": operator.gt,
     "LE": operator.le,
@@ -69,7 +69,7 @@ _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
 _OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
     "add": _sum,
     "subtract": difference,
-    "select": _chosen,
+    "select": _choose,
     "convert": lambda a: a,
 }
 """The functions with a rule for unknown numbers."""
@@ -77,11 +77,11 @@ _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": _quotient,
     "remainder": lambda a, b: a - _quotient(a, b) * b,
-    "maximum": largest,
-    "minimum": least,
+    "maximum": max_number,
+    "minimum": min_number,
     "negate": operator.neg,
-    "sign": lambda a: 1 if a > 0 else 0 if _equal(a, 0) else -1,
-    "clamp": lambda low, a, high: least(largest(low, a), high),
+    "sign": lambda a: 1 if a > 0 else 0 if _require_equal(a, 0) else -1,
+    "clamp": lambda low, a, high: min_number(max_number(low, a), high),
     "and": operator.and_,
     "or": operator.or_,
 }
@@ -89,7 +89,7 @@ _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.flo
 """The functions that JAX emits for quotients of sizes; their bodies have no closed form."""
 
 
-def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
+def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
     """Return the result of an operation on numbers; None for unsupported operations."""
     kind = operation.kind
     if kind == "reshape":
@@ -106,7 +106,7 @@ def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, 
     if function is None:
         return None
 
-    def at(*values: Any) -> Any:
+    def apply_known(*values: Any) -> Any:
         if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
             return UnknownNumber()
         try:
@@ -114,10 +114,10 @@ def computed(operation: HloOperation, given: Sequence[Array], shape: tuple[int, 
         except (FormatError, ZeroDivisionError):  # not the same for all values: unknown, unless it is not used
             return UnknownNumber()
 
-    return np.asarray(np.frompyfunc(at, len(given), 1)(*given), object)
+    return np.asarray(np.frompyfunc(apply_known, len(given), 1)(*given), object)
 
 
-def by_jax(function: str, given: Sequence[Array | None]) -> Array | None:
+def compute_as_jax(function: str, given: Sequence[Array | None]) -> Array | None:
     """Return the quotient or remainder that a JAX function computes; None for other functions."""
     compute = _BY_JAX.get(function.rstrip("_0123456789"))
     numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
@@ -148,7 +148,7 @@ class KnownOperands:
 Rule = Callable[[KnownOperands], list[Sizes]]
 
 
-def _like(given: KnownOperands) -> list[Sizes]:
+def _operand_shapes(given: KnownOperands) -> list[Sizes]:
     """Return result shapes equal to operand shapes: one for each result, or the first non-scalar."""
     types = given.operation.types
     if len(types) > 1:
@@ -156,11 +156,11 @@ def _like(given: KnownOperands) -> list[Sizes]:
     return [next(shape for shape in given.shapes if len(shape) == len(types[0].shape))]
 
 
-def _said(k: int) -> Rule:
+def _shape_operand_rule(k: int) -> Rule:
     return lambda given: [tuple(given.numbers(k))]
 
 
-def _concatenated(given: KnownOperands) -> list[Sizes]:
+def _concatenation_shapes(given: KnownOperands) -> list[Sizes]:
     axis = given.operation.numbers("dim", "dimension")[0]
     total = sum(shape[axis] for shape in given.shapes)
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
@@ -179,17 +179,17 @@ def _dot(given: KnownOperands) -> list[Sizes]:
     return [(*(shapes[k] for k in left_batch), *free)]
 
 
-def _reduced(given: KnownOperands) -> list[Sizes]:
+def _reduction_shapes(given: KnownOperands) -> list[Sizes]:
     axes = given.operation.numbers("dimensions")
     return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
 
 
-def _sliced(given: KnownOperands) -> list[Sizes]:
+def _slice_shapes(given: KnownOperands) -> list[Sizes]:
     rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
     return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
 
 
-def _gathered(given: KnownOperands) -> list[Sizes]:
+def _gather_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, indices = given.operation.numbers, given.shapes[1]
     sizes = given.numbers(2) if len(given.shapes) > 2 else numbers("slice_sizes")
     left_out = {*numbers("collapsed_slice_dims", default=[]), *numbers("operand_batching_dims", default=[])}
@@ -201,7 +201,7 @@ def _gathered(given: KnownOperands) -> list[Sizes]:
     return [tuple(next(inside if k in offsets else outside) for k in range(rank))]
 
 
-def _padded(given: KnownOperands) -> list[Sizes]:
+def _pad_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
     names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
@@ -236,7 +236,7 @@ def _reduced_windows(given: KnownOperands) -> list[Sizes]:
 _WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_dilate", "rhs_dilation")
 
 
-def _convolved(given: KnownOperands) -> list[Sizes]:
+def _convolution_shapes(given: KnownOperands) -> list[Sizes]:
     operation = given.operation
     match = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
     if match is None:
@@ -262,27 +262,27 @@ shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh
 triangular_solve uniform_dequantize uniform_quantize xor
 """.split()  # noqa: SIM905
 RULES: Mapping[str, Rule] = {
-    "dynamic_broadcast_in_dim": _said(1),
-    "dynamic_reshape": _said(1),
-    "dynamic_iota": _said(0),
-    "rng": _said(2),
+    "dynamic_broadcast_in_dim": _shape_operand_rule(1),
+    "dynamic_reshape": _shape_operand_rule(1),
+    "dynamic_iota": _shape_operand_rule(0),
+    "rng": _shape_operand_rule(2),
     "transpose": lambda given: [tuple(given.shapes[0][k] for k in given.operation.numbers("dims", "permutation"))],
-    "concatenate": _concatenated,
+    "concatenate": _concatenation_shapes,
     "dot_general": _dot,
     "dot": lambda given: [(*given.shapes[0][:-1], *given.shapes[1][1:])],
-    "reduce": _reduced,
-    "real_dynamic_slice": _sliced,
-    **dict.fromkeys(("gather", "dynamic_gather"), _gathered),
-    **dict.fromkeys(("pad", "dynamic_pad"), _padded),
+    "reduce": _reduction_shapes,
+    "real_dynamic_slice": _slice_shapes,
+    **dict.fromkeys(("gather", "dynamic_gather"), _gather_shapes),
+    **dict.fromkeys(("pad", "dynamic_pad"), _pad_shapes),
     **dict.fromkeys(("reduce_window", "dynamic_reduce_window"), _reduced_windows),
-    **dict.fromkeys(("convolution", "dynamic_conv"), _convolved),
+    **dict.fromkeys(("convolution", "dynamic_conv"), _convolution_shapes),
     "dynamic_rng_bit_generator": lambda given: [given.shapes[0], tuple(given.numbers(1))],
     "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
-    **dict.fromkeys(_LIKE_OPERANDS, _like),
+    **dict.fromkeys(_LIKE_OPERANDS, _operand_shapes),
 }
-"""Maps operators and custom call targets to rules; chlo's element-wise functions use `_like`."""
+"""Maps operators and custom call targets to rules; chlo's element-wise functions use `_operand_shapes`."""
 
 
 def rule_of(kind: str) -> Rule | None:
     """Return the rule of an operator or custom call target; None without one."""
-    return RULES.get(kind, _like if kind.startswith("chlo.") else None)
+    return RULES.get(kind, _operand_shapes if kind.startswith("chlo.") else None)

@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.systems.stablehlo.mlir import COMMENT, NAME, Statement, Statements, inside, marks_of, split
-from memplan.planner.errors import FormatError, shown
+from memplan.extensions.systems.stablehlo.mlir import (
+    COMMENT,
+    NAME,
+    Statement,
+    Statements,
+    bracket_content,
+    marks_of,
+    split,
+)
+from memplan.planner.errors import FormatError, excerpt
 
 Array = NDArray[Any]
 _HEAD = re.compile(rf'(?:({NAME}(?:\s*,\s*{NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')
@@ -58,7 +66,7 @@ class HloType:
         if self.element.startswith("*"):
             raise FormatError(f"types: must have a known number of dimensions, got tensor<{self.element}>")
         if match is None:
-            raise FormatError(f"types: must be numbers such as f32 or i8, got {shown(self.element)}")
+            raise FormatError(f"types: must be numbers such as f32 or i8, got {excerpt(self.element)}")
         return 8 if match[1] == "1" else int(match[1]) * (2 if self.element.startswith("complex") else 1)
 
     @property
@@ -151,7 +159,7 @@ class HloFunction:
         """The name; raises FormatError without one."""
         header = _HEADER.search(self.statement.text)
         if header is None:
-            raise FormatError(f"{self}: must be a function with a name, got {shown(self.statement.text[:60])}")
+            raise FormatError(f"{self}: must be a function with a name, got {excerpt(self.statement.text[:60])}")
         return (header[1] or header[2]).strip('"')
 
     def __str__(self) -> str:
@@ -175,18 +183,18 @@ class HloFunction:
             head = _ARGUMENT.match(row)
             kind = None if head is None else _type(row[head.end() :])
             if head is None or kind is None:
-                raise FormatError(f"{self}: must have tensors as arguments, got {shown(row[:60])}")
+                raise FormatError(f"{self}: must have tensors as arguments, got {excerpt(row[:60])}")
             types[head[1]] = kind
         return types
 
     @property
-    def named(self) -> dict[str, str]:
+    def named_sizes(self) -> dict[str, str]:
         """The named sizes among the arguments, by argument."""
         rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
         return {head[1]: match[1] for head, match in rows if head and match}
 
     @property
-    def donated(self) -> dict[str, str]:
+    def donations(self) -> dict[str, str]:
         """The attributes that donate an argument's bytes to a result, by argument."""
         rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._rows)
         return {head[1]: match[0] for head, match in rows if head and match}
@@ -198,8 +206,8 @@ class HloFunction:
             return []
         label = self.statement.regions[0][0].text if self.statement.regions[0] else ""
         if header[1]:
-            return split(inside(text, header.end() - 1))
-        return split(inside(label, label.find("("))) if label.startswith("^") and "(" in label else []
+            return split(bracket_content(text, header.end() - 1))
+        return split(bracket_content(label, label.find("("))) if label.startswith("^") and "(" in label else []
 
 
 @dataclass
@@ -216,12 +224,12 @@ class HloModule:
         return "main" if "main" in bodies else bodies[0]
 
     @property
-    def others(self) -> list[str]:
+    def unreached_functions(self) -> list[str]:
         """The names of functions that the planned one never reaches by calls."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
-            called = {each for each in _called(function.body) if each in self.functions} - reached
+            called = {each for each in _called_functions(function.body) if each in self.functions} - reached
             reached |= called
             waiting += called
         return [name for name, each in self.functions.items() if name not in reached and each.has_body]
@@ -292,7 +300,7 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
     """Return the operation in a statement."""
     line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
     if head is None:
-        raise FormatError(f"line {line}: must be an operation of StableHLO, got {shown(statement.text[:60])}")
+        raise FormatError(f"line {line}: must be an operation of StableHLO, got {excerpt(statement.text[:60])}")
     name, text = head[2], _OF_REGIONS.sub("", statement.text[head.end() :])
     marks = list(marks_of(text))
     end = next((mark.start() for mark in marks if mark[0].endswith("loc")), len(text))
@@ -309,7 +317,7 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
         operands = operands[1::2]
     types = _types(kind) if results else []
     if len(types) < len(results):
-        raise FormatError(f"line {line} ({name}): must have tensors as results, got {shown(kind.strip()[-60:])}")
+        raise FormatError(f"line {line} ({name}): must have tensors as results, got {excerpt(kind.strip()[-60:])}")
     return HloOperation(name, line, begin, operands, results, types[len(types) - len(results) :], regions)
 
 
@@ -317,16 +325,16 @@ def _types(text: str) -> list[HloType]:
     """Return the result types of a signature; without an arrow, all its types."""
     arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
-    rows = split(inside(text, 0) if text.startswith("(") else text)
+    rows = split(bracket_content(text, 0) if text.startswith("(") else text)
     return [each for each in map(_type, rows) if each is not None]
 
 
-def _called(body: list[HloOperation]) -> Iterator[str]:
+def _called_functions(body: list[HloOperation]) -> Iterator[str]:
     """Yield the functions named by operations, including those in regions."""
     for operation in body:
         yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
         for region in operation.regions:
-            yield from _called(region.body)
+            yield from _called_functions(region.body)
 
 
 def constant(operation: HloOperation) -> Array | None:

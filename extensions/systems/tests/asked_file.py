@@ -16,7 +16,7 @@ from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.planner.errors import InputError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.planner.model.plan import Plan
@@ -72,7 +72,7 @@ class AskedFile:
     tally: Counter[str]
     refused: dict[str, str] = field(default_factory=dict)
 
-    def asked(self, what: str, question: Callable[[], A]) -> A | None:
+    def ask(self, what: str, question: Callable[[], A]) -> A | None:
         """Return an answer, None if the question refuses the file."""
         try:
             return question()
@@ -85,24 +85,24 @@ class AskedFile:
         return ReadOptions(**self.options.model_dump(exclude_defaults=True))
 
     @cached_property
-    def imported(self) -> Imported:
+    def imported_file(self) -> ImportedProblem:
         """Return what was read: a model, operations, or a problem."""
         if detect(self.data, self.name) is not None:
             return read_model(self.data, self.name, self.options)
         if is_graph(self.data):
             graph = read_model_graph(self.data, self.name).graph
-            return Imported(problem_of_order(graph, range(len(graph.ops))))
+            return ImportedProblem(problem_of_order(graph, range(len(graph.ops))))
         problem, imported = read_problem(self.data, self.name)
-        return imported or Imported(problem)
+        return imported or ImportedProblem(problem)
 
     @cached_property
-    def live(self) -> int:
-        return live_peak(self.imported.problem)
+    def live_bytes(self) -> int:
+        return live_peak(self.imported_file.problem)
 
     @property
     def is_plain(self) -> bool:
         """Return True if there is one pool, and no two live buffers may share bytes."""
-        problem = self.imported.problem
+        problem = self.imported_file.problem
         are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
         return len(problem.pools) == 1 and not are_tied
 
@@ -118,21 +118,21 @@ class AskedFile:
     @cached_property
     def plan(self) -> Plan:
         options = PlanOptions(time_limit_s=SECONDS, deterministic=True)
-        return plan(self.imported.problem, options=options)
+        return plan(self.imported_file.problem, options=options)
 
     @cached_property
     def graph(self) -> OperationGraph | None:
         if is_graph(self.data):
             return read_model_graph(self.data, self.name).graph
-        return None if not isinstance(self.imported, ImportedProgram) else self._drawn()
+        return None if not isinstance(self.imported_file, ImportedProgram) else self._graph()
 
-    def _drawn(self) -> OperationGraph | None:
-        return self.asked("graph", lambda: graph_of_imported(self.imported).graph)
+    def _graph(self) -> OperationGraph | None:
+        return self.ask("graph", lambda: graph_of_imported(self.imported_file).graph)
 
     @cached_property
-    def ordered(self) -> OrderAnswer | None:
+    def order_answer(self) -> OrderAnswer | None:
         graph = self.graph
         if graph is None:
             return None
         options = OrderOptions(time_limit_s=SECONDS, deterministic=True, goal="placed")
-        return self.asked("order", lambda: order(graph, options))
+        return self.ask("order", lambda: order(graph, options))

@@ -155,19 +155,19 @@ def _relax(model: DrawnModel) -> bytes:
 def _torch(model: DrawnModel) -> bytes:
     targets = {"matmul": "mm", "concat": "cat", "split": "split_with_sizes_copy", VIEW: "view", OVER: "relu_"}
 
-    def named(t: int) -> dict[str, Any]:
+    def tensor_argument(t: int) -> dict[str, Any]:
         return {"as_tensor": {"name": f"t{t}"}}
 
     nodes = []
     for step in model.steps:
-        args = [named(t) for t in step.inputs]
+        args = [tensor_argument(t) for t in step.inputs]
         if step.kind == "concat":
             args = [{"as_tensors": [row["as_tensor"] for row in args]}]
         inputs = [
             {"name": f"{'tensors' if step.kind == 'concat' else 'self'}{k or ''}", "arg": arg}
             for k, arg in enumerate(args)
         ]
-        outputs = [named(t) for t in step.outputs]
+        outputs = [tensor_argument(t) for t in step.outputs]
         if step.kind == "split":
             outputs = [{"as_tensors": [row["as_tensor"] for row in outputs]}]
         target = f"torch.ops.aten.{targets.get(step.kind, step.kind)}.default"
@@ -177,11 +177,11 @@ def _torch(model: DrawnModel) -> bytes:
         for t, shape in enumerate(model.shapes)
     }
     specs = [{"parameter": {"arg": {"name": f"t{t}"}, "parameter_name": f"t{t}"}} for t in model.constants]
-    specs += [{"user_input": {"arg": named(t)}} for t in model.given]
+    specs += [{"user_input": {"arg": tensor_argument(t)}} for t in model.given]
     graph = {
-        "inputs": [named(t) for t in (*model.constants, *model.given)],
+        "inputs": [tensor_argument(t) for t in (*model.constants, *model.given)],
         "nodes": nodes,
-        "outputs": [named(t) for t in model.results],
+        "outputs": [tensor_argument(t) for t in model.results],
         "tensor_values": values,
     }
     program = {"graph_module": {"graph": graph, "signature": {"input_specs": specs, "output_specs": []}}}
@@ -234,7 +234,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def drawn_file(seed: int) -> tuple[str, bytes, int]:
+def draw_file(seed: int) -> tuple[str, bytes, int]:
     """Return the name, the bytes and the live peak of a random model; formats take turns."""
     name = list(FORMATS)[seed % len(FORMATS)]
     how = FORMATS[name]

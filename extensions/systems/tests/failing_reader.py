@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 
 FAULTS: dict[bytes, Any] = {
@@ -19,7 +19,7 @@ def _deeper(depth: int) -> int:
     return _deeper(depth + 1) + 1
 
 
-def read(data: bytes, _options: ModelOptions) -> Imported:
+def read(data: bytes, _options: ModelOptions) -> ImportedProblem:
     """Fail at once or, after the bytes `later`, when the problem is first used."""
     name = data.split()[0]
-    return Imported(FAULTS[name]) if b"later" in data else FAULTS[name]()
+    return ImportedProblem(FAULTS[name]) if b"later" in data else FAULTS[name]()

@@ -24,7 +24,7 @@ from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.reordering import reorder
-from memplan.extensions.networks.order.search.regions import permuted
+from memplan.extensions.networks.order.search.regions import permute
 from memplan.extensions.systems.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 from memplan.planner import formats
 from memplan.planner.errors import InputError
@@ -52,25 +52,25 @@ def violations(
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
-        own = file.imported
+        own = file.imported_file
         _ = own.problem
     except InputError as error:
         counts["not read"] += 1
         return [] if live is None else [f"must be read: {error}"]
     counts["files"] += 1
-    found = list(_of_reading(file))
-    if live is not None and file.live != live:
-        found.append(f"plan: {file.live} bytes are alive at once by its problem, {live} by the model")
-    found += _of_plan(file)
+    found = list(_reading_faults(file))
+    if live is not None and file.live_bytes != live:
+        found.append(f"plan: {file.live_bytes} bytes are alive at once by its problem, {live} by the model")
+    found += _plan_faults(file)
     if file.graph is not None:
-        found += [*_of_order(file), *_of_best(file), *_of_cascade(file)]
-    found += [*_of_explain(file), *_of_check(file), *_of_compare(file), *_of_convert(file)]
+        found += [*_order_faults(file), *_best_order_faults(file), *_cascade_faults(file)]
+    found += [*_explain_faults(file), *_check_faults(file), *_compare_faults(file), *_convert_faults(file)]
     return found
 
 
-def _of_reading(file: AskedFile) -> Iterator[str]:
+def _reading_faults(file: AskedFile) -> Iterator[str]:
     """All questions report the same findings, and names agree with the program."""
-    own = {(each.rule, each.message) for each in file.imported.warnings}
+    own = {(each.rule, each.message) for each in file.imported_file.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
         "plan": lambda: readers["plan"].problem(file.data, file.name),
@@ -82,20 +82,20 @@ def _of_reading(file: AskedFile) -> Iterator[str]:
         file.tally["operations of another reading"] += 1
         del heard["order"], heard["explain"]
     for what, read in heard.items():
-        if file.asked(f"{what}'s reading", read) is not None:
+        if file.ask(f"{what}'s reading", read) is not None:
             said = [(each.rule, each.message) for each in readers[what].warnings]
             if missing := own.difference(said):
                 yield f"{what}: does not hear {sorted(dict(missing))}"
             if len(set(said)) < len(said):
                 yield f"{what}: hears the same twice"
-    if not isinstance(file.imported, ImportedProgram):
+    if not isinstance(file.imported_file, ImportedProgram):
         return
-    names = file.imported.names
+    names = file.imported_file.names
     if not names.steps:
         return
-    program = file.imported.operations
+    program = file.imported_file.operations
     entry = program.functions[program.entry]
-    roles = dict(zip(file.imported.problem.buffers.ids, names.roles, strict=True))
+    roles = dict(zip(file.imported_file.problem.buffers.ids, names.roles, strict=True))
     for what, wanted, ids in (("input", {"input"}, entry.params), ("output", {"output", "state"}, entry.results)):
         for each in set(ids) - (set(entry.params) if what == "output" else set()):
             role = roles.get(f"{program.entry}/{each}")
@@ -103,31 +103,31 @@ def _of_reading(file: AskedFile) -> Iterator[str]:
                 yield f"names: {each} is {role}, and an {what} of the program"
 
 
-def _of_plan(file: AskedFile) -> Iterator[str]:
+def _plan_faults(file: AskedFile) -> Iterator[str]:
     if not file.is_plain:
         file.tally["not in one pool"] += 1
         return
     found = file.plan
     if found.peak is None:
         yield f"plan: has none, {found.status}"
-    elif found.peak < file.live:
-        yield f"plan: peak {found.peak}, though {file.live} bytes are alive at once"
+    elif found.peak < file.live_bytes:
+        yield f"plan: peak {found.peak}, though {file.live_bytes} bytes are alive at once"
     elif found.status == PROVED:
         file.tally["proved"] += 1
 
 
-def _of_order(file: AskedFile) -> Iterator[str]:
-    graph, found = file.graph, file.ordered
+def _order_faults(file: AskedFile) -> Iterator[str]:
+    graph, found = file.graph, file.order_answer
     if graph is None or found is None or not file.is_plain:
         return
-    if not file.is_as_said(file.live, found.given_peak):
-        yield f"order: {found.given_peak} bytes as given, {file.live} by the problem"
+    if not file.is_as_said(file.live_bytes, found.given_peak):
+        yield f"order: {found.given_peak} bytes as given, {file.live_bytes} by the problem"
     ordered = found.ordered or graph
     if file.is_flat and (peak := graph_peak(ordered, found.order)) != found.peak:
         yield f"order: promises {found.peak} bytes, its order has {peak}"
     if found.placed_peak is not None and found.placed_peak < found.peak and found.status == PROVED:
         yield f"order: its plan takes {found.placed_peak} bytes, though {found.peak} are proved to be the least"
-    over = file.asked(
+    over = file.ask(
         "order in place",
         lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True)),
     )
@@ -135,13 +135,11 @@ def _of_order(file: AskedFile) -> Iterator[str]:
         yield f"order: {over.peak} bytes in place, {found.peak} without"
     system = system_of(detect(file.data, file.name))
     if system is not None and system.reorders is not None:
-        yield from _of_written_order(file, ordered, found)
+        yield from _written_order_faults(file, ordered, found)
 
 
-def _of_written_order(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
-    written = file.asked(
-        "reordering", lambda: write_reordered(file.data, file.name, permuted(ordered, found.order)).data
-    )
+def _written_order_faults(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
+    written = file.ask("reordering", lambda: write_reordered(file.data, file.name, permute(ordered, found.order)).data)
     if written is None:
         return
     file.tally["written in order"] += 1
@@ -155,18 +153,18 @@ def _of_written_order(file: AskedFile, ordered: OperationGraph, found: OrderAnsw
         yield f"order: promises a plan of {promised} bytes, the file that it writes needs {placed.peak}"
 
 
-def _of_best(file: AskedFile) -> Iterator[str]:
+def _best_order_faults(file: AskedFile) -> Iterator[str]:
     """`plan --order best` and `order` report the same least peak."""
-    found = file.ordered
+    found = file.order_answer
     if found is None or not file.is_plain:
         return
-    control = Control().begun(PlanOptions(time_limit_s=SECONDS, deterministic=True))
-    best = file.asked("plan in the best order", lambda: reorder(file.data, file.name, control, file.options).answer)
+    control = Control().begin(PlanOptions(time_limit_s=SECONDS, deterministic=True))
+    best = file.ask("plan in the best order", lambda: reorder(file.data, file.name, control, file.options).answer)
     if best is None or best.placed_peak is None:
         return
     if file.is_flat and best.placed_peak < found.lower_bound:
         yield f"plan --order best: {best.placed_peak} bytes, though order proves {found.lower_bound}"
-    placed, problem = best.placed, file.imported.problem
+    placed, problem = best.placed, file.imported_file.problem
     if placed is not None and not file.is_as_said(live_peak(placed.problem), best.peak):
         yield f"plan --order best: {live_peak(placed.problem)} bytes alive in its problem, {best.peak} by its order"
     if placed is not None and set(placed.problem.buffers.ids) != set(problem.buffers.ids):
@@ -176,41 +174,41 @@ def _of_best(file: AskedFile) -> Iterator[str]:
         yield f"plan --order best: {best.placed_peak} bytes, order {found.placed_peak}, both proved"
 
 
-def _of_cascade(file: AskedFile) -> Iterator[str]:
+def _cascade_faults(file: AskedFile) -> Iterator[str]:
     graph = file.graph
     if graph is None or not file.is_plain:
         return
     # Its tensors have their own bytes, and are rounded up by the search.
-    alignment = int(file.imported.problem.buffers.alignment.max(initial=1))
-    found = file.asked("cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)))
+    alignment = int(file.imported_file.problem.buffers.alignment.max(initial=1))
+    found = file.ask("cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)))
     if found is None or found.layers is None:
         return
-    if not file.is_as_said(file.live, live_peak(found.layers.problem)):
-        yield f"cascade: {live_peak(found.layers.problem)} bytes layer by layer, {file.live} by the problem"
-    if found.layers_peak < file.live:
-        yield f"cascade: a plan of {found.layers_peak} bytes layer by layer, {file.live} are alive"
+    if not file.is_as_said(file.live_bytes, live_peak(found.layers.problem)):
+        yield f"cascade: {live_peak(found.layers.problem)} bytes layer by layer, {file.live_bytes} by the problem"
+    if found.layers_peak < file.live_bytes:
+        yield f"cascade: a plan of {found.layers_peak} bytes layer by layer, {file.live_bytes} are alive"
 
 
-def _of_explain(file: AskedFile) -> Iterator[str]:
+def _explain_faults(file: AskedFile) -> Iterator[str]:
     peak = file.plan.peak if file.is_plain else None
     if not peak:
         return
     options = ExplainOptions(time_limit_s=SECONDS, deterministic=True)
-    within = explain(file.imported.problem.with_capacity(peak), options=options)
+    within = explain(file.imported_file.problem.with_capacity(peak), options=options)
     if within.status == "unknown":  # it has less time for a plan
         file.tally["explain out of time"] += 1
     elif within.status != "fits":
         yield f"explain: {within.status} in {peak} bytes, which plan takes"
     if file.plan.status == PROVED and peak > 1:
-        below = explain(file.imported.problem.with_capacity(peak - 1), options=options)
+        below = explain(file.imported_file.problem.with_capacity(peak - 1), options=options)
         if below.status == "fits":
             yield f"explain: fits in {peak - 1} bytes, plan proves {peak}"
-    graph, found = file.graph, file.ordered
+    graph, found = file.graph, file.order_answer
     least = None if found is None else found.placed_peak
     if graph is None or least is None or least >= peak or file.plan.status != PROVED:
         return
     wanted = options.model_copy(update={"repairs": 1, "with_plans": True, "study_s": 0.5})
-    answer = explain(file.imported.problem.with_capacity(least), graph, options=wanted)
+    answer = explain(file.imported_file.problem.with_capacity(least), graph, options=wanted)
     of_operations = answer.repairs.of_operations if answer.repairs is not None else None
     for repair in of_operations.repairs if of_operations is not None else ():
         if repair.peak_after > least:
@@ -220,53 +218,53 @@ def _of_explain(file: AskedFile) -> Iterator[str]:
         system = system_of(detect(file.data, file.name))
         if repair.kind != "reorder" or repair.regions or system is None or system.reorders is None:
             continue
-        written = write_reordered(file.data, file.name, permuted(graph, repair.order or ())).data
+        written = write_reordered(file.data, file.name, permute(graph, repair.order or ())).data
         live = live_peak(read_model(written, file.name, file.options).problem)
         file.tally["repairs written"] += 1
         if not file.is_as_said(live, repair.live_peak):
             yield f"explain: a repair promises {repair.live_peak} bytes, the file with it has {live}"
 
 
-def _of_check(file: AskedFile) -> Iterator[str]:
+def _check_faults(file: AskedFile) -> Iterator[str]:
     peak = file.plan.peak if file.is_plain else None
     if not peak or file.plan.status != PROVED:
         return
     for budget, passes in ((peak, True), (peak - 1, False)):
         options = CheckOptions(time_limit_s=SECONDS, deterministic=True, budgets=(str(budget),))
-        found = check(file.imported.problem, options=options)
+        found = check(file.imported_file.problem, options=options)
         if found.passed != passes or found.pools[0].used < peak:
             status = "passes" if found.passed else "fails"
             yield f"check: {status} {budget} bytes with {found.pools[0].used}, plan {peak}"
 
 
-def _of_compare(file: AskedFile) -> Iterator[str]:
+def _compare_faults(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
     options = CompareOptions(name=file.name, time_limit_s=SECONDS, **fields)
-    found = file.asked("compare", lambda: compare(file.data, options))
+    found = file.ask("compare", lambda: compare(file.data, options))
     if found is None:
         return
     ours = found.memplan_with_views or found.memplan
     if file.is_plain and {ours.status, file.plan.status} == {PROVED} and ours.peak != file.plan.peak:
         yield f"compare: {ours.peak} bytes, plan {file.plan.peak}, both proved"
-    best, least = found.memplan_reordered, file.ordered
+    best, least = found.memplan_reordered, file.order_answer
     if best is not None and least is not None and file.is_flat and (best.peak or 0) < least.lower_bound:
         yield f"compare: {best.peak} bytes reordered, though order proves {least.lower_bound}"
-    if best is None and least is not None and file.is_plain and not file.imported.has_unknown_scratch:
+    if best is None and least is not None and file.is_plain and not file.imported_file.has_unknown_scratch:
         yield "compare: has no answer about the order, order has"
     said = set(found.warnings)
-    if unheard := [each.rule for each in file.imported.warnings if each.message not in said]:
+    if unheard := [each.rule for each in file.imported_file.warnings if each.message not in said]:
         yield f"compare: does not hear {', '.join(unheard)}"
 
 
-def _of_convert(file: AskedFile) -> Iterator[str]:
+def _convert_faults(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
 
-    def converted(**more: Any) -> Any:
+    def convert_file(**more: Any) -> Any:
         options = ConvertOptions(name=file.name, time_limit_s=SECONDS, **fields, **more)
-        return file.asked(f"convert {more.get('to', '')}".strip(), lambda: convert(file.data, options=options))
+        return file.ask(f"convert {more.get('to', '')}".strip(), lambda: convert(file.data, options=options))
 
-    own = file.imported.problem
-    found = converted(to="json")
+    own = file.imported_file.problem
+    found = convert_file(to="json")
     if found is not None:
         if found.problem != own:
             yield "convert: its problem is not that of plan"
@@ -274,27 +272,27 @@ def _of_convert(file: AskedFile) -> Iterator[str]:
         if again != own:
             yield "convert: the problem that it writes, read again, is another one"
         said = {each.message for each in found.warnings}
-        if unheard := [each.rule for each in file.imported.warnings if each.message not in said]:
+        if unheard := [each.rule for each in file.imported_file.warnings if each.message not in said]:
             yield f"convert: does not hear {', '.join(unheard)}"
-    table = converted(to="csv")
+    table = convert_file(to="csv")
     if table is not None:
         again = formats.read_problem(table.files[0].data, "p.csv", None)
-        if live_peak(again) != file.live:
-            yield f"convert: the table that it writes has {live_peak(again)} bytes alive, the problem {file.live}"
-    if not isinstance(file.imported, ImportedProgram):
+        if live_peak(again) != file.live_bytes:
+            yield f"convert: the table that it writes has {live_peak(again)} bytes alive, the problem {file.live_bytes}"
+    if not isinstance(file.imported_file, ImportedProgram):
         return
-    yield from _of_plan_in_file(file)
-    program = converted(to="operations")
+    yield from _written_plan_faults(file)
+    program = convert_file(to="operations")
     if program is not None:
         read: Operations = operations_from(program.operations.model_dump(mode="json", by_alias=True))
-        if live_peak(problem_of(read)) != file.live:
-            yield f"convert: its operations have {live_peak(problem_of(read))} bytes alive, the problem {file.live}"
-    drawn = converted(to="graph")
+        if live_peak(problem_of(read)) != file.live_bytes:
+            yield f"convert: its operations have {live_peak(problem_of(read))} bytes alive, the problem {file.live_bytes}"
+    drawn = convert_file(to="graph")
     if drawn is not None and graph_from(formats.memplan_json.parse(write_graph(drawn.graph))) != drawn.graph:
         yield "convert: the graph that it writes, read again, is another one"
 
 
-def _of_plan_in_file(file: AskedFile) -> Iterator[str]:
+def _written_plan_faults(file: AskedFile) -> Iterator[str]:
     """A plan written into the model is the plan read from it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
@@ -302,12 +300,12 @@ def _of_plan_in_file(file: AskedFile) -> Iterator[str]:
         return
     fields = file.options.model_dump(exclude_defaults=True)
     options = ConvertOptions(name=file.name, time_limit_s=SECONDS, to=target, **fields)
-    written = file.asked("convert with a plan", lambda: convert(file.data, file.plan, options=options))
+    written = file.ask("convert with a plan", lambda: convert(file.data, file.plan, options=options))
     if written is None:
         return
     file.tally["plans written"] += 1
     again = read_model(written.files[0].data, file.name, file.options)
-    if again.problem != file.imported.problem:
+    if again.problem != file.imported_file.problem:
         yield "convert: the model with the plan in it poses another problem"
     if again.own_plan is None or again.own_peak != file.plan.peak:
         yield f"convert: the model has a plan of {again.own_peak} bytes in it, {file.plan.peak} were planned"

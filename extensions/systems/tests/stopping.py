@@ -15,7 +15,7 @@ from memplan.extensions.systems.tests.answer_schemas import unlike_schema
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
 from memplan.questions.question import Control, Question
 from memplan.questions.question.wire import read_body_options, read_question
-from memplan.solvers.search.control import Deadline, silent
+from memplan.solvers.search.control import Deadline, ignore_report
 
 LATER = 1e6
 """The seconds by which the remaining time is reduced when a clock ends a call."""
@@ -55,20 +55,20 @@ def clock_of(asks: Asks) -> Iterator[None]:
     Deadlines that are made of what is left then lie in the past for every clock, that of a search as well.
     """
 
-    def left_s(deadline: Deadline) -> float:
+    def remaining_s(deadline: Deadline) -> float:
         return deadline.at - time.monotonic() - LATER * asks.is_over()
 
-    with patch.object(Deadline, "left_s", property(left_s)):
+    with patch.object(Deadline, "remaining_s", property(remaining_s)):
         yield
 
 
-def stopped(
+def stop_question(
     question: Question[Any],
     body: dict[str, Any],
     asks: Asks,
     *,
     by_clock: bool,
-    take: Callable[[Any], object] = silent,
+    take: Callable[[Any], object] = ignore_report,
 ) -> str:
     """Answer a body's question, stop it after the n-th check, and return the answer, note or refusal.
 

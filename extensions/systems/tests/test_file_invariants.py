@@ -10,7 +10,7 @@ import pytest
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.extensions.systems.tests import foreign_files
-from memplan.extensions.systems.tests.drawn_files import FORMATS, drawn_file
+from memplan.extensions.systems.tests.drawn_files import FORMATS, draw_file
 from memplan.extensions.systems.tests.drawn_models import draw, live_peak
 from memplan.extensions.systems.tests.file_invariants import violations
 from memplan.planner.errors import InputError
@@ -37,7 +37,7 @@ def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", [*seeds(60), 247])
 def test_answers_about_a_drawn_model_agree(seed: int) -> None:
-    name, data, live = drawn_file(seed)
+    name, data, live = draw_file(seed)
     assert violations(data, name, live=live) == []
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_cut_off_has_no_plan(name: str) -> None:
     if name.startswith("pytorch"):
         data = (foreign_files.MODELS.parent / "dumps" / "wrong" / name).read_bytes()
     else:
-        data = FILES[name] if name in FILES else drawn_file(int(name[5]))[1]
+        data = FILES[name] if name in FILES else draw_file(int(name[5]))[1]
     lines = data[: data.index(b"\nExecution plan")] if name.startswith("litert") else data.rstrip()
     rows = lines.splitlines(keepends=True)
     for k in range(len(rows) // 2, len(rows)):

@@ -101,7 +101,7 @@ def test_a_file_is_read_with_the_plan_inside(name: str) -> None:
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
     with suppress(FormatError):  # where there is none
         plan = found.plan(FILES[name], name, problem)
-        problem = found.settled({"problem": problem})["problem"]
+        problem = found.settle_inputs({"problem": problem})["problem"]
         is_valid = verify(problem, plan) == ()
     assert (len(problem.buffers), own_peak, is_valid) == READ[name]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import memplan
-from lab.fuzz_importers import SEEDS, broken, outcome
+from lab.fuzz_importers import SEEDS, broken_file, outcome
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.systems.tests.failing_reader import FAULTS
@@ -16,14 +16,14 @@ from memplan.extensions.systems.tests.foreign_files import relax
 from memplan.extensions.systems.tests.protobuf_files import field, message, varint
 from memplan.extensions.systems.xla.module import read_module
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, shown
+from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, file_readers
 from tests.support.depth import seeds
-from tests.support.dump_files import recorded
+from tests.support.dump_files import dump_bytes
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 
@@ -68,7 +68,7 @@ def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> Non
 @pytest.mark.slow
 def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
     files = SEEDS[name]()
-    found = {outcome(name, broken(name, files, seed)) for seed in seeds(100)}
+    found = {outcome(name, broken_file(name, files, seed)) for seed in seeds(100)}
     assert {"read", "FormatError"} <= found
 
 
@@ -128,9 +128,9 @@ BEYOND_TEXT = 16**8000
 
 
 def test_numbers_that_python_does_not_write_are_shown_by_their_length() -> None:
-    assert shown(BEYOND_TEXT - 1) == "0xffffffffffffffff... of 32000 bits"
-    assert shown(-BEYOND_TEXT) == "-0x8000000000000000... of 32001 bits"
-    assert shown([BEYOND_TEXT]) == "list"
+    assert excerpt(BEYOND_TEXT - 1) == "0xffffffffffffffff... of 32000 bits"
+    assert excerpt(-BEYOND_TEXT) == "-0x8000000000000000... of 32001 bits"
+    assert excerpt([BEYOND_TEXT]) == "list"
 
 
 def test_a_model_with_more_elements_than_digits_can_say_is_refused() -> None:
@@ -141,7 +141,7 @@ def test_a_model_with_more_elements_than_digits_can_say_is_refused() -> None:
 
 
 def test_a_number_without_an_end_is_refused_in_relax() -> None:
-    (text,) = recorded("network_allocated.relax")
+    (text,) = dump_bytes("network_allocated.relax")
     at = text.index(b"R.shape([") + len(b"R.shape([")
     data = text[:at] + b"0x" + b"f" * 8000 + text[text.index(b",", at) :]
     with pytest.raises(FormatError, match=r"0xf+\.\.\. of 32000 bits"):

@@ -12,7 +12,7 @@ import pytest
 
 from memplan import read_problem
 from memplan.planner.errors import InputError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.names_in_files import names_in, names_read
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
@@ -43,7 +43,7 @@ SNAPSHOT: dict[str, Any] = {
 }
 
 
-def peak_of(found: Imported) -> int:
+def peak_of(found: ImportedProblem) -> int:
     assert found.own_plan is not None
     size = dict(zip(found.problem.buffers.ids, found.problem.buffers.size.tolist(), strict=True))
     ends: dict[str, int] = {}

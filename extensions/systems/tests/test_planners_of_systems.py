@@ -47,7 +47,7 @@ def problem(rows: list[Row]) -> Problem:
 
 
 @cache
-def drawn(seed: int) -> Problem:
+def draw_problem(seed: int) -> Problem:
     return problem(planner_input(seed))
 
 
@@ -59,7 +59,7 @@ def offsets(planner: str, wanted: Problem) -> list[int]:
 @pytest.mark.parametrize("planner", RECORDED)
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_offsets_are_those_of_the_original(planner: str, count: int) -> None:
-    answers = [offsets(planner, drawn(seed)) for seed in range(count)]
+    answers = [offsets(planner, draw_problem(seed)) for seed in range(count)]
     assert digest(answers) == RECORDED[planner][str(count)]
 
 

@@ -11,7 +11,7 @@ from lab.fuzz_importers import SEEDS
 from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions, Views
 from memplan.planner.foreign.reading import read_as
 from memplan.planner.model.plan import Plan
@@ -37,7 +37,7 @@ BEHIND_A_MODEL = ("onnxruntime-plan",)
 """Formats that are read only together with their model, which has the sizes."""
 
 
-def models(name: str, views: Views) -> list[tuple[Imported, Operations]]:
+def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
     """Return what an importer makes of its small models, those of which it knows the operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
@@ -50,7 +50,7 @@ def test_other_formats_tell_lifetimes_only(name: str) -> None:
     assert models(name, "alias") == []
 
 
-def with_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
+def replace_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
     """Return the problem with other buffers."""
     return Problem.model_validate({"buffers": rows, "pools": problem.pools})
 
@@ -80,7 +80,7 @@ def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
                 wrong = [dict(kept) for kept in rows]
                 wrong[victim] |= {"end": row.end - 1, "offset": 0}
                 wrong[thief] |= {"offset": 0}
-                mistaken = with_rows(problem, wrong)
+                mistaken = replace_rows(problem, wrong)
                 yield mistaken, solve(mistaken), row
                 break
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from lab import stops
-from lab.stops import HERE, Tally, contradicted, drawn, stopped_here
-from lab.support.drawn_calls import drawn_inputs
+from lab.stops import HERE, Tally, contradiction, draw_question, stopped_here
+from lab.support.drawn_calls import draw_inputs
 from memplan.extensions.systems.tests import stopping
-from memplan.extensions.systems.tests.stopping import Asks, stopped
+from memplan.extensions.systems.tests.stopping import Asks, stop_question
 from memplan.questions import QUESTIONS
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
@@ -34,7 +34,7 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
     if name in ("plan", "explain", "certify"):
         drawn = [{"problem": json.loads(row.model_dump_json())} for k in seeds(2) for row in small_problems(k, 1, 7)]
     if name == "schedule":
-        drawn = [drawn_inputs(random.Random(k), name, 60)[0] for k in seeds(2)]
+        drawn = [draw_inputs(random.Random(k), name, 60)[0] for k in seeds(2)]
     for way in WAYS.get(name, [{}]):
         for change in ({}, *drawn):
             yield {**example, **change, "options": {**example.get("options", {}), **way, "time_limit_s": 2}}
@@ -46,9 +46,9 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
         whole = Asks()
-        assert stopped(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
+        assert stop_question(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
         for last in range(0, whole.count + 1, max(1, whole.count // MOMENTS)):
-            assert stopped(QUESTIONS[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
+            assert stop_question(QUESTIONS[name], body, Asks(last), by_clock=by_clock) == "answered", (last, body)
 
 
 @pytest.mark.drawn
@@ -56,7 +56,7 @@ def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_cloc
 def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) -> None:
     tally = Tally()
     for k in seeds(3):
-        stopped_here(drawn("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
+        stopped_here(draw_question("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
     assert tally.wrong == []
 
 
@@ -67,7 +67,7 @@ def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixtu
         assert stopped_here(question, random.Random(0), HERE, 5, tally) == 1
     assert (tally.counts["certify"]["500"], len(tally.wrong)) == (1, 1)
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(stops, "contradicted", lambda *_: "they differ")
+        changed.setattr(stops, "contradiction", lambda *_: "they differ")
         stopped_here(question, random.Random(0), HERE, 3, tally)
     assert tally.counts["certify"]["wrong"] == len(tally.wrong) - 1 >= 1
     assert "certify: wrong: the example" in capsys.readouterr().out
@@ -87,6 +87,6 @@ def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixtu
 def test_bounds_that_contradict_values_of_the_other_answer_are_found(
     name: str, options: dict[str, Any], whole: dict[str, int], found: dict[str, int], says: str | None
 ) -> None:
-    why = contradicted(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))
+    why = contradiction(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))
     assert (why or "").startswith(says or "")
     assert (why is None) == (says is None)

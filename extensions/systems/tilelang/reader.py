@@ -1,4 +1,4 @@
-"""Kernels of TileLang for Ascend as TVMScript behind its pass AscendMemoryPlanning, parsed and never run.
+"""Kernels of TileLang for Ascend as TVMScript after its pass AscendMemoryPlanning, parsed and never run.
 
 `address_map` and `size_map` of a kernel place what `T.allocate` makes in a memory, in bytes. A statement reads and
 writes what `T.tvm_access_ptr` says, and elements; a name alone is both.
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from memplan.extensions.readers.draft import OperationsDraft, Uses
 from memplan.extensions.tvm.files.relax_text import argument, attribute_of, dotted_name, module_of
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, refuse_dims, size_of
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 ALIGNMENT = 32
@@ -22,7 +22,7 @@ _READ, _WRITE = 1, 2
 _NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the only kernel that has addresses; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "kernels of TileLang")
     functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
@@ -31,7 +31,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         raise FormatError(f"must have one kernel with an address_map (keep the one to be read), got {len(kernels)}")
     kernel = _Kernel(kernels[0], options)
     kernel.block(kernels[0].body)
-    return kernel.draft.imported(own_peak=kernel.tops.total(), own_offsets=kernel.places)
+    return kernel.draft.make_program(own_peak=kernel.tops.total(), own_offsets=kernel.places)
 
 
 def _numbers(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
@@ -53,12 +53,12 @@ class _Kernel:
         addresses, sizes = _numbers(kernel, "address_map"), _numbers(kernel, "size_map")
         self.places, self.tops = dict[str, int](), Counter[str]()
         self.data: dict[str, str] = {}
-        for name, call in _made(kernel):
+        for name, call in _bound_calls(kernel):
             if dotted_name(call.func) == "T.allocate" and name in addresses:
                 memory = argument(call, 2, "scope")
                 if name not in sizes or not isinstance(memory, ast.Constant):
-                    raise FormatError(f"buffer {shown(name)}: must have a memory, and a size in size_map")
-                size = size_of(f"buffer {shown(name)}", sizes[name], options)
+                    raise FormatError(f"buffer {excerpt(name)}: must have a memory, and a size in size_map")
+                size = size_of(f"buffer {excerpt(name)}", sizes[name], options)
                 self.places[name], self.data[name] = addresses[name], name
                 self.draft.declare(name, size, pool=str(memory.value))
                 self.tops[str(memory.value)] = max(self.tops[str(memory.value)], addresses[name] + size)
@@ -116,7 +116,7 @@ class _Kernel:
                 yield node.id, _READ | _WRITE
 
 
-def _made(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
+def _bound_calls(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
     """Yield the names bound to calls, as in `a = T.allocate(...)` and `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from memplan.extensions.systems.online import place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.tensors import Placed, StopCheck, aligned, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, granule, tensors
 
 _BLOCK = 256
 _LEVELS = 6
@@ -26,7 +26,7 @@ class _SizeClasses:
 
     def allocate(self, size: int) -> int:
         size = max(size, _BLOCK)
-        least = _class(aligned(size, 1 << size.bit_length() - _LEVELS))
+        least = _class(align(size, 1 << size.bit_length() - _LEVELS))
         at = self.free[min(each for each, blocks in self.free.items() if blocks and each >= least)][0]
         whole = self.sizes[at]
         self._take(at)
@@ -77,11 +77,11 @@ def _class(size: int) -> tuple[int, int]:
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 
 
-def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers in time order in whole blocks of 256 bytes, in the first class whose blocks are large enough."""
     rows = tensors(problem)
-    unit = aligned(_BLOCK, granule(problem, rows))
-    room = 2 * sum(max(aligned(row.size, unit), _BLOCK) for row in rows)
+    unit = align(_BLOCK, granule(problem, rows))
+    room = 2 * sum(max(align(row.size, unit), _BLOCK) for row in rows)
     return place_online(problem, stop_check, _BLOCK, _SizeClasses(room or _BLOCK))
 
 

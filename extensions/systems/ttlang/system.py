@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from memplan.extensions.systems.by_size import place_in_gaps, sized
+from memplan.extensions.systems.by_size import aligned_tensors, place_in_gaps
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
-def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers by size, each in the lowest gap; equal sizes go as given, or by conflicts if that is lower."""
-    rows = sized(problem)
+    rows = aligned_tensors(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows
     }
@@ -18,7 +18,7 @@ def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     by_degree = sorted(rows, key=lambda row: (-row[0], -degree[row[1].position]))
     other = place_in_gaps(by_degree, stop_check, smallest=False)
 
-    def peak(placed: Placed) -> int:
+    def peak(placed: PlannerAnswer) -> int:
         return max((placed.placements[tensor.position][1] + size for size, tensor in rows), default=0)
 
     return other if peak(other) < peak(by_size) else by_size

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
@@ -23,7 +23,7 @@ NO_LIMIT = 2**32
 NOT_PLACED = -1
 
 
-def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place all buffers like Vela; the search stops at the first packing within the capacity."""
     rows = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
@@ -32,7 +32,7 @@ def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
         size = problem.pools[0].size
         addresses = _OrderSearch(ranges, NO_LIMIT if size is None else size, stop_check).best_addresses()
         offset.update((one.tensor.position, address) for one, address in zip(ranges, addresses, strict=True))
-    return Placed({position: (0, where) for position, where in offset.items()})
+    return PlannerAnswer({position: (0, where) for position, where in offset.items()})
 
 
 @dataclass(eq=False)
@@ -66,7 +66,7 @@ class _LiveRange:
                     continue
                 if other.address < address + size:
                     pushed, pusher = True, other
-                    address = aligned(other.end_address, self.alignment)
+                    address = align(other.end_address, self.alignment)
         self.address, self.end_address, self.predecessor = address, address + size, pusher
 
 

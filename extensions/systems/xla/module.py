@@ -16,8 +16,8 @@ from memplan.extensions.readers.draft import OperationsDraft, Uses
 from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of, types_by_number
 from memplan.extensions.systems.protobuf import ProtobufMessage
 from memplan.extensions.systems.xla.system import is_xla_text
-from memplan.planner.errors import FormatError, OperationsError, shown
-from memplan.planner.foreign.imported import Imported, element_count, refuse_dims, sized
+from memplan.planner.errors import FormatError, OperationsError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, element_count, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -34,7 +34,7 @@ _IN_PLACE = {"while", "dynamic-update-slice"}
 Values = tuple[str, ...]
 
 
-def read_module(data: bytes, options: ModelOptions) -> Imported:
+def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the entry computation of an HloProto; raises FormatError, and OperationsError for text, which has none."""
     refuse_dims(options, "XLA's modules")
     if is_xla_text(data):
@@ -45,7 +45,7 @@ def read_module(data: bytes, options: ModelOptions) -> Imported:
     results = _Program(module, options, ()).run()
     program = _Program(module, options, results)
     program.run()
-    return program.draft.imported()
+    return program.draft.make_program()
 
 
 class _Program:
@@ -61,7 +61,7 @@ class _Program:
         before = {number: row.integers(37, "control_predecessor_ids") for number, row in self.rows.items()}
         self.controlled = {one for number, row in before.items() if row for one in (number, *row)}
         self.place = {number: k for k, number in enumerate(self.rows)}
-        self.schedule = _scheduled(module, entry, self.rows)
+        self.schedule = _instruction_order(module, entry, self.rows)
         self.values: dict[int, Values] = {}
         self.alignment = options.alignment or ALIGNMENT
         root = self.computation.integer(6, "root_id")
@@ -124,12 +124,12 @@ class _Program:
         names = (name,) if len(leaves) == 1 else tuple(f"{name}:{k}" for k in range(len(leaves)))
         for one, leaf in zip(names, leaves, strict=True):
             if self.draft.is_declared(one):
-                raise FormatError(f"{row.path}.name: must be unique, got {shown(name)} again")
+                raise FormatError(f"{row.path}.name: must be unique, got {excerpt(name)} again")
             dims, dtype = leaf.integers(3, "dimensions"), _DTYPES.get(leaf.integer(2, "element_type"))
             if any(not 0 <= size <= MAX_BYTES for size in dims):
-                raise FormatError(f"{leaf.path}.dimensions: must be at least 0, got {shown(list(dims))}")
+                raise FormatError(f"{leaf.path}.dimensions: must be at least 0, got {excerpt(list(dims))}")
             bits = (bits_of(dtype) or 0) if dtype else 0
-            size = sized(leaf.path, element_count(dims), bits, self.alignment)
+            size = packed_bytes(leaf.path, element_count(dims), bits, self.alignment)
             self.draft.declare(one, size, "param" if kind == "param" else "constant" if kind == "constant" else "plain")
             self.draft.describe(one, TensorFacts(name=one, shape=dims, dtype=dtype))
         return names
@@ -148,7 +148,7 @@ class _Program:
         return leaves
 
 
-def _scheduled(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
+def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
     """Return the instructions of a computation in scheduled order, or else as listed."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():

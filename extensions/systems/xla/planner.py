@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, granule, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 
 @dataclass(frozen=True)
@@ -32,36 +32,36 @@ class Interval:
 Order = Callable[[Interval], tuple[int, int, int]]
 
 
-def _by_size(interval: Interval) -> tuple[int, int, int]:
+def _size_key(interval: Interval) -> tuple[int, int, int]:
     return -interval.tensor.size, -interval.life, interval.tensor.position
 
 
-def _by_life(interval: Interval) -> tuple[int, int, int]:
+def _life_key(interval: Interval) -> tuple[int, int, int]:
     return -interval.life, -interval.tensor.size, interval.tensor.position
 
 
-def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place the largest buffers first; among equal ones, the one with the longest lifetime first (kSpatial)."""
-    return _best_fit(problem, stop_check, _by_size)
+def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place the largest buffers first; among equal sizes, the longest lifetime first (kSpatial)."""
+    return _best_fit(problem, stop_check, _size_key)
 
 
-def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place the buffers with the longest lifetimes first; among equal ones, the largest first (kTemporal)."""
-    return _best_fit(problem, stop_check, _by_life)
+    return _best_fit(problem, stop_check, _life_key)
 
 
-def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Return the smaller of the two heaps; if they are equal, the one by size."""
-    heaps = [_best_fit(problem, stop_check, order) for order in (_by_size, _by_life)]
+def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Return the smaller of the two heaps; if they are equal, the heap by size."""
+    heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
 
-def _heap_size(problem: Problem, heap: Placed) -> int:
+def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
     size = problem.buffers.size
     return max((offset + int(size[i]) for i, (_, offset) in heap.placements.items()), default=0)
 
 
-def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
+def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerAnswer:
     """Place every buffer in the smallest sufficient gap; empty and never live buffers lie at 0."""
     rows = tensors(problem)
     step = granule(problem, rows)
@@ -77,7 +77,7 @@ def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> Placed:
         offset = _smallest_gap(used, interval.tensor.size, step)
         placements[interval.tensor.position] = (0, offset)
         insort(by_offset, (offset, interval), key=lambda entry: entry[0])
-    return Placed(placements)
+    return PlannerAnswer(placements)
 
 
 def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
@@ -107,5 +107,5 @@ def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
         gap = low - end
         if gap >= size and (best is None or gap < best[0]):
             best = gap, end
-        end = max(end, aligned(high, step))
+        end = max(end, align(high, step))
     return end if best is None else best[1]

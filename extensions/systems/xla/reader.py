@@ -18,7 +18,7 @@ from memplan.extensions.systems.protobuf import ProtobufMessage
 from memplan.extensions.systems.xla import text as xla_text
 from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
 
@@ -28,7 +28,7 @@ _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES = 1, 3, 4
 _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):
@@ -41,7 +41,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         row.integer(1, "id"): size_of(f"{row.path}.size", row.integer(2, "size"), options)
         for row in assignment.messages(_LOGICAL_BUFFERS, "logical_buffers")
     }
-    traces = [_Trace.of(trace, sizes) for trace in assignment.messages(_TRACES, "heap_simulator_traces")]
+    traces = [_Trace.from_message(trace, sizes) for trace in assignment.messages(_TRACES, "heap_simulator_traces")]
     _add_untraced(assignment, traces)
     pools = {k: f"trace {k}" for k, trace in enumerate(traces) if trace.groups}
     rows = [
@@ -60,7 +60,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     name = program.text(1, "name") if program is not None else None
     problem = problem_of(rows, pools.values(), name or None)
     own_plan = plan_of(problem, _own_offsets(assignment, traces))
-    return Imported(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
+    return ImportedProblem(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Trace:
     of_buffer: dict[int, _Group]
 
     @classmethod
-    def of(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
+    def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
         """Process the events; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0
@@ -129,7 +129,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
     of_buffer = {buffer: trace for trace in reversed(traces) for buffer in trace.of_buffer}
-    for path, buffer, offset, end in _assigned(assignment):
+    for path, buffer, offset, end in _assignments(assignment):
         if (trace := of_buffer.get(buffer)) is not None:
             home.setdefault(path, trace)
         elif offset < end:
@@ -153,7 +153,7 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     """
     wanted = {buffer for trace in traces for buffer in trace.of_buffer}
     peaks: dict[str, int] = {}
-    for path, buffer, _, end in _assigned(assignment):
+    for path, buffer, _, end in _assignments(assignment):
         if buffer in wanted:
             wanted.discard(buffer)
             peaks[path] = max(peaks.get(path, 0), end)
@@ -163,7 +163,7 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
     """Return XLA's offsets of the traces' groups; several allocations of one trace follow one another."""
     places: dict[int, tuple[str, int, int]] = {}
-    for path, buffer, offset, end in _assigned(assignment):
+    for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))
     offsets: dict[int | str, int] = {}
     for k, trace in enumerate(traces):
@@ -180,7 +180,7 @@ def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
     return offsets
 
 
-def _assigned(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
+def _assignments(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
     """Yield (allocation, buffer, first byte in it, end in it) for each assigned buffer."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):

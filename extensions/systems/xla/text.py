@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, plan_of, problem_of, size_of
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 ALIGNMENT = 64
@@ -35,18 +35,18 @@ class _Value:
     end: int
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read both texts; raises FormatError."""
     for section in _SECTIONS:
         if section not in data:
             rule = "must be XLA's text of the buffer assignment and that of the live ranges, one behind the other"
-            raise FormatError(f"{rule}, got no {shown(section.decode())}")
+            raise FormatError(f"{rule}, got no {excerpt(section.decode())}")
     text = data.decode(errors="backslashreplace")
     alive = _live_ranges(text)
     own_peak, pools, rows = 0, [], []
     offsets: dict[int | str, int] = {}
     for name, values in _temporaries(text, alive, options):
-        groups = list(_joined(values))
+        groups = list(_join_values(values))
         own_peak += max((group.offset + group.size for group in groups), default=0)
         pools.append(name)
         for group in groups:
@@ -57,7 +57,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
                 | times
             )
     problem = problem_of(rows, pools)
-    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
+    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of(problem, offsets))
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
@@ -73,7 +73,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
         match = _RANGE.fullmatch(line)
         if match is None:
             raise FormatError(
-                f"line {number}: must be a live range, name{{index}}:first-last, got {shown(line.strip())}"
+                f"line {number}: must be a live range, name{{index}}:first-last, got {excerpt(line.strip())}"
             )
         start, end = int(match[3]), int(match[4])
         if end < start:
@@ -97,18 +97,18 @@ def _temporaries(
         elif name is not None and line.startswith(" value:"):
             match = _VALUE.match(line)
             if match is None:
-                raise FormatError(f"line {at}: must be a value with size and offset, got {shown(line.strip())}")
+                raise FormatError(f"line {at}: must be a value with size and offset, got {excerpt(line.strip())}")
             number, instruction, size, offset = match.groups()
             place = instruction if instruction.endswith("}") else instruction + "{}"
             if place not in alive:
-                raise FormatError(f"value {shown(instruction)} of {name}: must have a live range, got none")
-            size_in_file = size_of(f"value {shown(instruction)}", int(size), options)
+                raise FormatError(f"value {excerpt(instruction)} of {name}: must have a live range, got none")
+            size_in_file = size_of(f"value {excerpt(instruction)}", int(size), options)
             values.append(_Value(f"{number} {instruction}", int(offset), size_in_file, *alive[place]))
     if name is not None:
         yield name, values
 
 
-def _joined(values: list[_Value]) -> Iterator[_Value]:
+def _join_values(values: list[_Value]) -> Iterator[_Value]:
     """Yield the values that form one buffer each: at one offset, with overlapping lifetimes."""
     last: dict[int, _Value] = {}
     for value in sorted(values, key=attrgetter("start", "end")):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from memplan.extensions.systems.by_size import place_in_gaps, sized
+from memplan.extensions.systems.by_size import aligned_tensors, place_in_gaps
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
-def plan(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers by size in the smallest gaps; equal sizes stay in order, as with glibc's qsort."""
-    return place_in_gaps(sorted(sized(problem), key=lambda row: -row[0]), stop_check, smallest=True)
+    return place_in_gaps(sorted(aligned_tensors(problem), key=lambda row: -row[0]), stop_check, smallest=True)
 
 
 SYSTEM = System(

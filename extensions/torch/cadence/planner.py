@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensors
 
 
 class _PlacedTensor(NamedTuple):
@@ -41,10 +41,10 @@ class _PoolState:
 
     def takes(self, tensor: Tensor, offset: int) -> bool:
         """Return True if the tensor may live here, and ends below the size when its end is rounded up."""
-        fits = self.size is None or aligned(offset + tensor.size, self.alignment) <= self.size
+        fits = self.size is None or align(offset + tensor.size, self.alignment) <= self.size
         return fits and self.position in tensor.pools
 
-    def in_the_way(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
+    def first_obstacle(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
         """Return the first tensor alive with this one that uses one of its bytes; None if there is none."""
         end = offset + tensor.size
         for held in self.contents:
@@ -54,24 +54,24 @@ class _PoolState:
 
 
 class _CollisionError(Exception):
-    """A tensor was put on bytes that are in use, which the original takes for a bug of its own."""
+    """A tensor was put on bytes that are in use, which the original reports as an internal bug."""
 
 
 _FindOffset = Callable[[_PoolState, Tensor, StopCheck], int]
 """A rule: where in a pool a tensor would go; the pool need not take it there."""
 
 
-def position_based_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place the largest first, in the first pool that takes it, at 0 or behind what is in the way."""
-    return _plan(problem, _behind_what_is_in_the_way, stop_check, is_sorted=False)
+def position_based_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place the largest first, in the first pool that takes it, at 0 or after the obstacles."""
+    return _plan(problem, _offset_after_obstacles, stop_check, is_sorted=False)
 
 
-def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place the largest first, in the first pool that takes it, in the smallest gap between what is alive with it."""
+def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place the largest first, in the first pool that takes it, in the smallest gap between live tensors."""
     return _plan(problem, _smallest_gap, stop_check, is_sorted=True)
 
 
-def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place as greedy_by_size does, but count gaps from the end of all that lies below, alive with it or not.
 
     That is how arXiv 2001.03288 prints its algorithm 3; a comment in the source predicts that nothing is shared then.
@@ -79,11 +79,11 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
     return _plan(problem, lambda pool, tensor, _: _gap_above(pool, tensor, pool.contents), stop_check, is_sorted=True)
 
 
-def _behind_what_is_in_the_way(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
+def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
     offset = 0
-    while pool.takes(tensor, offset) and (other := pool.in_the_way(tensor, offset)) is not None:
+    while pool.takes(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
-        offset = aligned(other.end, pool.alignment)
+        offset = align(other.end, pool.alignment)
     return offset
 
 
@@ -103,11 +103,11 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
         gap = held.offset - previous
         if held.tensor.meets(tensor) and gap >= tensor.size and (smallest is None or gap < smallest):
             lowest_gap, smallest = previous, gap
-        previous = max(aligned(held.end, pool.alignment), previous)
+        previous = max(align(held.end, pool.alignment), previous)
     return previous if lowest_gap is None else lowest_gap
 
 
-def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> Placed:
+def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -121,10 +121,10 @@ def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sort
             for tensor in sorted(turn, key=attrgetter("size"), reverse=True):
                 stop_check()
                 if not _place(pools, tensor, rule, problem, stop_check, is_sorted=is_sorted):
-                    return Placed(_placements(pools), (tensor.position,))
+                    return PlannerAnswer(_placements(pools), (tensor.position,))
     except _CollisionError as collision:
-        return Placed(_placements(pools), because=str(collision))
-    return Placed(_placements(pools))
+        return PlannerAnswer(_placements(pools), because=str(collision))
+    return PlannerAnswer(_placements(pools))
 
 
 def _confinement(problem: Problem, tensor: Tensor) -> int | None:
@@ -156,9 +156,9 @@ def _place(
 
 
 def _put(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> None:
-    other = pool.in_the_way(tensor, offset)
+    other = pool.first_obstacle(tensor, offset)
     if other is not None:
-        mine, theirs = (shown(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))
+        mine, theirs = (excerpt(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))
         raise _CollisionError(f"it put buffer {mine} at offset {offset}, on bytes of {theirs}, and gave up")
     pool.contents.append(_PlacedTensor(tensor, offset, offset + tensor.size))
 

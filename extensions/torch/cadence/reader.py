@@ -15,14 +15,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from memplan.planner.errors import FormatError, broken, sentences
-from memplan.planner.foreign.imported import Imported, aligned, refuse_dims
+from memplan.planner.errors import FormatError, raise_rules, sentences
+from memplan.planner.foreign.imported import ImportedProblem, align_buffers, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 from memplan.planner.model.problem_fields import Buffers
-from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, as_tuple
+from memplan.planner.model.rows import Alignment, Bytes, Name, WireValue, tuple_from_list
 
 Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 
@@ -30,10 +30,10 @@ Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 class MemoryConfig(WireValue):
     """Memories in order of preference; the lists are of one length, or absent."""
 
-    memory_sizes: Annotated[tuple[Size, ...], Field(min_length=1), BeforeValidator(as_tuple)]
-    memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(as_tuple)] | None = None
-    memory_names: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] | None = None
-    base_addrs: Annotated[tuple[Bytes, ...], BeforeValidator(as_tuple)] | None = None
+    memory_sizes: Annotated[tuple[Size, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
+    memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(tuple_from_list)] | None = None
+    memory_names: Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)] | None = None
+    base_addrs: Annotated[tuple[Bytes, ...], BeforeValidator(tuple_from_list)] | None = None
     memory_xml_path: str | None = None
     buffers: Buffers = Field(default_factory=lambda: BufferTable.from_rows(()))
 
@@ -44,7 +44,7 @@ class MemoryConfig(WireValue):
             values = getattr(self, field)
             if values is not None and len(values) != count:
                 rule = f"must have as many entries as memory_sizes ({count}), got {len(values)}"
-                broken(((field,), rule))
+                raise_rules(((field,), rule))
         return self
 
     def pools(self) -> tuple[Pool, ...]:
@@ -58,11 +58,13 @@ class MemoryConfig(WireValue):
         return tuple(Pool.model_validate(pool | at) for pool, at in zip(pools, addresses, strict=True))
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read memories; raises FormatError, ProblemError, and OptionError for named dimensions."""
     refuse_dims(options, "memories")
     try:
         config = MemoryConfig.model_validate(parse(data))
     except ValidationError as error:
         raise FormatError(*sentences(error)) from error
-    return Imported(Problem.model_validate({"buffers": aligned(config.buffers, options), "pools": config.pools()}))
+    return ImportedProblem(
+        Problem.model_validate({"buffers": align_buffers(config.buffers, options), "pools": config.pools()})
+    )

@@ -17,21 +17,21 @@ from itertools import zip_longest
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from memplan.extensions.torch.executorch.arenas import arenas_of, move_apart, overwritten
+from memplan.extensions.torch.executorch.arenas import arenas_of, move_apart, overwriting_nodes
 from memplan.extensions.torch.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
 from memplan.extensions.torch.executorch.specs import (
     Place,
     Spec,
     SpecPlacements,
     SpecsRequest,
-    placed,
     pose,
     request_of,
+    spec_placements,
 )
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
-__all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Planned", "Source"]
+__all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "PlannedCall", "Source"]
 
 
 class OwnPlannerWarning(UserWarning):
@@ -43,7 +43,7 @@ class OverwrittenWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCall:
     """One call of the algorithm, for a graph or a submodule; `plan` is None if ExecuTorch planned itself."""
 
     problem: Problem
@@ -60,7 +60,7 @@ class MemplanAlgorithm:
 
     def __init__(self, source: Source = HERE) -> None:
         self.source = source
-        self.planned: list[Planned] = []
+        self.planned: list[PlannedCall] = []
         self._placed: MutableMapping[Any, list[Spec]] = WeakKeyDictionary()
 
     def __call__(
@@ -76,7 +76,7 @@ class MemplanAlgorithm:
             apart = move_apart(arenas_of(graph_module, self._placed), self._placed, alignment)
             graph_module.input_mem_buffer_sizes = list(map(max, zip_longest(request.taken, apart, fillvalue=0)))
             request = replace(request, taken=tuple(graph_module.input_mem_buffer_sizes))
-        placements = self._best(request, graph_module, graph_signature)
+        placements = self._best_placements(request, graph_module, graph_signature)
         for spec, place in placements.places.items():
             spec.mem_id, spec.mem_obj_id, spec.mem_offset = place
         return list(placements.bufsizes)
@@ -88,15 +88,15 @@ class MemplanAlgorithm:
         from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 
         request = request_of(alignment, specs, graph_module, extra_padding)
-        lost = overwritten(arenas_of(graph_module, self._placed)) if request.taken else None
+        lost = overwriting_nodes(arenas_of(graph_module, self._placed)) if request.taken else None
         if lost is not None:
             rule = "results of {!r} are overwritten while {!r} runs, as ExecuTorch puts both at the same bytes"
             warnings.warn(rule.format(*lost), OverwrittenWarning, stacklevel=2)
-        placements = self._best(request, graph_module, graph_signature)
+        placements = self._best_placements(request, graph_module, graph_signature)
         places = {spec: SpecAllocResult(**place._asdict()) for spec, place in placements.places.items()}
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
-    def _best(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
+    def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
         """Plan a request; if the plan is not proved optimal and ExecuTorch's own is smaller, use that."""
         problem = pose(request)
         plan: Plan | None = None
@@ -104,18 +104,18 @@ class MemplanAlgorithm:
         self._placed.setdefault(graph_module, []).extend(request.specs)
         try:
             plan = self.source.plan(problem)
-            best = placed(request, problem, plan)
+            best = spec_placements(request, problem, plan)
         except (ServiceAwayError, NoPlanError) as reason:
             warnings.warn(f"planned by ExecuTorch itself: {reason}", OwnPlannerWarning, stacklevel=3)
         if plan is None or best is None or plan.status != "optimal":
-            own = _own(request, graph_module, graph_signature)
+            own = _default_placements(request, graph_module, graph_signature)
             if best is None or sum(own.bufsizes) < sum(best.bufsizes):
                 plan, best = None, own
-        self.planned.append(Planned(problem, plan, best.bufsizes))
+        self.planned.append(PlannedCall(problem, plan, best.bufsizes))
         return best
 
 
-def _own(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
+def _default_placements(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
     """Plan a request by ExecuTorch's default algorithm."""
     from executorch.exir.memory_planning import greedy
 

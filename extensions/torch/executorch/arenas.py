@@ -57,7 +57,7 @@ def _last_uses(node: Any) -> Iterator[int]:
             yield spec.lifetime[1]
 
 
-def overwritten(arenas: Sequence[Arena]) -> tuple[str, str] | None:
+def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
     """Return two nodes of which the second runs while results of the first are needed; None if there are none."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
@@ -77,15 +77,15 @@ def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple
         begins = [-(-max((end[q] for end in alive), default=0) // alignment) * alignment for q in range(count)]
         ends.append(tuple(begin + size if size else 0 for begin, size in zip(begins, sizes, strict=True)))
         taken = [max(pair) for pair in zip(taken, ends[-1], strict=True)]
-        for spec in _all_specs(arena.modules, known):
+        for spec in _walk_specs(arena.modules, known):
             if spec.mem_offset is not None and spec.mem_id is not None and spec.mem_id < count:
                 spec.mem_offset += begins[spec.mem_id]
     return tuple(taken)
 
 
-def _all_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
+def _walk_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
     """Yield the specs of modules and of their submodules."""
     for module in modules:
         yield from known[module]
         for node in module.graph.nodes:
-            yield from _all_specs(_submodules(module, node, known), known)
+            yield from _walk_specs(_submodules(module, node, known), known)

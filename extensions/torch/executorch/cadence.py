@@ -24,7 +24,7 @@ from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlannin
 from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningAlgo
 from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
 
-from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Planned
+from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, PlannedCall
 from memplan.extensions.torch.executorch.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
@@ -40,7 +40,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
     def __init__(self, *arguments: Any, source: Source = HERE, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.source = source
-        self.planned: list[Planned] = []
+        self.planned: list[PlannedCall] = []
         self._own = PositionBasedGreedyWithHierarchy(*arguments, **named)
 
     def plan_with_constraints(
@@ -77,7 +77,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place specs beside those already placed; if that fails, nothing is changed.
+        """Place specs in addition to the placed ones; if that fails, nothing is changed.
 
         Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
         """
@@ -90,10 +90,10 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             raise MemoryPlanningAlgoFailure(f"memplan: {reason}") from reason
         self._place(asked, plan, state)
         state.bufsizes = [max(pair) for pair in zip_longest(state.bufsizes, taken[: len(state.bufsizes)], fillvalue=0)]
-        self.planned.append(Planned(problem, plan, tuple(state.bufsizes)))
+        self.planned.append(PlannedCall(problem, plan, tuple(state.bufsizes)))
 
     def _problem(self, specs: tuple[Any, ...], state: Any, constraints: Any, taken: tuple[int, ...]) -> Problem:
-        """Return the problem of specs beside those in `state`; submodules have taken the beginning of each memory."""
+        """Return the problem of specs after those in `state`; submodules have taken the beginning of each memory."""
         memories = range(1, self.get_num_memories())
         buffers = [self._free_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
         for q in memories:
@@ -104,7 +104,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             {
                 "name": str(q),
                 "alignment": self.get_alignment(q),
-                "size": self._usable(q),
+                "size": self._usable_size(q),
                 "reserved": [(0, size) for size in taken[q : q + 1] if size],
             }
             for q in memories
@@ -126,7 +126,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         offset = None if pin is None else pin.offset
         return _row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
-    def _usable(self, mem_id: int) -> int:
+    def _usable_size(self, mem_id: int) -> int:
         """Return a memory's size up to its last aligned byte, since ExecuTorch also rounds up the end of a spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)

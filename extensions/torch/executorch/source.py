@@ -56,13 +56,13 @@ class Source:
                 problem, time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile
             )
         else:
-            plan = self._asked(self.server, problem)
+            plan = self._ask_server(self.server, problem)
         if plan.status not in ("optimal", "feasible"):
             because = plan.explanation.message if plan.explanation else f"status {plan.status}"
             raise (NothingFitsError if plan.status == "infeasible" else NoPlanError)(because)
         return plan
 
-    def _asked(self, server: str, problem: Problem) -> Plan:
+    def _ask_server(self, server: str, problem: Problem) -> Plan:
         options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile)
         try:
             with Client(server, key=self.key, patience_s=self.patience_s) as client:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from memplan.planner.errors import ProblemError, shown
+from memplan.planner.errors import ProblemError, excerpt
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class SpecPlacements:
-    """The placement of each spec, and the size of each memory, starting with the one for constants."""
+    """The placement of each spec, and the size of each memory, starting with the memory for constants."""
 
     places: Mapping[Spec, Place]
     bufsizes: tuple[int, ...]
@@ -118,18 +118,18 @@ def _memory(spec: Spec, name: str) -> int:
     while root.storage_base is not None:
         root = root.storage_base
         if root in seen:
-            raise ProblemError(f"spec {shown(name)}: storage_base must not lead back to itself")
+            raise ProblemError(f"spec {excerpt(name)}: storage_base must not lead back to itself")
         seen.add(root)
     mem_id = 1 if root.mem_id is None else root.mem_id
     if mem_id < 1:
-        raise ProblemError(f"spec {shown(name)}: mem_id must be at least 1, as 0 is for constants, got {mem_id}")
+        raise ProblemError(f"spec {excerpt(name)}: mem_id must be at least 1, as 0 is for constants, got {mem_id}")
     return mem_id
 
 
 def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
     first, last = spec.lifetime
     if first is None or last is None:
-        raise ProblemError(f"spec {shown(names[spec])}: lifetime must be known, got {shown(spec.lifetime)}")
+        raise ProblemError(f"spec {excerpt(names[spec])}: lifetime must be known, got {excerpt(spec.lifetime)}")
     row: dict[str, object] = {
         "id": names[spec],
         "size": spec.allocated_memory,
@@ -140,12 +140,12 @@ def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> 
     }
     if spec.storage_base is not None:
         if spec.storage_base not in names:
-            raise ProblemError(f"spec {shown(names[spec])}: storage_base must be planned in the same call")
+            raise ProblemError(f"spec {excerpt(names[spec])}: storage_base must be planned in the same call")
         row |= {"alias_of": names[spec.storage_base], "alias_offset": spec.storage_base_offset}
     return row
 
 
-def placed(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
+def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
     """Return a plan of the request's problem as ExecuTorch's numbers; the plan must place every buffer."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]

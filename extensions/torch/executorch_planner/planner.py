@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import lcm
 
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensors
 
 
 @dataclass
@@ -33,7 +33,7 @@ class _SharedObject:
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
 
 
-def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place the largest first, into objects that lie side by side; among equal sizes, the last comes first.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
@@ -41,18 +41,18 @@ def greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """
     all_tensors = tensors(problem, stop_check)
     step = _alignment(problem, all_tensors)
-    rounded = {tensor.position: aligned(tensor.size, step) for tensor in all_tensors}
+    rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
     largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
     largest_first.reverse()  # not a descending sort, which would keep equal sizes in the problem's order
     for tensor in largest_first:
         stop_check()
         _share(objects[tensor.pools[0]], tensor, rounded[tensor.position])
-    return Placed(_side_by_side(objects))
+    return PlannerAnswer(_side_by_side(objects))
 
 
 def _side_by_side(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, int]]:
-    """Return where each tensor lies, the objects of a pool one behind the other."""
+    """Return the place of each tensor, with the objects of a pool one after another."""
     placements: dict[int, tuple[int, int]] = {}
     for pool, row in enumerate(objects):
         start = 0
@@ -77,7 +77,7 @@ def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
     objects[-1].take(tensor, 0, size)
 
 
-def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place as `greedy` does, each tensor in the first pool of those it may be in that has room for it.
 
     Tensors that may be in one pool only are placed before all others. A pool has room where an object takes the tensor,
@@ -85,7 +85,7 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
     """
     all_tensors = tensors(problem, stop_check)
     step = _alignment(problem, all_tensors)
-    rounded = {tensor.position: aligned(tensor.size, step) for tensor in all_tensors}
+    rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     banks: list[list[_SharedObject]] = [[] for _ in problem.pools]
     largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
     largest_first.reverse()
@@ -99,11 +99,11 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
                 break
             banks[pool].pop()
         else:
-            return Placed(_side_by_side(banks), (tensor.position,))
-    return Placed(_side_by_side(banks))
+            return PlannerAnswer(_side_by_side(banks), (tensor.position,))
+    return PlannerAnswer(_side_by_side(banks))
 
 
-def naive(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place one tensor after the other, in the problem's order; no byte is used twice.
 
     Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py, which refuses views; here they lie in their
@@ -117,8 +117,8 @@ def naive(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
         stop_check()
         pool = tensor.pools[0]
         placements[tensor.position] = pool, end[pool]
-        end[pool] += aligned(tensor.size, step)
-    return Placed(placements)
+        end[pool] += align(tensor.size, step)
+    return PlannerAnswer(placements)
 
 
 def _alignment(problem: Problem, all_tensors: list[Tensor]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 
 ROUNDING = 512
 _MIB = 1 << 20
@@ -31,7 +31,7 @@ class AllocatorSettings:
     divisions: tuple[int, ...] = (0,) * _INTERVALS
     threshold: float = 0.0
 
-    def rounded(self, size: int) -> int:
+    def round_size(self, size: int) -> int:
         """Return the size of the block for a request."""
         whole = -(-max(size, 1) // ROUNDING) * ROUNDING
         floor = size.bit_length() - 1
@@ -50,7 +50,7 @@ def settings_of(text: str) -> AllocatorSettings:
     pairs = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
     if not pairs or not pairs.keys() <= {*_NAMES}:
         rule = f"must be cuda, plan, cpu, or settings as NAME:VALUE, of {', '.join(_NAMES)}"
-        raise OptionError(f"allocator: {rule}, got {shown(text)}")
+        raise OptionError(f"allocator: {rule}, got {excerpt(text)}")
     try:
         most = pairs.get("max_split_size_mb")
         return AllocatorSettings(
@@ -60,7 +60,7 @@ def settings_of(text: str) -> AllocatorSettings:
             threshold=float(pairs.get("garbage_collection_threshold", 0)),
         )
     except ValueError as error:
-        raise OptionError(f"allocator: must have numbers for sizes and parts, got {shown(text)}") from error
+        raise OptionError(f"allocator: must have numbers for sizes and parts, got {excerpt(text)}") from error
 
 
 def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:

@@ -18,8 +18,8 @@ from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.torch.files.fx import read_graph
 from memplan.extensions.torch.files.sizes import names_in, size_of
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, OpenSizesError
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
@@ -39,7 +39,7 @@ _BY_CHANCE = ("bernoulli", "dropout", "multinomial", "native_dropout", "normal",
 _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
     program = _object(parse(_json(data)), "graph_module")
     graph = _Graph(_object(program, "graph"), options.sizes)
@@ -55,7 +55,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
     constraints = parse(_json(data)).get("range_constraints", {})
     return {
         name: _range(constraints.get(name))
-        for name in sorted(_named(_object(_object(program, "graph"), "tensor_values")))
+        for name in sorted(_size_names(_object(_object(program, "graph"), "tensor_values")))
     }
 
 
@@ -78,7 +78,7 @@ def _json(data: bytes) -> bytes:
                 raise FormatError(f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got more")
             return archive.read(names[0])
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, RuntimeError) as error:
-        raise FormatError(f"archive: must be a ZIP archive that is whole, got {shown(str(error))}") from None
+        raise FormatError(f"archive: must be a ZIP archive that is whole, got {excerpt(str(error))}") from None
 
 
 def _is_program(name: str) -> bool:
@@ -91,7 +91,7 @@ class _Tensor:
 
     def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
-            raise FormatError(f"{path}.dtype: must be a type of torch, got {shown(row.get('dtype'))}")
+            raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
         self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _rows(row, k)) for k in ("sizes", "strides"))
 
@@ -133,7 +133,7 @@ class _Operator:
 
 
 class HigherOrderOperator(_Operator):
-    """An operator that runs graphs of its own; the class has torch's name for it."""
+    """An operator that runs subgraphs; the class has torch's name for it."""
 
 
 class _Node:
@@ -163,7 +163,7 @@ class _Graph:
                 self._add(name, _Node(name, "placeholder", None, (), self._value(name)))
         for k, row in enumerate(_rows(graph, "nodes")):
             self._call(row, f"nodes[{k}]")
-        outputs = [self._known(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
+        outputs = [self._find_node(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
         self.nodes.append(_Node("output", "output", None, outputs, None))
 
     def _call(self, row: Any, path: str) -> None:
@@ -184,32 +184,32 @@ class _Graph:
 
     def _add(self, name: str, node: _Node) -> None:
         if name in self.of:
-            raise FormatError(f"nodes: must make each value once, got {shown(name)} again")
+            raise FormatError(f"nodes: must make each value once, got {excerpt(name)} again")
         self.of[name] = node
         self.nodes.append(node)
 
-    def _known(self, name: str, path: str) -> _Node:
+    def _find_node(self, name: str, path: str) -> _Node:
         if name not in self.of:
-            raise FormatError(f"{path}: must read what was made before, got {shown(name)}")
+            raise FormatError(f"{path}: must read what was made before, got {excerpt(name)}")
         return self.of[name]
 
     def _value(self, name: str) -> _Tensor | None:
         row = self.values.get(name)
-        return _Tensor(row, self.dims, f"tensor_values.{shown(name)}") if isinstance(row, dict) else None
+        return _Tensor(row, self.dims, f"tensor_values.{excerpt(name)}") if isinstance(row, dict) else None
 
     def _argument(self, row: Any, path: str) -> Any:
         """Return an argument as a node, a list of nodes or a plain value; None if the reader does not need it."""
         arg = _object(row, "arg")
         kind, value = next(iter(arg.items()), ("", None))
         if "tensor" in kind or "sym_" in kind:
-            values = [self._known(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
+            values = [self._find_node(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
             return values if kind.endswith("s") else next(iter(values), None)
         plain = ("as_int", "as_ints", "as_float", "as_floats", "as_bool", "as_bools", "as_string")
         return tuple(value) if kind in plain and isinstance(value, list) else value if kind in plain else None
 
 
 def _names(row: Any) -> Iterator[str]:
-    """Yield the names of values in an argument, also those in lists."""
+    """Yield the names of values in an argument, also inside lists."""
     if isinstance(row, list):
         for one in row:
             yield from _names(one)
@@ -221,30 +221,32 @@ def _names(row: Any) -> Iterator[str]:
                 yield from _names(value)
 
 
-def _named(values: Mapping[str, Any]) -> set[str]:
+def _size_names(values: Mapping[str, Any]) -> set[str]:
     return {name for row in values.values() for dim in _rows(row, "sizes") for name in names_in(dim)}
 
 
 def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
     """Raise FormatError that lists all dimensions without sizes, or OptionError for unknown dimensions."""
-    names_of_dims = _named(values)
+    names_of_dims = _size_names(values)
     if unknown := [name for name in dims if name not in names_of_dims]:
         names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
-        raise OptionError.of("dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}")
+        raise OptionError.from_rule(
+            "dims", f"must be a dimension that the program names ({names}), got {excerpt(unknown[0])}"
+        )
     if missing := sorted(names_of_dims.difference(dims))[:MAX_SHOWN]:
-        got = ", ".join(f"dimension {shown(name)}" for name in missing)
+        got = ", ".join(f"dimension {excerpt(name)}" for name in missing)
         raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
 
 
 def _object(row: Any, name: str) -> Mapping[str, Any]:
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, dict):
-        raise FormatError(f"{name}: must be an object, got {shown(value)}")
+        raise FormatError(f"{name}: must be an object, got {excerpt(value)}")
     return value
 
 
 def _rows(row: Any, name: str) -> list[Any]:
     rows_of_name = row.get(name) if isinstance(row, dict) else None
     if not isinstance(rows_of_name, list):
-        raise FormatError(f"{name}: must be a list, got {shown(rows_of_name)}")
+        raise FormatError(f"{name}: must be a list, got {excerpt(rows_of_name)}")
     return rows_of_name

@@ -98,18 +98,18 @@ class CachingAllocator:
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
         """Allocate a block, from the private pool if one is named; raises OutOfMemoryError."""
-        rounded = self.settings.rounded(size)
+        rounded = self.settings.round_size(size)
         pool = self.pool(stream, rounded <= SMALL, private)
         self._searches += not pool.is_small and not pool.is_private
-        block = self._best(pool, rounded)
+        block = self._take_best(pool, rounded)
         if block is None:
             self._collect()
-            block = self._requested(pool, rounded)
+            block = self._request_segment(pool, rounded)
         if block is None and self._release_unsplit(pool, rounded):
-            block = self._requested(pool, rounded)
+            block = self._request_segment(pool, rounded)
         if block is None:
             self.release_free()
-            block = self._requested(pool, rounded)
+            block = self._request_segment(pool, rounded)
         if block is None:
             raise OutOfMemoryError(f"capacity: must be enough for {rounded} bytes beside {self.reserved} reserved")
         if self._is_split(pool, rounded, block.size - rounded):
@@ -127,9 +127,9 @@ class CachingAllocator:
         block.freed_at = self._searches
         block.pool.add(block)
 
-    def free(self, block: Block) -> None:
+    def free_block(self, block: Block) -> None:
         """Free a block; requests of the same stream may use it at once."""
-        self._offer(_joined(block))
+        self._offer(_merge_block(block))
 
     def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
         """Add an existing segment with its allocated blocks, given by address and size; return these blocks."""
@@ -194,13 +194,13 @@ class CachingAllocator:
                 wanted -= block.size
                 self._release(block)
 
-    def _best(self, pool: BlockPool, size: int) -> Block | None:
+    def _take_best(self, pool: BlockPool, size: int) -> Block | None:
         """Take the smallest free block that fits, the lowest of equal ones. Expandable ones count at full size."""
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
             return None
         if self.expandable:
-            while k + 1 < len(pool.free) and _growable(pool.at[pool.free[k + 1][1]]) < _growable(
+            while k + 1 < len(pool.free) and _growable_bytes(pool.at[pool.free[k + 1][1]]) < _growable_bytes(
                 pool.at[pool.free[k][1]]
             ):
                 k += 1
@@ -211,13 +211,13 @@ class CachingAllocator:
         pool.remove(block)
         return block
 
-    def _requested(self, pool: BlockPool, size: int) -> Block | None:
+    def _request_segment(self, pool: BlockPool, size: int) -> Block | None:
         """Return a block from a new segment, or None if that would exceed the capacity."""
         if self.expandable:
-            return self._grown(pool, size)
+            return self._grow_segment(pool, size)
         length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
         if size >= OWN_SEGMENT:
-            length = _rounded(size, OWN_ROUNDING)
+            length = _round_up(size, OWN_ROUNDING)
         return self._segment(self._address(length), length, pool) if self._has_left(length) else None
 
     def _has_left(self, length: int) -> bool:
@@ -234,12 +234,12 @@ class CachingAllocator:
 
     def _address(self, length: int) -> int:
         if (address := self._driver(length)) is None:
-            address, self._end = self._end, self._end + _rounded(length, OWN_ROUNDING)
+            address, self._end = self._end, self._end + _round_up(length, OWN_ROUNDING)
         return address
 
-    def _grown(self, pool: BlockPool, size: int) -> Block | None:
+    def _grow_segment(self, pool: BlockPool, size: int) -> Block | None:
         """Map pages from the lowest free end of an expandable segment until the block has the size."""
-        ends = (_with_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
+        ends = (_first_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
         block = next((block for block in ends if _free_from(block) >= size), None)
         if block is None:
             base = self._address(_ADDRESS_SPACE)
@@ -249,7 +249,7 @@ class CachingAllocator:
             hole = block.next if block.is_mapped else block
             assert hole is not None  # the bytes behind the block are free
             wanted = size - (block.size if block.is_mapped else 0)
-            length = min(hole.size, _rounded(wanted, _page(pool)))
+            length = min(hole.size, _round_up(wanted, _page(pool)))
             if not self._has_left(length):
                 return None
             pool.remove(hole)
@@ -257,7 +257,7 @@ class CachingAllocator:
                 pool.add(_split(hole, length))
             hole.is_mapped = True
             self._reserve(length)
-            block = _joined(hole)
+            block = _merge_block(hole)
             pool.add(block)
         pool.remove(block)
         return block
@@ -265,7 +265,7 @@ class CachingAllocator:
     def _unmap(self, pool: BlockPool, block: Block) -> None:
         """Unmap the whole pages within a free block."""
         page = _page(pool)
-        first = block.base + _rounded(block.address - block.base, page)
+        first = block.base + _round_up(block.address - block.base, page)
         last = block.base + (block.address + block.size - block.base) // page * page
         if first >= last:
             return
@@ -277,10 +277,10 @@ class CachingAllocator:
             pool.add(_split(block, last - block.address))
         block.is_mapped = False
         self.reserved -= block.size
-        pool.add(_joined(block))
+        pool.add(_merge_block(block))
 
 
-def _rounded(size: int, step: int) -> int:
+def _round_up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
@@ -299,7 +299,7 @@ def _split(block: Block, size: int) -> Block:
     return rest
 
 
-def _joined(block: Block) -> Block:
+def _merge_block(block: Block) -> Block:
     """Merge a block outside all pools with free neighbours of the same state, mapped or unmapped."""
     before, after = block.previous, block.next
     if before is not None and before.is_free and before.is_mapped == block.is_mapped:
@@ -315,12 +315,12 @@ def _joined(block: Block) -> Block:
     return block
 
 
-def _growable(block: Block) -> int:
-    """Return the bytes that a block can grow to: its own and the unmapped ones behind it."""
+def _growable_bytes(block: Block) -> int:
+    """Return the bytes that a block can grow to: its own and the following unmapped ones."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 
-def _with_free_before(block: Block) -> Block:
+def _first_free_before(block: Block) -> Block:
     """Return the free block directly before an unmapped one; if there is none, the unmapped block itself."""
     before = block.previous
     return before if before is not None and before.is_free else block

@@ -21,14 +21,14 @@ def node_facts(node: Any, k: int) -> OperationFacts:
     """Return the facts about node number k of a torch.fx graph."""
     schema = getattr(node.target, "_schema", None)
     name = schema.name if schema is not None else ""
-    attributes = plain_attributes(_given(node, schema))
+    attributes = plain_attributes(_arguments(node, schema))
     kind = kind_of_aten(name)
     if name == "aten::convolution":
         kind, attributes = _convolution(node, attributes)
     elif name.rpartition("::")[2] in _WINDOWS:
         attributes = _window(attributes)
     elif kind == "pad":
-        attributes = _by_axes(node, attributes)
+        attributes = _order_pads(node, attributes)
     return OperationFacts(str(node.name), kind, attributes, (k,))
 
 
@@ -43,7 +43,7 @@ def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
     return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
 
 
-def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
+def _arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
             value = node.args[k]
@@ -57,12 +57,12 @@ def _given(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
 def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     """Return the attributes of a pooling, with a single number for both axes repeated."""
     window = dict(attributes)
-    kernel, pads = _both(window.get("kernel"), 1), _both(window.pop("padding", None), 0)
-    window |= {"kernel": kernel, "strides": _both(window.get("strides"), 1) if window.get("strides") else kernel}
-    return {**window, "dilations": _both(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+    kernel, pads = _pair_value(window.get("kernel"), 1), _pair_value(window.pop("padding", None), 0)
+    window |= {"kernel": kernel, "strides": _pair_value(window.get("strides"), 1) if window.get("strides") else kernel}
+    return {**window, "dilations": _pair_value(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
 
 
-def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def _order_pads(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """Return the attributes of a pad by axes; its list begins with both sides of the last axis."""
     others = {name: value for name, value in attributes.items() if name != "pad"}
     pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
@@ -72,7 +72,7 @@ def _by_axes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attrib
     return others | {"pads": (*rest, *pad[-2::-2], *rest, *pad[::-2])}
 
 
-def _both(value: Attribute | None, default: int) -> tuple[int | float, ...]:
+def _pair_value(value: Attribute | None, default: int) -> tuple[int | float, ...]:
     """Return an attribute for rows and columns, which one number may stand for."""
     listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
     return listed * 2 if len(listed) == 1 else listed

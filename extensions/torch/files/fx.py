@@ -16,8 +16,8 @@ from typing import Any
 
 from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.torch.files.facts import draws, node_facts, value_facts
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, ViewFacts, sized
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
@@ -30,14 +30,14 @@ _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
 """Operations that return either a view or a copy."""
 
 
-def read_exported(program: Any, options: ModelOptions | None = None) -> Imported:
+def read_exported(program: Any, options: ModelOptions | None = None) -> ImportedProblem:
     """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
     inputs = program.graph_signature.input_specs
     constants = {row.arg.name for row in inputs if row.kind.name in _IN_PLACE_OF_MODEL}
     return read_graph(program.graph_module, options, constants)
 
 
-def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> Imported:
+def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> ImportedProblem:
     """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
 
     `constants` are the names of the placeholders outside of the plan: parameters and buffers.
@@ -46,7 +46,7 @@ def read_graph(module: Any, options: ModelOptions | None = None, constants: Coll
     for k, node in enumerate(module.graph.nodes):
         graph.add(node, k)
     views = ViewFacts(len(graph.views), sum(graph.views)) if graph.options.views == "alias" else graph.draft.views
-    return replace(graph.draft.imported(graph.opaque[:MAX_LISTED]), views=views)
+    return replace(graph.draft.make_program(graph.opaque[:MAX_LISTED]), views=views)
 
 
 class _Graph:
@@ -67,7 +67,7 @@ class _Graph:
         if node.op == "placeholder":
             self._placeholder(node)
         elif node.op == "get_attr":
-            self.names[node] = self._declared(node, "constant")
+            self.names[node] = self._declare_values(node, "constant")
         elif node.op == "output":
             self._output(node)
         elif is_getitem(node):
@@ -77,11 +77,13 @@ class _Graph:
                 self._operation(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: export the model first"
-            raise FormatError(f"node {shown(node.name)}: {rule}, got {shown(node.op)}")
+            raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
 
     def _placeholder(self, node: Any) -> None:
         kind: Kind = "constant" if node.name in self.constants else "param"
-        self.names[node] = self._declared(node, "persistent" if kind == "constant" and node in self.changed else kind)
+        self.names[node] = self._declare_values(
+            node, "persistent" if kind == "constant" and node in self.changed else kind
+        )
 
     def _getitem(self, node: Any) -> None:
         source, index = node.args
@@ -91,7 +93,7 @@ class _Graph:
     def _operation(self, node: Any) -> None:
         reads = self._read(node)
         if _is_higher_order(node):
-            message = f"node {shown(node.name)}: what {node.target} needs inside is not in the problem"
+            message = f"node {excerpt(node.name)}: what {node.target} needs inside is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
         values = values_of(node)
         bases = [self._base(source) for source in storages_of(node, len(values))]
@@ -121,11 +123,11 @@ class _Graph:
         return list(dict.fromkeys(names))
 
     def _base(self, source: Any) -> str | None:
-        """Return the one buffer of a node's tensor; None for lists and for values that are no tensor."""
+        """Return the buffer of a node's tensor; None for lists and for values that are no tensor."""
         names = self.names.get(source, ())
         return names[0] if len(names) == 1 else None
 
-    def _declared(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
+    def _declare_values(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
         values = values_of(node)
         return tuple(self._declare(node, value, k, len(values), kind) for k, value in enumerate(values))
 
@@ -141,20 +143,22 @@ class _Graph:
 
     def _size(self, node: Any, value: Any) -> int:
         shape = [self._length(node, dim) for dim in value.shape]
-        return sized(f"node {shown(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
+        return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
     def _length(self, node: Any, dim: Any) -> int:
         """Return the size of a dimension, which may be an expression of symbols from the options."""
         if isinstance(dim, int):
             return dim
-        size = dim.node.expr.subs({symbol: self.options.sizes[symbol.name] for symbol in _known(dim, self.options)})
+        size = dim.node.expr.subs(
+            {symbol: self.options.sizes[symbol.name] for symbol in _known_symbols(dim, self.options)}
+        )
         if not size.is_Integer:
             symbol = min(map(str, size.free_symbols), default=str(size))
-            raise FormatError(f"node {shown(node.name)}: must have a known shape; {symbol} is not given as a dim")
+            raise FormatError(f"node {excerpt(node.name)}: must have a known shape; {symbol} is not given as a dim")
         return int(size)
 
 
-def _known(dim: Any, options: ModelOptions) -> list[Any]:
+def _known_symbols(dim: Any, options: ModelOptions) -> list[Any]:
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 
@@ -163,7 +167,7 @@ def values_of(node: Any) -> tuple[Any, ...]:
     if "val" not in node.meta:
         if node.op == "get_attr":  # such as a submodule
             return ()
-        raise FormatError(f'node {shown(node.name)}: must have its value in meta["val"]')
+        raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 

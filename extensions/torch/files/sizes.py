@@ -9,8 +9,8 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from memplan.extensions.shapes.symbols.numbers import largest, least
-from memplan.planner.errors import FormatError, shown
+from memplan.extensions.shapes.symbols.numbers import max_number, min_number
+from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.model.rows import MAX_BYTES
 
 _LARGEST_POWER = 16
@@ -21,8 +21,8 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     **dict.fromkeys(("Mod", "PythonMod"), lambda a, b: a % b if b else -1),
     "Sub": operator.sub,
     "Pow": lambda a, b: prod([a] * b) if 0 <= b <= _LARGEST_POWER else -1,
-    "Max": largest,
-    "Min": least,
+    "Max": max_number,
+    "Min": min_number,
 }
 """The functions in sizes, by their names as Python operators and as functions of sympy and torch."""
 _LONGEST = 300
@@ -32,9 +32,9 @@ def size_of(dim: Any, dims: Mapping[str, int]) -> int:
     """Return a size, which may be an expression of symbols; raises FormatError."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
-    size = size if expression is None else computed(expression, dims)
+    size = size if expression is None else evaluate(expression, dims)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MAX_BYTES:
-        raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {shown(size)}")
+        raise FormatError(f"sizes: must be numbers from 0 to {MAX_BYTES}, got {excerpt(size)}")
     return size
 
 
@@ -45,7 +45,7 @@ def _expression(dim: Any) -> ast.expr | None:
     try:
         return None if row is None else ast.parse(str(text)[:_LONGEST], mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FormatError(f"sizes: must be numbers or expressions of symbols, got {shown(text)}") from None
+        raise FormatError(f"sizes: must be numbers or expressions of symbols, got {excerpt(text)}") from None
 
 
 def names_in(dim: Any) -> Iterator[str]:
@@ -60,7 +60,7 @@ def names_in(dim: Any) -> Iterator[str]:
             yield part.id
 
 
-def computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
+def evaluate(found: ast.expr, dims: Mapping[str, int]) -> int | None:
     """Return the value of an expression, or None if it has anything but integers, symbols and the functions above."""
     if isinstance(found, ast.Constant):
         return (
@@ -75,7 +75,7 @@ def computed(found: ast.expr, dims: Mapping[str, int]) -> int | None:
         word, parts = "Sub", [ast.Constant(0), found.operand]
     elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name):
         word, parts = found.func.id, found.args
-    values = [computed(part, dims) for part in parts]
+    values = [evaluate(part, dims) for part in parts]
     numbers = [value for value in values if value is not None and abs(value) <= MAX_BYTES]
     if word not in _COMPUTED or not numbers or len(numbers) < len(values):
         return None

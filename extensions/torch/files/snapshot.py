@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
 from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported, plan_of, problem_of, refuse_dims, size_of
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, plan_of, problem_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 
 _FREED = ("free_completed", "free")
@@ -36,13 +36,13 @@ class _PlainUnpickler(pickle.Unpickler):
     """Unpickles plain values and refuses everything that would import a module."""
 
     def find_class(self, module: str, name: str, /) -> NoReturn:
-        raise FormatError(f"must hold plain values only, got an object of {shown(f'{module}.{name}')}")
+        raise FormatError(f"must hold plain values only, got an object of {excerpt(f'{module}.{name}')}")
 
     def persistent_load(self, pid: Any, /) -> NoReturn:
-        raise FormatError(f"must hold plain values only, got a reference to {shown(pid)}")
+        raise FormatError(f"must hold plain values only, got a reference to {excerpt(pid)}")
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "PyTorch's snapshots")
     steps = steps_of(data)
@@ -71,7 +71,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
                 highest = max(highest, addresses[name] + size)
             own_peak += highest
     problem = problem_of(rows, dict.fromkeys(pool for row in rows for pool in row["pools"]))
-    return Imported(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
+    return ImportedProblem(problem, own_peak=own_peak, own_plan=plan_of(problem, addresses))
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
@@ -97,14 +97,14 @@ def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
 
 def steps_of(data: bytes) -> dict[int, StepMemory]:
     """Return what a snapshot records of each device that has events; raises FormatError."""
-    snapshot = _plain(data)
+    snapshot = _read_plain(data)
     traces = {device: trace for device, trace in enumerate(_list(snapshot, "device_traces")) if trace}
     if not traces:
         raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
     return {device: _step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
 
 
-def _plain(data: bytes) -> Mapping[str, Any]:
+def _read_plain(data: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
@@ -122,14 +122,14 @@ def _plain(data: bytes) -> Mapping[str, Any]:
 def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
     rows = value.get(name, [])
     if not isinstance(rows, (list, tuple)):
-        raise FormatError(f"{name}: must be a list, got {shown(rows)}")
+        raise FormatError(f"{name}: must be a list, got {excerpt(rows)}")
     return rows
 
 
 def _number(event: Any, name: str, path: str) -> int:
     value = event.get(name) if isinstance(event, dict) else None
     if type(value) is not int or not 0 <= value < 2**63:
-        raise FormatError(f"{path}.{name}: must be a number of at least 0 and below 2^63, got {shown(value)}")
+        raise FormatError(f"{path}.{name}: must be a number of at least 0 and below 2^63, got {excerpt(value)}")
     return value
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
-from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.foreign.imported import Imported, OpenSizesError, plan_of, refuse_dims, size_of
+from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, plan_of, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
@@ -26,7 +26,7 @@ from memplan.planner.model.problem import Problem
 _PARTITION = "partition_"
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not have."""
     text = data.decode(errors="backslashreplace")
     try:
@@ -56,7 +56,9 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         refuse_dims(options, "wrappers of inductor without symbols")
     if others := options.dims.keys() - wrapper.dims_named:
         names = ", ".join(sorted(wrapper.dims_named))
-        raise OptionError.of("dims", f"must be a dimension that the wrapper names ({names}), got {shown(min(others))}")
+        raise OptionError.from_rule(
+            "dims", f"must be a dimension that the wrapper names ({names}), got {excerpt(min(others))}"
+        )
     buffers = [row for row in wrapper.buffers if row.steps]
     findings = tuple(_findings(wrapper))
     if not buffers:
@@ -76,7 +78,7 @@ def read(data: bytes, options: ModelOptions) -> Imported:
         for name, lives in _lives(buffers).items()
         for is_later, held in enumerate(lives)
     ]
-    return Imported(
+    return ImportedProblem(
         _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
         warnings=findings,
         own_peak=sum(storage.size for storage in used.values()),
@@ -136,7 +138,7 @@ def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDe
         elif isinstance(statement, ast.If | ast.For | ast.While | ast.Try):
             word = type(statement).__name__.lower()
             raise FormatError(
-                f"line {statement.lineno}: must be without branches and loops of its own, got {shown(word)}"
+                f"line {statement.lineno}: must be without branches and loops of its own, got {excerpt(word)}"
             )
         elif called is not None:
             # A partition has the names of the function that calls it.

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from memplan.extensions.networks.operations.graph_facts import bits_of
-from memplan.extensions.torch.files.sizes import computed
-from memplan.planner.errors import FormatError, shown
+from memplan.extensions.torch.files.sizes import evaluate
+from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
 
 _REUSED = "# reuse"
@@ -69,9 +69,9 @@ class _Allocation:
     device: str
 
     @classmethod
-    def of(cls, value: ast.expr) -> _Allocation | None:
+    def from_expression(cls, value: ast.expr) -> _Allocation | None:
         """Read a call; None for all others. Raises FormatError for types of no known size."""
-        function = _called(value)
+        function = _called_name(value)
         if not isinstance(value, ast.Call) or not (function in (_EMPTY, _EXAMPLE) or function.startswith(_STRIDED)):
             return None
         said = {word.arg: word.value for word in value.keywords}
@@ -110,13 +110,13 @@ class WrapperStorages:
         """Add a statement as a step."""
         if isinstance(statement, ast.Delete):
             return
-        if isinstance(statement, ast.Expr) and _called(statement.value) in _ASSERTIONS:
-            self._asserted(statement.value)
+        if isinstance(statement, ast.Expr) and _called_name(statement.value) in _ASSERTIONS:
+            self._count_asserted(statement.value)
             return
         passed: list[ast.AST] = [statement]
         if isinstance(statement, ast.Assign):
             target = statement.targets[0]
-            if isinstance(target, ast.Name) and self._assigned(target.id, statement):
+            if isinstance(target, ast.Name) and self._bind_buffer(target.id, statement):
                 return
             passed = [statement.value]
         for node in (each for part in passed for each in ast.walk(part)):
@@ -128,7 +128,7 @@ class WrapperStorages:
             elif isinstance(node, ast.Name) and node.id in self.elsewhere:
                 self.unseen.setdefault(node.id, self.elsewhere[node.id])
         if isinstance(statement, ast.Assign):
-            self._made(statement, when)
+            self._bind_results(statement, when)
 
     def _look_around(self, module: ast.Module) -> None:
         """Find the types of arguments; a tensor of unknown type is assumed to have the first known type."""
@@ -137,13 +137,16 @@ class WrapperStorages:
             if isinstance(statement, ast.Assign) and (kernel := _parameters(statement.value)):
                 self.parameters |= dict.fromkeys(_names(*statement.targets), kernel)
             with suppress(ValueError, LookupError):  # which the walk over the statements tells
-                if isinstance(statement, ast.Assign) and (allocation := _Allocation.of(statement.value)) is not None:
+                if (
+                    isinstance(statement, ast.Assign)
+                    and (allocation := _Allocation.from_expression(statement.value)) is not None
+                ):
                     found.append(allocation)
                     self.examples |= dict.fromkeys(_names(*statement.targets), allocation.element)
         if found:
             self.device, self.element = found[0].device, found[0].element
 
-    def _made(self, statement: ast.Assign, when: int) -> None:
+    def _bind_results(self, statement: ast.Assign, when: int) -> None:
         """Record the names that a statement binds: results of an external kernel, or unknown values."""
         given = {self.names[name].element for name in _names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _names(statement.value) if name in self.examples}
@@ -154,11 +157,11 @@ class WrapperStorages:
                 by = ast.unparse(statement.value.func)
                 self.elsewhere[name] = MadeElsewhere(when, statement.lineno, by, frozenset(given))
 
-    def _asserted(self, value: ast.expr) -> None:
+    def _count_asserted(self, value: ast.expr) -> None:
         """Count the result of an external kernel with its asserted shape."""
         if (
             not isinstance(value, ast.Call)
-            or _called(value) != _ASSERTIONS[0]
+            or _called_name(value) != _ASSERTIONS[0]
             or not isinstance(value.args[0], ast.Name)
         ):
             return
@@ -172,17 +175,17 @@ class WrapperStorages:
         self._allocate(name, self._extent(shape, strides), element, self.device)
         self.names[name].steps.append(made.when)
 
-    def _assigned(self, name: str, statement: ast.Assign) -> bool:
+    def _bind_buffer(self, name: str, statement: ast.Assign) -> bool:
         """Bind a name to the buffer that a statement allocates or views; return False if it has no planned buffer."""
-        value, function = statement.value, _called(statement.value)
-        if (found := _Allocation.of(value)) is not None:
+        value, function = statement.value, _called_name(statement.value)
+        if (found := _Allocation.from_expression(value)) is not None:
             self._allocate(name, self._extent(found.shape, found.strides), found.element, found.device)
             return True
         if isinstance(value, ast.Call) and function == _FROM_POOL:
             pool, offset, dtype, shape, strides = value.args[:5]
             element = _element(dtype)
             storage = self.names[ast.unparse(pool)].storage
-            self._new(name, storage, self._number(offset), self._extent(shape, strides) * element, element)
+            self._add_buffer(name, storage, self._number(offset), self._extent(shape, strides) * element, element)
             return True
         source = value.args[0] if isinstance(value, ast.Call) and function in _VIEWS else value
         source = source.value if isinstance(source, ast.Subscript) else source
@@ -201,9 +204,9 @@ class WrapperStorages:
         if isinstance(value, ast.Call):
             shape, strides, *offsets = value.args[1:4]
             at = base.offset + sum(map(self._number, offsets)) * base.element
-            self._new(name, base.storage, at, self._extent(shape, strides) * base.element, base.element)
+            self._add_buffer(name, base.storage, at, self._extent(shape, strides) * base.element, base.element)
         else:
-            self._new(name, base.storage, base.offset, base.size, base.element)
+            self._add_buffer(name, base.storage, base.offset, base.size, base.element)
         if _REUSED in line:
             self.names[name].is_fresh = None
         return True
@@ -226,9 +229,9 @@ class WrapperStorages:
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
         """Allocate a storage for a number of elements, and the buffer for its bytes."""
         self.storages[name] = WrapperStorage(elements * element, device)
-        self._new(name, name, 0, elements * element, element)
+        self._add_buffer(name, name, 0, elements * element, element)
 
-    def _new(self, name: str, storage: str, offset: int, size: int, element: int) -> None:
+    def _add_buffer(self, name: str, storage: str, offset: int, size: int, element: int) -> None:
         self.names[name] = WrapperBuffer(name, storage, offset, size, element)
         self.buffers.append(self.names[name])
 
@@ -239,8 +242,8 @@ class WrapperStorages:
         if missing := [name for name in names if name not in self.dims]:
             self.open += [name for name in missing if name not in self.open]
             return 0
-        if (found := computed(value, self.dims)) is None or found < 0:
-            raise FormatError(f"sizes: must be numbers, got {shown(ast.unparse(value))}; compile with dynamic=False")
+        if (found := evaluate(value, self.dims)) is None or found < 0:
+            raise FormatError(f"sizes: must be numbers, got {excerpt(ast.unparse(value))}; compile with dynamic=False")
         return found
 
     def _extent(self, shape: ast.expr, strides: ast.expr | None) -> int:
@@ -276,7 +279,7 @@ def _names(*values: ast.expr) -> Iterator[str]:
     return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
 
 
-def _called(value: ast.expr) -> str:
+def _called_name(value: ast.expr) -> str:
     return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
 
 
@@ -289,5 +292,5 @@ def _device(value: ast.expr) -> str:
 def _element(dtype: ast.expr) -> int:
     name = ast.unparse(dtype).rpartition(".")[2]
     if (bits := bits_of(name)) is None:
-        raise FormatError(f"types: must be of a known size, got {shown(name)}")
+        raise FormatError(f"types: must be of a known size, got {excerpt(name)}")
     return -(-bits // 8)

@@ -161,12 +161,13 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
 
 def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
     """Yield the row of the best part of the capacity above which free segments go back; none without a capacity."""
-    if device.usable is None or settings.expandable:
+    if device.usable_bytes is None or settings.expandable:
         return
     found_by = [
         (found, value)
         for value in _THRESHOLDS
-        if (found := _reserved(step, device, replace(settings, threshold=value), usable=device.usable)) is not None
+        if (found := _reserved(step, device, replace(settings, threshold=value), usable=device.usable_bytes))
+        is not None
     ]
     if found_by:
         least, value = min(found_by)
@@ -235,7 +236,7 @@ def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettin
 
 def _blocks(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
     """Return the most bytes of allocated blocks."""
-    sizes = [settings.rounded(row.size) if device.counts(row) else 0 for row in step.tensors]
+    sizes = [settings.round_size(row.size) if device.counts(row) else 0 for row in step.tensors]
     live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
     for event in step.events:
         live += sizes[event] if event >= 0 else -sizes[~event]

@@ -32,7 +32,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
 from memplan.questions.question import Answer
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_GROUPS = 12
@@ -99,7 +99,7 @@ class Ways(Answer):
 
 
 class Left(Answer):
-    """The bytes of a capacity that remain beside the whole step, for example for a cache.
+    """The bytes of a capacity that remain free during the whole step, for example for a cache.
 
     `most` is beside the live peak: no allocator leaves more. `total` is beside the blocks that the allocator gives out,
     `contiguous` of it in one piece; `planned` is behind one arena.
@@ -190,10 +190,10 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     The options are those of `FitsOptions`; `cuda` are the settings that the snapshot holds. Raises FormatError for data
     that are none, and OptionError.
     """
-    device = validated(FitsOptions, options)
+    device = validate_options(FitsOptions, options)
     answers = []
     for number, step in steps_of(data).items():
-        answer, simulated = judged(step, device), simulate(step, device, None)
+        answer, simulated = judge_step(step, device), simulate(step, device, None)
         recorded = Recorded(
             device=number,
             reserved=step.most_reserved or 0,
@@ -208,7 +208,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     )
 
 
-def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
+def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     """Return the answer for a recorded step."""
     began = time.monotonic()
     live_peak, at = live_peak_of(step, device)
@@ -216,7 +216,7 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     problem = problem_of(step, device)
     plan = solve(problem, time_limit_s=device.time_limit_s)
     unlimited = simulate(step, device, None) if device.is_simulated else None
-    decided, proof = _decided(step, device, live_peak, plan)
+    decided, proof = _decide(step, device, live_peak, plan)
     if decided and (unsure := unsure_operators(step, device)):
         rule = f"open: what {', '.join(unsure)} keeps on the device is not counted, say it as kernel_workspace"
         decided, proof = None, f"{rule}; else {proof}"
@@ -237,24 +237,26 @@ def judged(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         status=plan.status,
         reserved=unlimited and unlimited.allocator.peak,
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
-        running=_running(step, at),
+        running=_operation_text(step, at),
         alive=_groups(alive),
         unknown=tuple(
             Unknown(name=unknown_name, option=name, bytes=getattr(device, name)) for name, unknown_name in APART.items()
         ),
         wall_time_s=time.monotonic() - began,
-        left=_left(device.usable, live_peak, plan, unlimited) if decided and device.usable is not None else None,
+        left=_remaining_bytes(device.usable_bytes, live_peak, plan, unlimited)
+        if decided and device.usable_bytes is not None
+        else None,
         problem=problem,
         plan=plan,
     )
 
 
-def compared(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
+def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
     """Compare the peak of a step with that of the fullest device of a snapshot, in sizes of allocator blocks."""
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
-        round_up = device.settings(each).rounded
+        round_up = device.settings(each).round_size
         alive = _alive_at(each, device, live_peak_of(each, device)[1])
         sizes.append(Counter(round_up(tensor.size) for tensor in alive))
     only = [dict(sorted((a - b).items(), reverse=True)[:_MOST_GROUPS]) for a, b in (sizes, sizes[::-1])]
@@ -266,11 +268,11 @@ def compared(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemo
     )
 
 
-def _left(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None) -> Left:
+def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None) -> Left:
     """Return how many of the usable bytes a fitting step leaves."""
     free, inside, piece = usable - live_peak, 0, 0
     if unlimited is not None:
-        free, (inside, piece) = max(0, usable - unlimited.allocator.peak), unlimited.idle
+        free, (inside, piece) = max(0, usable - unlimited.allocator.peak), unlimited.idle_bytes
     return Left(
         most=usable - live_peak,
         total=free + inside,
@@ -301,9 +303,9 @@ def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
     return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
 
 
-def _decided(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
+def _decide(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
     """Return whether a step fits, if that is known, and the sentence that says why."""
-    usable = device.usable
+    usable = device.usable_bytes
     if usable is None:
         return None, "no capacity is given"
     room = f"{size_text(usable)} for tensors"
@@ -338,7 +340,7 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
     ]
 
 
-def _running(step: StepMemory, at: int) -> str:
+def _operation_text(step: StepMemory, at: int) -> str:
     """Describe the operation that makes the last storage of the peak."""
     if not at:
         return "before the step"

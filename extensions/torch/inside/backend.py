@@ -32,11 +32,11 @@ from memplan.extensions.torch.inside.needs import (
     refuse_above,
 )
 from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
-from memplan.extensions.torch.inside.tracing import interpreted
+from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import FormatError
 from memplan.planner.model.sizes import Size
 from memplan.questions.question import QuestionOptions
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98
@@ -58,61 +58,63 @@ class BackendOptions(QuestionOptions):
 
 
 def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
-    """Compile a graph of torch.fx for torch.compile; `options` are those of BackendOptions. Raises OptionError."""
-    settings = validated(BackendOptions, options or {})
+    """Compile a graph of torch.fx for torch.compile; `options` are the fields of BackendOptions. Raises OptionError."""
+    settings = validate_options(BackendOptions, options or {})
     partition = Partition(settings.capacity, settings.time_limit_s, over=settings.over)
-    return (_by_inductor if settings.inner == "inductor" else _by_eager)(module, inputs, partition)
+    return (_compile_by_inductor if settings.inner == "inductor" else _compile_eagerly)(module, inputs, partition)
 
 
-def _by_eager(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
         # With a capacity, the order is that of both passes.
         is_ordered = partition.capacity is not None
-        return interpreted(graph if is_ordered else _reordered(graph, partition.time_limit_s))
+        return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
-    def parted(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
+    def partition_graph(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
         forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
         if partition.capacity is not None:
             partition.refuse(needed_by(forward, backward, num_fwd_outputs))
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
-        order = _reordered(graph, partition.time_limit_s)
+        order = _reorder(graph, partition.time_limit_s)
         needed = needed_beside(order, None)
         partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
-        return interpreted(order)
+        return interpret(order)
 
-    return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=infer, partition_fn=parted)(module, inputs)
+    return aot_autograd(fw_compiler=run, bw_compiler=run, inference_compiler=infer, partition_fn=partition_graph)(
+        module, inputs
+    )
 
 
-def _by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
     class Partitioner(CustomPartitionerFn):  # type: ignore[misc]  # the package is untyped
         def __call__(self, joint: Any, joint_inputs: Any, **others: Any) -> Any:
-            return _least(partition, joint, joint_inputs, others)
+            return _choose_passes(partition, joint, joint_inputs, others)
 
         def uuid(self) -> None:
             """Disable caching of compiled graphs, since the result of a search depends on time."""
 
-    def checked(nodes: list[Any]) -> list[Any]:
+    def check_nodes(nodes: list[Any]) -> list[Any]:
         from torch._inductor.virtualized import V
 
-        peak, ordered = _scheduled(nodes)
+        peak, ordered = _schedule_nodes(nodes)
         if V.graph.is_inference:
             partition.refuse(peak + sum(getattr(each, "nbytes", 0) for each in inputs))
         return ordered
 
-    patches: dict[str, Any] = {"_post_fusion_custom_pass": checked}
+    patches: dict[str, Any] = {"_post_fusion_custom_pass": check_nodes}
     if partition.capacity is not None:
         patches["custom_partitioner_fn"] = Partitioner()
     return compile_fx(module, inputs, config_patches=patches)
 
 
-def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
+def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
     """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the least bytes.
 
     What they need is inductor's estimate once it has fused them; parts that are tried end there.
@@ -152,14 +154,14 @@ def _least(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, A
 
 
 def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
-    """Return the bytes that inductor's scheduler needs for a graph, beside inputs that stay; _UNKNOWN if it fails."""
+    """Return the bytes that inductor's scheduler needs for a graph, without resident inputs; _UNKNOWN if it fails."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
 
     peaks: list[int] = []
 
     def stop(nodes: list[Any]) -> Any:
-        peaks.append(_scheduled(nodes)[0])
+        peaks.append(_schedule_nodes(nodes)[0])
         raise _KnownError
 
     inputs = [node.meta["val"] for node in graph.graph.nodes if node.op == "placeholder"]
@@ -187,10 +189,10 @@ class Partition:
             refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
-        """Return both passes; without a capacity, or if it is kept, they are those of torch's own partition."""
+        """Return both passes; without a capacity, or if it is kept, they are the passes of torch's own partition."""
         from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
 
-        program = self._recomputed(joint, num_fwd_outputs) if self.capacity is not None else None
+        program = self._recompute(joint, num_fwd_outputs) if self.capacity is not None else None
         if program is None:
             fields = {name: others[name] for name in ("static_lifetime_input_indices",) if name in others}
             return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **fields)
@@ -204,12 +206,12 @@ class Partition:
         saved = [node for node in nodes if node in read and not _is_tangent(node) and node.op != "get_attr"]
         return _extract_fwd_bwd_modules(program, _tensors(saved), [], num_fwd_outputs=num_fwd_outputs)
 
-    def _recomputed(self, joint: Any, n_results: int) -> Any:
+    def _recompute(self, joint: Any, n_results: int) -> Any:
         """Return the joint graph with recomputed operations; None if recompute is not needed or the graph cannot be
         read.
         """
         try:
-            graph = _parted(graph_of(joint, cost=flops_of), n_results)
+            graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
         except FormatError:  # symbolic shapes
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
@@ -224,7 +226,7 @@ class Partition:
         return with_clones(graph, points.points[-1])
 
 
-def _parted(found: ModuleGraph, n_results: int) -> ModuleGraph:
+def _separate_passes(found: ModuleGraph, n_results: int) -> ModuleGraph:
     """Return a joint graph in which everything that needs a tangent waits for the results of the forward pass."""
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
@@ -257,7 +259,7 @@ def _is_list(node: Any) -> bool:
     return isinstance(node.meta.get("val"), (list, tuple))
 
 
-def _reordered(graph: Any, time_limit_s: float) -> Any:
+def _reorder(graph: Any, time_limit_s: float) -> Any:
     """Return a graph in the best order; return it unchanged if it cannot be read, for example with symbolic shapes."""
     try:
         return reordered(graph, resident=(), time_limit_s=time_limit_s)
@@ -265,16 +267,16 @@ def _reordered(graph: Any, time_limit_s: float) -> Any:
         return graph
 
 
-def scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
+def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
     """Return inductor's scheduler nodes in the order with the least peak: the pass `_post_fusion_custom_pass`.
 
     It is inductor's own order unless inductor's estimate of another one is clearly lower.
     """
-    return _scheduled(nodes, time_limit_s)[1]
+    return _schedule_nodes(nodes, time_limit_s)[1]
 
 
-def _scheduled(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
-    """Return the order of scheduler nodes with the least peak, behind inductor's estimate of it."""
+def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
+    """Return the order of scheduler nodes with the least peak, preceded by inductor's estimate of it."""
     from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
     from torch._inductor.virtualized import V
     from torch.utils._ordered_set import OrderedSet

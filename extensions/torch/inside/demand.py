@@ -10,7 +10,7 @@ from memplan.extensions.torch.files.caching_allocator import Block, CachingAlloc
 from memplan.extensions.torch.files.snapshot import lifetime, pools_of
 from memplan.extensions.torch.files.storages import StepMemory
 from memplan.extensions.torch.inside.device import FitsOptions
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
@@ -58,7 +58,7 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
 
 def is_within(step: StepMemory, device: FitsOptions) -> bool:
     """Return True if a step is sure to fit into the bytes left on a device."""
-    live_peak, usable = live_peak_of(step, device)[0], device.usable or 0
+    live_peak, usable = live_peak_of(step, device)[0], device.usable_bytes or 0
     if unsure_operators(step, device):
         return False
     if live_peak > usable or device.allocator == "cpu":
@@ -82,11 +82,11 @@ class Simulation:
     misplaced: int = 0
 
     @property
-    def idle(self) -> tuple[int, int]:
+    def idle_bytes(self) -> tuple[int, int]:
         """The bytes of segments that no block ever uses: in total, and in the largest piece."""
         if self.allocator.expandable:
             return 0, 0
-        taken = merged([*self.blocks])
+        taken = merge_spans([*self.blocks])
         blocks = []
         for base, size in self.allocator.segments.items():
             inside = [
@@ -121,13 +121,13 @@ def simulate(
     allocator = CachingAllocator(usable, settings or device.settings(step), driver)
     simulation, blocks = Simulation(allocator), dict[int, Block]()
     if primed is not None:
-        allocator.free(allocator.malloc(*primed))
+        allocator.free_block(allocator.malloc(*primed))
     inputs = {k: tensor for k, tensor in enumerate(step.tensors) if tensor.phase == "given"}
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
         at = {tensor.address: k for k, tensor in inputs.items()}
         for segment in step.segments:
             pool = allocator.pool(segment.stream, segment.is_small, segment.private)
-            inside = [(a, allocator.settings.rounded(inputs[k].size)) for a, k in at.items() if a in segment]
+            inside = [(a, allocator.settings.round_size(inputs[k].size)) for a, k in at.items() if a in segment]
             for block in allocator.adopt(segment.address, segment.size, pool, inside):
                 blocks[at[block.address]] = block
                 simulation.blocks.add((block.address, block.address + block.size))
@@ -139,7 +139,7 @@ def simulate(
         if not device.counts(tensor):
             continue
         if event < 0:
-            allocator.free(blocks.pop(~event))
+            allocator.free_block(blocks.pop(~event))
             continue
         try:
             if needs_workspace and tensor.operation.startswith(_PRODUCTS):

@@ -53,7 +53,7 @@ class FitsOptions(QuestionOptions):
     sizes: Mapping[str, Any] | None = Field(None, description="Sizes that may change, as in `ways.Sizes`.")
 
     @property
-    def usable(self) -> int | None:
+    def usable_bytes(self) -> int | None:
         """The bytes that are available for tensors."""
         if self.capacity is None:
             return None
@@ -70,7 +70,7 @@ class FitsOptions(QuestionOptions):
         return self.allocator not in ("plan", "cpu")
 
     def settings(self, step: StepMemory) -> AllocatorSettings:
-        """Return the settings of the caching allocator, by default those of the snapshot."""
+        """Return the settings of the caching allocator, by default the settings in the snapshot."""
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def counts(self, storage: Storage) -> bool:

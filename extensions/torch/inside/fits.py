@@ -13,14 +13,14 @@ from typing import Any
 import torch
 
 from memplan.extensions.torch.files.snapshot import steps_of
-from memplan.extensions.torch.inside.answer import FitsAnswer, compared, judged
+from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snapshot, judge_step
 from memplan.extensions.torch.inside.demand import is_within, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.extensions.torch.inside.step import TorchStep
 from memplan.extensions.torch.inside.ways import sizes_of, ways
-from memplan.files import named
-from memplan.planner.errors import InputError, OptionError, shown
-from memplan.questions.reading import validated
+from memplan.files import prefix_file_name
+from memplan.planner.errors import InputError, OptionError, excerpt
+from memplan.questions.reading import validate_options
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
 
@@ -45,17 +45,17 @@ def fits(
     what a better order needs. A `snapshot` of the same step, the bytes of a file, is compared with it.
     Raises InputError, which names the module, for steps that cannot be run, and OptionError.
     """
-    device = validated(FitsOptions, options)
+    device = validate_options(FitsOptions, options)
     step = TorchStep(model, inputs, loss, targets, optimizer)
-    with named("snapshot"):
+    with prefix_file_name("snapshot"):
         beside = None if snapshot is None else steps_of(snapshot)
     run = partial(
-        TorchStep.recorded, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
+        TorchStep.record, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
     )
     recording = run(step)
-    answer = judged(recording, device)
+    answer = judge_step(recording, device)
     if beside is not None:
-        answer = answer.model_copy(update={"compared": compared(recording, device, beside)})
+        answer = answer.model_copy(update={"compared": compare_with_snapshot(recording, device, beside)})
     if not device.suggest or device.usable is None or unsure_operators(recording, device):
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
@@ -72,7 +72,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
     """
     path, colon, name = script.rpartition(":")
     if not colon or not path.endswith(".py"):
-        raise OptionError(f"script: must be FILE.py:FUNCTION, got {shown(script)}")
+        raise OptionError(f"script: must be FILE.py:FUNCTION, got {excerpt(script)}")
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
     with nullcontext() if computed else torch.device("meta"):
@@ -85,9 +85,9 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             spec.loader.exec_module(module)
             function = getattr(module, name, None)
             if not callable(function):
-                raise InputError(f"{path}: must have the function {shown(name)}")
+                raise InputError(f"{path}: must have the function {excerpt(name)}")
             parameters = inspect.signature(function).parameters
-            step = _given(script, function())
+            step = _script_arguments(script, function())
         except InputError:
             raise
         except Exception as error:
@@ -95,19 +95,19 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
     def step_of(name: str, size: int) -> TorchStep:
         with nullcontext() if computed else torch.device("meta"):
-            return TorchStep(**_given(script, function(**{name: size})))
+            return TorchStep(**_script_arguments(script, function(**{name: size})))
 
     numbers = {name: row.default for name, row in parameters.items() if type(row.default) is int}
     sizes = {name: (default, partial(step_of, name)) for name, default in numbers.items()}
     return fits(**step, computed=computed, sizes=sizes or None, **options)
 
 
-def _given(script: str, given: Any) -> dict[str, Any]:
+def _script_arguments(script: str, given: Any) -> dict[str, Any]:
     """Return the result of a function as arguments; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
         rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"
-        raise InputError(f"{script}: {rule}, got {shown(got)}")
+        raise InputError(f"{script}: {rule}, got {excerpt(got)}")
     return given
 
 

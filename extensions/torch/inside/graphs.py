@@ -14,7 +14,7 @@ from typing import Any
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_of, values_of
-from memplan.planner.errors import FormatError, shown
+from memplan.planner.errors import FormatError, excerpt
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
 """Operations that look at their first argument although their schema does not say so."""
@@ -86,7 +86,7 @@ class _Draft:
     def add(self, node: Any) -> None:
         """Read a node."""
         if node.op in ("placeholder", "get_attr"):
-            self.tensors[node] = tuple(self._new(node, value) for value in _tensors(node))
+            self.tensors[node] = tuple(self._add_tensor(node, value) for value in _tensors(node))
             if node.op == "get_attr" or self._resident is None or node.name in self._resident:
                 self.apart += self.tensors[node]
         elif node.op == "output":
@@ -96,7 +96,7 @@ class _Draft:
             self._call(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: trace the module first"
-            raise FormatError(f"node {shown(node.name)}: {rule}, got {shown(node.op)}")
+            raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
 
     def _call(self, node: Any) -> None:
         if is_view(node, self._looking):
@@ -110,14 +110,14 @@ class _Draft:
         bases = _bases(node, len(values), self._looking)
         changed = {t for source in changed_by(node) for t in self.tensors[source]}
         names = [
-            self._new(node, value) if base is None else self.tensors[base][0]
+            self._add_tensor(node, value) if base is None else self.tensors[base][0]
             for value, base in zip(values, bases, strict=True)
         ]
         self.tensors[node] = tuple(names)
         if is_view(node, self._looking):
             return
         if not values:
-            names = [self._new(node, None)]
+            names = [self._add_tensor(node, None)]
             self.tensors[node] = tuple(names)
         inputs = dict.fromkeys(t for source in node.all_input_nodes for t in self.tensors[source])
         made = [t for t, base in zip(names, bases, strict=False) if base is None] if values else names
@@ -136,10 +136,10 @@ class _Draft:
         self._effect = position if node.is_impure() else self._effect
         self.nodes.append(node)
 
-    def _new(self, node: Any, value: Any) -> int:
+    def _add_tensor(self, node: Any, value: Any) -> int:
         bytes_ = 0 if value is None else value.numel() * value.element_size()
         if not isinstance(bytes_, int):
-            raise FormatError(f"node {shown(node.name)}: must have a known shape, got {shown(str(value.shape))}")
+            raise FormatError(f"node {excerpt(node.name)}: must have a known shape, got {excerpt(str(value.shape))}")
         self.size.append(bytes_)
         return len(self.size) - 1
 

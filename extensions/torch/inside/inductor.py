@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from memplan.extensions.shapes.search.certificate import within
-from memplan.extensions.shapes.search.search import Planned, planned
+from memplan.extensions.shapes.search.certificate import prove_within
+from memplan.extensions.shapes.search.search import ProvedPrograms, search_programs
 from memplan.extensions.shapes.shapes import ShapesOptions
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
@@ -23,7 +23,7 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 20_000
-"""The most terms of all offsets, written out; what inductor writes repeats those of the offsets beneath."""
+"""The most terms of all offsets, written out; inductor's code repeats the terms of the offsets beneath."""
 SAMPLES = 64
 MOST_SIZE = 2**16
 """The largest size of a dimension that torch knows no bound of, up to which pools are proved to be as small."""
@@ -91,11 +91,11 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
         return own  # sizes that are known late must not move what is needed before
     try:
         problem = _problem(blocks, sizes)
-        programs = planned(problem, 1, Control().begun(ShapesOptions(time_limit_s=time_limit_s)))
+        programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
     except InputError:  # sizes with functions that have no polynomials
         return own
-    written = _written(programs, sizes)
+    written = _inductor_expressions(programs, sizes)
     if not is_as_good or written is None:
         return own
     offsets, size = written
@@ -126,19 +126,19 @@ def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
     return SymbolicProblem(symbols=symbols, buffers=tuple(rows), alignment=ALIGN_BYTES)
 
 
-def _is_never_above(found: Planned, tree: Any, time_limit_s: float) -> bool:
+def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bool:
     """Prove that the peak never exceeds the size of inductor's padded tree."""
     from torch._inductor.utils import ALIGN_BYTES, align
     from torch.utils._sympy.functions import FloorDiv
 
     padded = align(tree).replace(align, lambda end: ALIGN_BYTES * FloorDiv(end + ALIGN_BYTES - 1, ALIGN_BYTES))
     load = read(str(padded), found.sized.space, "tree")
-    deadline = Control().begun(ShapesOptions(time_limit_s=time_limit_s)).deadline.at
+    deadline = Control().begin(ShapesOptions(time_limit_s=time_limit_s)).deadline.at
     forms = [program.forms for program in found.programs.programs if program.forms is not None]
-    return within(found.sized, forms, [load], Fraction(0), deadline).found == "proved"
+    return prove_within(found.sized, forms, [load], Fraction(0), deadline).found == "proved"
 
 
-def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
+def _inductor_expressions(found: ProvedPrograms, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
     """Return the offsets and the bytes as inductor expressions; None if these are too long."""
     import sympy
     from torch._inductor.utils import align
@@ -149,10 +149,10 @@ def _written(found: Planned, sizes: Sequence[Any]) -> tuple[list[Any], Any] | No
         return None
     forms = {form: align(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
 
-    def largest(ends: list[Any]) -> Any:
+    def max_expression(ends: list[Any]) -> Any:
         return Max(*ends) if len(ends) > 1 else ends[0] if ends else sympy.Integer(0)
 
-    offsets, _ = program.written(forms, largest)
+    offsets, _ = program.expressions(forms, max_expression)
     tops = zip(program.which, found.sized.form_of.tolist(), strict=True)
     last = [offsets[i] + sizes[i] for i, top in enumerate(tops) if top in program.last]
-    return offsets, largest(last)
+    return offsets, max_expression(last)

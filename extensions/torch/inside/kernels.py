@@ -36,7 +36,7 @@ HIDING = _MIXED | frozenset(
     }
 )
 Made = list[tuple[Any, int] | None]
-"""The layouts and bytes of what an operator makes, None for what is no tensor."""
+"""The layouts and bytes of an operator's results, None for a result that is no tensor."""
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"
 _OF_CPU = "aten::mkldnn_"
@@ -83,7 +83,7 @@ class RealKernels:
         if made is None or len(made) != len(leaves):
             self.unmeasured[str(func)] = None
             return result
-        return tree_unflatten([self._like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
+        return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def takes_as_host(self, value: Any) -> bool:
         """Return True, once, for a tensor that only CPU kernels keep."""
@@ -92,7 +92,7 @@ class RealKernels:
         self._of_host.discard(key)  # another storage may have taken its address
         return is_of_host
 
-    def _like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
+    def _fake_like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
         """Return a fake tensor with the layout and the bytes of a real one."""
         if real is None or not isinstance(fake, FakeTensor):
             return fake

@@ -88,7 +88,7 @@ def bytes_of(nodes: Collection[Any]) -> int:
 
 
 def gradient_bytes(joint: Any, n_results: int) -> int:
-    """Return the bytes of the gradients of a joint graph, which equal those of the previous step."""
+    """Return the bytes of the gradients of a joint graph, which equal the bytes of the previous step."""
     made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
     return bytes_of(dict.fromkeys(made))
 

@@ -40,7 +40,7 @@ def reordered(
 def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:
     """Return the module with its operations in an order; raises OperationsError for one that is not legal."""
     peak_of(found.graph, order)
-    return _with_runs(found, order)
+    return _write_runs(found, order)
 
 
 def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
@@ -49,10 +49,10 @@ def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
     if point.steps:
         raise OperationsError("point: must be without a link, got tensors that are sent away")
-    return _with_runs(found, point.order)
+    return _write_runs(found, point.order)
 
 
-def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
+def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
     """Write the nodes in the order of runs; each reader uses the latest copy."""
     from torch.fx import Graph, GraphModule
 
@@ -68,14 +68,14 @@ def _with_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
     copy = _Copies(graph, copies)
     for v in runs:
         node = found.nodes[v]
-        made = graph.node_copy(node, copy.of)
+        made = graph.node_copy(node, copy.copy_of)
         copies[node] = made
         _forget(node, looking, copies)
         for item in filter(is_getitem, looking.get(node, ())):
-            copy.of(item)  # what is taken late would keep all that was made beside it
+            copy.copy_of(item)  # what is taken late would keep all that was made beside it
     for node in found.module.graph.nodes:
         if node.op == "output":
-            graph.node_copy(node, copy.of)
+            graph.node_copy(node, copy.copy_of)
     graph.set_codegen(found.module.graph._codegen)
     graph.lint()
     return GraphModule(found.module, graph, class_name=type(found.module).__name__)
@@ -87,7 +87,7 @@ class _Copies:
     def __init__(self, graph: Any, copies: dict[Any, Any]) -> None:
         self._graph, self._copies = graph, copies
 
-    def of(self, node: Any) -> Any:
+    def copy_of(self, node: Any) -> Any:
         """Return the current copy of a node."""
         missing = [node] if node not in self._copies else []
         while missing:

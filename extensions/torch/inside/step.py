@@ -21,8 +21,8 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.checkpoint import checkpoint
 
 from memplan.extensions.torch.inside.recording import Recording
-from memplan.extensions.torch.inside.tracing import interpreted
-from memplan.planner.errors import InputError, OptionError, shown
+from memplan.extensions.torch.inside.tracing import interpret
+from memplan.planner.errors import InputError, OptionError, excerpt
 
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgd": partial(torch.optim.SGD, lr=0.01),
@@ -52,7 +52,7 @@ class TorchStep:
         """True if gradients are computed."""
         return self.loss is not None or self.optimizer is not None
 
-    def recorded(
+    def record(
         self,
         *,
         foreach: bool = False,
@@ -73,7 +73,7 @@ class TorchStep:
                 model = self.model if isinstance(self.model, nn.Module) else self.model()
             if not isinstance(model, nn.Module):
                 rule = "must be a torch.nn.Module or a function that makes one"
-                raise InputError(f"model: {rule}, got {shown(str(type(model)))}")
+                raise InputError(f"model: {rule}, got {excerpt(str(type(model)))}")
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
@@ -86,7 +86,7 @@ class TorchStep:
         except InputError:
             raise
         except Exception as error:
-            text = shown(f"{type(error).__name__}: {error}"[:_MOST_SAID])
+            text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
             if self.loss is not None and not self.targets and "missing" in text:
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
             raise InputError(f"{_place(recording)}: must run on its inputs, got {text}") from error
@@ -109,13 +109,13 @@ class TorchStep:
         found.give((parameters, list(model.buffers())), "parameters")
         found.give(optimizer.state.values() if optimizer is not None else (), "optimizer")
         found.give((inputs, targets), "inputs")
-        model = self._traced(model, inputs) if is_compiled else model
+        model = self._trace_model(model, inputs) if is_compiled else model
         with found:
             for _ in range(2 if optimizer is not None else 1):
-                self._once(found, (model, optimizer, parameters), inputs, targets)
+                self._run_once(found, (model, optimizer, parameters), inputs, targets)
         found.close()
 
-    def _once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
+    def _run_once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
         """Run one step; its local variables stay alive to its end, as in a user's function."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
@@ -125,7 +125,7 @@ class TorchStep:
             args, kwargs = _arguments(inputs)
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
-        found.assign(tree_leaves((_plain(result), _plain(loss))), "outputs")
+        found.assign(tree_leaves((_plain_result(result), _plain_result(loss))), "outputs")
         if not self.is_training:
             return
         found.keep_for_backward()
@@ -143,18 +143,18 @@ class TorchStep:
                     found.assign(state, "optimizer")
                     found.assign([count], "optimizer", is_on_host=on_host)
 
-    def _traced(self, model: Any, inputs: Any) -> Any:
+    def _trace_model(self, model: Any, inputs: Any) -> Any:
         """Return a model whose passes are graphs, partitioned so that the fewest bytes are saved."""
         state = dict(model.named_parameters()), dict(model.named_buffers())
 
-        def called(parameters: Any, buffers: Any, given: Any) -> Any:
+        def call_model(parameters: Any, buffers: Any, given: Any) -> Any:
             args, kwargs = _arguments(given)
             return torch.func.functional_call(model, {**parameters, **buffers}, args, kwargs)
 
         compiled = aot_function(
-            called,
-            fw_compiler=interpreted,
-            bw_compiler=interpreted,
+            call_model,
+            fw_compiler=interpret,
+            bw_compiler=interpret,
             partition_fn=min_cut_rematerialization_partition,
             num_params_buffers=sum(map(len, state)),
         )
@@ -188,7 +188,7 @@ class TorchStep:
         make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
         if not callable(make):
             rule = f"must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer"
-            raise OptionError(f"optimizer: {rule}, got {shown(optimizer)}")
+            raise OptionError(f"optimizer: {rule}, got {excerpt(optimizer)}")
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if not parameters:
             raise OptionError("optimizer: must have parameters to change, got a model without any: leave it out")
@@ -229,7 +229,7 @@ def _refuse_devices(model: Any) -> None:
             )
 
 
-def _plain(value: Any) -> Any:
+def _plain_result(value: Any) -> Any:
     """Return a model's result as tensors in lists and dictionaries; objects become their fields."""
     return (
         value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
@@ -244,7 +244,7 @@ def _scalar(loss: Any) -> Any:
     if not isinstance(scalar, torch.Tensor) or scalar.numel() != 1 or not scalar.requires_grad:
         got = tuple(scalar.shape) if isinstance(scalar, torch.Tensor) else type(loss).__name__
         rule = "must return one number that depends on a parameter"
-        raise InputError(f"loss: {rule}, got {shown(got)}: give loss=, a function of the result and the targets")
+        raise InputError(f"loss: {rule}, got {excerpt(got)}: give loss=, a function of the result and the targets")
     return scalar
 
 

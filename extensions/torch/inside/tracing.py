@@ -27,10 +27,10 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
         graphs.append((deepcopy(joint), num_fwd_outputs))
         return default_partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
 
-    def unchanged(module: Any, _: Any) -> Any:
+    def return_module(module: Any, _: Any) -> Any:
         return make_boxed_func(module)
 
-    traced = aot_function(function, fw_compiler=unchanged, bw_compiler=unchanged, partition_fn=keep)
+    traced = aot_function(function, fw_compiler=return_module, bw_compiler=return_module, partition_fn=keep)
     results = traced(*inputs)
     first = results[0] if isinstance(results, list | tuple) else results
     if not graphs:
@@ -38,23 +38,23 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
     return graphs[0]
 
 
-def interpreted(graph: Any, _: Any = None) -> Any:
+def interpret(graph: Any, _: Any = None) -> Any:
     """Return a function that runs a graph operation by operation and frees inputs after their last reader."""
     from torch.fx import Interpreter
 
     interpreter = Interpreter(graph)
 
-    def boxed(args: list[Any]) -> Any:
+    def run_boxed(args: list[Any]) -> Any:
         try:
             return interpreter.boxed_run(args)
         finally:
             interpreter.env.clear()  # the environment would keep the results alive
 
-    boxed._boxed_call = True  # type: ignore[attr-defined]  # as AOT autograd asks for it
-    return boxed
+    run_boxed._boxed_call = True  # type: ignore[attr-defined]  # as AOT autograd asks for it
+    return run_boxed
 
 
-def whole(forward: Any, backward: Any, n_results: int) -> Any:
+def merge_passes(forward: Any, backward: Any, n_results: int) -> Any:
     """Return the two graphs of a partition merged into one graph module, forward first."""
     from torch.fx import Graph, GraphModule
 

@@ -57,10 +57,10 @@ def ways(
 
     recompute = None
     if step.is_training:
-        recompute = checkpointed(recording, recording.names, lambda names: fits(run(step, checkpointed=names)))
+        recompute = choose_checkpoints(recording, recording.names, lambda names: fits(run(step, checkpointed=names)))
     return Ways(
         sizes=tuple(
-            largest(name, (size, step_of), record, guessed(size, step_of, run, fits))
+            largest_by_trials(name, (size, step_of), record, largest_by_symbols(size, step_of, run, fits))
             for name, (size, step_of) in sizes.items()
         ),
         checkpoint=recompute,
@@ -73,10 +73,10 @@ def sizes_of(step: TorchStep) -> Sizes:
     first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
     names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
-    return {name: with_size(step, axis) for axis, name in enumerate(names)}
+    return {name: resize_step(step, axis) for axis, name in enumerate(names)}
 
 
-def largest(
+def largest_by_trials(
     name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
 ) -> LargestSize:
     """Return the largest size with which a step fits, by trials: a guess and its successor, then doubling and halving.
@@ -95,7 +95,9 @@ def largest(
     return LargestSize(name=name, size=low or None, tried=len(tried))
 
 
-def guessed(size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries) -> int | None:
+def largest_by_symbols(
+    size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
+) -> int | None:
     """Return the largest size with which a step fits, by symbolic sizes; None if these do not determine it.
 
     The step is recorded once, with a symbol for the size. Torch may decide otherwise at another value, so that it is a
@@ -129,11 +131,11 @@ def _expression(size: Any) -> sympy.Expr:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
 
-def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
+def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
     """Return the size of an axis of the first input, and the step with a new size on all axes of that size."""
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
-    def changed(value: Any, other: int) -> Any:
+    def resize(value: Any, other: int) -> Any:
         if value.dim() <= axis or value.shape[axis] != size:
             return value
         shape = [*value.shape]
@@ -141,13 +143,15 @@ def with_size(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchSte
         return torch.empty(shape, dtype=value.dtype, device="meta")
 
     def step_of(other: int) -> TorchStep:
-        inputs, targets = tree_map_only(torch.Tensor, lambda value: changed(value, other), (step.inputs, step.targets))
+        inputs, targets = tree_map_only(torch.Tensor, lambda value: resize(value, other), (step.inputs, step.targets))
         return replace(step, inputs=inputs, targets=targets)
 
     return size, step_of
 
 
-def checkpointed(recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]) -> Checkpointed:
+def choose_checkpoints(
+    recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]
+) -> Checkpointed:
     """Return the fewest modules to recompute so that a step fits, chosen by most bytes saved for their cost.
 
     `names` are all modules of the model, `tries` records a step with some of them.

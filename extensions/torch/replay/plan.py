@@ -10,12 +10,12 @@ from pydantic import Field
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING
 from memplan.extensions.torch.replay.library import ABI, AllocatorEvent
-from memplan.planner.errors import InputError, shown
+from memplan.planner.errors import InputError, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
 from memplan.questions.question import QuestionOptions
-from memplan.questions.reading import validated
+from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
 
 
@@ -64,7 +64,7 @@ class ReplayPlan:
     def __or__(self, other: ReplayPlan) -> ReplayPlan:
         """Return the plan of the scopes of both; raises InputError for a scope that both have."""
         if both := self.scopes.keys() & other.scopes.keys():
-            raise InputError(f"scope: must be in one of the plans, got {shown(min(both))} in both")
+            raise InputError(f"scope: must be in one of the plans, got {excerpt(min(both))} in both")
         return ReplayPlan(self.scopes | other.scopes, max(self.live, other.live), max(self.arena, other.arena))
 
 
@@ -90,7 +90,7 @@ def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
 
 def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
     """Return a verified plan of a scope, in which each stream has bytes of its own; for options see ReplayOptions."""
-    asked = validated(ReplayOptions, options)
+    asked = validate_options(ReplayOptions, options)
     scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
     places = list(allocations)
     live = arena = 0

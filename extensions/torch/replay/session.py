@@ -16,8 +16,8 @@ from typing import Any
 
 from memplan.extensions.torch.replay.library import ReplayLibrary
 from memplan.extensions.torch.replay.plan import ReplayOptions, ReplayPlan, allocations_of, plan_of
-from memplan.planner.errors import InputError, shown
-from memplan.questions.reading import validated
+from memplan.planner.errors import InputError, excerpt
+from memplan.questions.reading import validate_options
 
 _WAY = "call memplan.torch.install() at the start of the program, before any tensor is on the device"
 
@@ -59,7 +59,7 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
     allocates and does not free is in no plan, and gets bytes of its own. The options are those of `ReplayOptions`;
     without a `library` it is torch's, by `install`. Raises InputError, and what the step raises.
     """
-    asked = validated(ReplayOptions, options)
+    asked = validate_options(ReplayOptions, options)
     used = library or install()
     used.record()
     try:
@@ -89,7 +89,7 @@ def planned(
     if scope is None and len(names) != 1:
         raise InputError(f"scope: must be named, since the plan has {', '.join(names) or 'none'}")
     if scope is not None and scope not in names:
-        raise InputError(f"scope: must be one of {', '.join(names)}, got {shown(scope)}")
+        raise InputError(f"scope: must be one of {', '.join(names)}, got {excerpt(scope)}")
     used = library or install()
     if _Installed.loaded != text:
         with tempfile.NamedTemporaryFile("w", suffix=".plan", encoding="utf-8") as file:

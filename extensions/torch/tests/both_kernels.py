@@ -30,20 +30,20 @@ class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is un
             # What reads values has no fake kernel.
             with suppress(Exception), FakeTensorMode(allow_non_fake_inputs=True) as mode:
                 given = tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
-                fake = _made(given, func(*given[0], **given[1]))
+                fake = _new_bytes(given, func(*given[0], **given[1]))
             result = func(*args, **kwargs)
         finally:
             self._is_busy = False
         if fake is not None:
             self.count += 1
-            less = _made((args, kwargs), result) - fake
+            less = _new_bytes((args, kwargs), result) - fake
             if less > 0:
                 name = func._schema.name
                 self.hidden[name] = max(less, self.hidden.get(name, 0))
         return result
 
 
-def _made(given: Any, result: Any) -> int:
+def _new_bytes(given: Any, result: Any) -> int:
     """Return the bytes of the storages that an operation made."""
     before, after = ({each._cdata: each.nbytes() for each in _storages(values)} for values in (given, result))
     return sum(size for key, size in after.items() if key not in before)

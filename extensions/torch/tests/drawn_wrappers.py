@@ -42,7 +42,7 @@ class Wrapper:
     wrong: bytes
 
 
-def drawn_wrapper(seed: int, version: str) -> Wrapper:
+def draw_wrapper(seed: int, version: str) -> Wrapper:
     """Draw a chain of kernels, some of which are of others, whose operands are drawn from what is there."""
     draw, how = random.Random(f"{version} {seed}"), DIALECTS[version]
     dtype = draw.choice([*TYPES])
@@ -74,11 +74,14 @@ def drawn_wrapper(seed: int, version: str) -> Wrapper:
     size = [n * TYPES[dtype] for n in elements]
     live = max(sum(size[i] for i in range(k + 1) if last[i] >= k) for k in range(count))
     return Wrapper(
-        _written(how, dtype, [*statements(None)]), sum(size), live, _written(how, dtype, [*statements(thief)])
+        _wrapper_bytes(how, dtype, [*statements(None)]),
+        sum(size),
+        live,
+        _wrapper_bytes(how, dtype, [*statements(thief)]),
     )
 
 
-def _written(how: Dialect, dtype: str, lines: list[str]) -> bytes:
+def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
     """Return the file of a function `call`, of which the first half may be a partition of its own."""
     head = ["# AOT ID: ['0_inference']", "import torch", "from torch._inductor.async_compile import AsyncCompile"]
     example = f"arg0_1 = rand_strided((8, ), (1, ), device='{how.device}:0', dtype=torch.{dtype})"

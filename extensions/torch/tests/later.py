@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 
-class Later:
+class LateModule:
     """A module that is imported as a name of it is asked for; where it is missing, tests that name it are skipped."""
 
     def __init__(self, name: str) -> None:

@@ -19,7 +19,7 @@ class PlainAllocator:
     def total(self) -> int:
         return sum(piece[0] for _, _, pieces in self.segments for piece in pieces)
 
-    def rounded(self, size: int) -> int:
+    def round_size(self, size: int) -> int:
         power = 1
         while power * 2 <= size:
             power *= 2
@@ -34,7 +34,7 @@ class PlainAllocator:
         self.trace.append(row)
 
     def place(self, name: Any, asked: int, stream: int = 0, private: tuple[int, int] | None = None) -> bool:
-        size = self.rounded(asked)
+        size = self.round_size(asked)
         key, barrier = (stream, size <= MIB, private), self.largest_split or 1 << 62
         for is_last in (False, True):
             free = [
@@ -50,7 +50,7 @@ class PlainAllocator:
                 length = 2 * MIB if key[1] else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
                 if self.capacity is not None and self.total() + length > self.capacity:
                     if not is_last:
-                        self.empty()
+                        self.empty_cache()
                     continue
                 best = length, self.end, len(self.segments), 0
                 self.segments.append((self.end, key, [[length, None]]))
@@ -68,7 +68,7 @@ class PlainAllocator:
             return True
         return False
 
-    def free(self, name: Any) -> None:
+    def free_block(self, name: Any) -> None:
         for address, (stream, *_), pieces in self.segments:
             for i, piece in enumerate(pieces):
                 if piece[1] == name:
@@ -80,7 +80,7 @@ class PlainAllocator:
                     pieces[low:high] = [[sum(each[0] for each in pieces[low:high]), None]]
                     return
 
-    def empty(self) -> None:
+    def empty_cache(self) -> None:
         for row in list(self.segments):
             address, (stream, _, private), pieces = row
             if private is None and len(pieces) == 1 and pieces[0][1] is None:

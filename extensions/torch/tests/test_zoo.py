@@ -21,9 +21,9 @@ TEN = (
 
 def test_the_documents_agree_with_the_table() -> None:
     figures = page.BENCHMARKS.read_text(encoding="utf-8")
-    assert page.in_benchmarks(figures, ROWS) == figures
+    assert page.update_benchmarks(figures, ROWS) == figures
     assert "timm,vit" in page.page(table.TABLE.read_text("utf-8"))
-    assert f"{table.Summary.of(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
+    assert f"{table.Summary.from_rows(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
 
 
 def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:

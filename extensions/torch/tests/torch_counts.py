@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Counted(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
+class ByteCounter(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
     """Counts the bytes of all storages after each operation that runs on real tensors."""
 
     def __init__(self, given: Any) -> None:
@@ -34,7 +34,7 @@ class Counted(TorchDispatchMode):  # type: ignore[misc]  # the package is untype
         return result
 
 
-def summed(result: Any) -> Any:
+def sum_losses(result: Any) -> Any:
     """Return a loss of all tensors that are not indices."""
     floats = [value for value in tree_leaves(result) if isinstance(value, torch.Tensor) and value.is_floating_point()]
     return sum(value.square().mean() for value in floats).abs()
@@ -51,11 +51,11 @@ def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> 
             return
         made.zero_grad()
         result = run(*inputs)
-        loss = summed(result)
+        loss = sum_losses(result)
         loss.backward()
         made.step()
 
-    with Counted((list(model.parameters()), list(model.buffers()), inputs)) as found:
+    with ByteCounter((list(model.parameters()), list(model.buffers()), inputs)) as found:
         for _ in range(2):
             step()
     return int(found.peak)

@@ -46,7 +46,7 @@ def vgg() -> Made:
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 10)), (image(),)
 
 
-def inverted(inward: int, outward: int, stride: int, squeezes: bool = False) -> Any:
+def inverted_residual(inward: int, outward: int, stride: int, squeezes: bool = False) -> Any:
     wide = 4 * inward
 
     def run(own: Any, x: Any) -> Any:
@@ -64,7 +64,7 @@ def inverted(inward: int, outward: int, stride: int, squeezes: bool = False) -> 
 
 def mobilenet(squeezes: bool = False) -> Made:
     rows = ((8, 8, 1), (8, 16, 2), (16, 16, 1), (16, 24, 2))
-    blocks = [inverted(*row, squeezes=squeezes) for row in rows]
+    blocks = [inverted_residual(*row, squeezes=squeezes) for row in rows]
     end = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(24, 10))
     return nn.Sequential(normal(3, 8, 3, 2), nn.ReLU6(inplace=True), *blocks, *end), (image(),)
 
@@ -190,7 +190,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
         self.gate = nn.Linear(width, 4 * width) if rotary else None
         self.experts = Experts(width, experts) if experts else None
 
-    def turned(self, x: Any) -> Any:
+    def rotate(self, x: Any) -> Any:
         angle = torch.arange(x.shape[2])[:, None] / 10 ** torch.arange(x.shape[3] // 2)
         first, second = x.chunk(2, -1)
         cos, sin = angle.cos(), angle.sin()
@@ -202,7 +202,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
         query = self.query(y).view(batch, length, self.heads, -1).transpose(1, 2)
         key, value = (part(y).view(batch, length, self.keys, -1).transpose(1, 2) for part in (self.key, self.value))
         if self.rotary:
-            query, key = self.turned(query), self.turned(key)
+            query, key = self.rotate(query), self.rotate(key)
         if past is not None:
             key, value = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
         if self.keys < self.heads:
@@ -300,7 +300,7 @@ def recurrent(kind: Any, **options: Any) -> Made:
     return Network(run, words=nn.Embedding(50, 8), cells=cells, last=nn.Linear(width, 10)), (tokens(),)
 
 
-def unrolled() -> Made:
+def unrolled_model() -> Made:
     def run(own: Any, x: Any) -> Any:
         state = torch.zeros(x.shape[0], 16)
         for k in range(x.shape[1]):
@@ -310,7 +310,7 @@ def unrolled() -> Made:
     return Network(run, cell=nn.GRUCell(8, 16), last=nn.Linear(16, 4)), (torch.randn(2, 6, 8),)
 
 
-def scanned() -> Made:
+def scan_model() -> Made:
     """Return a selective scan in the manner of Mamba."""
 
     def run(own: Any, x: Any) -> Any:
@@ -339,7 +339,7 @@ def graph() -> Made:
 
 def ranking() -> Made:
     def run(own: Any, x: Any, chosen: Any) -> Any:
-        rows = torch.stack([own.dense(x), *(table(chosen) for table in own.tables)], 1)
+        rows = torch.stack([own.add_dense(x), *(table(chosen) for table in own.tables)], 1)
         return own.last(torch.bmm(rows, rows.transpose(1, 2)).flatten(1))
 
     tables = nn.ModuleList(nn.EmbeddingBag(40, 8, mode="sum") for _ in range(3))
@@ -349,7 +349,7 @@ def ranking() -> Made:
     )
 
 
-class Doubled(torch.autograd.Function):  # type: ignore[misc]  # the package is untyped
+class DoubledGradient(torch.autograd.Function):  # type: ignore[misc]  # the package is untyped
     @staticmethod
     def forward(context: Any, x: Any) -> Any:
         context.save_for_backward(x.sin())
@@ -360,9 +360,9 @@ class Doubled(torch.autograd.Function):  # type: ignore[misc]  # the package is 
         return 2 * gradient + 0 * context.saved_tensors[0]
 
 
-def own_function() -> Made:
+def custom_function_model() -> Made:
     def run(own: Any, x: Any) -> Any:
-        return own.last(Doubled.apply(own.first(x)))
+        return own.last(DoubledGradient.apply(own.first(x)))
 
     return Network(run, first=nn.Linear(8, 16), last=nn.Linear(16, 4)), (torch.randn(3, 8),)
 
@@ -386,14 +386,14 @@ def spectral() -> Made:
     return Network(run, kernel=nn.Parameter(torch.randn(9, 2)), last=nn.Linear(16, 4)), (torch.randn(3, 16),)
 
 
-def folded() -> Made:
+def fold_model() -> Made:
     def run(own: Any, x: Any) -> Any:
         return functional.mse_loss(functional.fold(functional.unfold(own.first(x), 3), (8, 8), 3), own.last(x))
 
     return Network(run, first=nn.Conv2d(3, 4, 1), last=nn.Conv2d(3, 4, 1)), (image(size=8),)
 
 
-def narrow() -> Made:
+def narrow_model() -> Made:
     """Return a model whose activations are narrower than its parameters."""
 
     def run(own: Any, x: Any) -> Any:
@@ -429,14 +429,14 @@ MODELS: dict[str, Callable[[], Made]] = {
     "two_ways": lambda: recurrent(nn.LSTM, num_layers=2, bidirectional=True),
     "gru": lambda: recurrent(nn.GRU, bidirectional=True),
     "rnn": lambda: recurrent(nn.RNN),
-    "unrolled": unrolled,
-    "scanned": scanned,
+    "unrolled": unrolled_model,
+    "scanned": scan_model,
     "graph": graph,
     "ranking": ranking,
-    "own_function": own_function,
+    "own_function": custom_function_model,
     "changed_in_place": changed_in_place,
     "spectral": spectral,
-    "folded": folded,
-    "narrow": narrow,
+    "folded": fold_model,
+    "narrow": narrow_model,
 }
 """From a name to a function that makes a model and its inputs."""

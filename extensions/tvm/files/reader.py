@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.networks.operations.operations import DeclaredBuffer
 from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.planner.errors import FormatError, sentences, shown
-from memplan.planner.foreign.imported import Imported, refuse_dims, sized
+from memplan.planner.errors import FormatError, excerpt, sentences
+from memplan.planner.foreign.imported import ImportedProblem, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
@@ -98,7 +98,7 @@ def read_graph(data: bytes) -> Graph:
     first, columns = graph.node_row_ptr, graph.attrs
     if len(first) != len(graph.nodes) + 1 or first[0] != 0 or any(b < a for a, b in pairwise(first)):
         rule = f"must rise from 0, one number for each of {len(graph.nodes)} nodes and one more"
-        raise FormatError(f"node_row_ptr: {rule}, got {shown(first)}")
+        raise FormatError(f"node_row_ptr: {rule}, got {excerpt(first)}")
     for name in _Columns.model_fields:
         column = getattr(columns, name)
         if column is not None and len(column[1]) != first[-1]:
@@ -111,7 +111,7 @@ def _is_compiled(attrs: object) -> bool:
 
 
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:
-    """Return the outputs of all nodes, in order, with names of their own; raises FormatError."""
+    """Return the outputs of all nodes, in order, with unique names; raises FormatError."""
     columns = graph.attrs
     pools = _pools(columns, graph.node_row_ptr[-1])
     outputs = []
@@ -121,11 +121,16 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
             elements = min(elements * size, MAX_BYTES + 1)
         bits = 8 * _element_bytes(columns.dltype[1][i], i)
         outputs.append(
-            Output(name, sized(f"attrs.shape[1][{i}]", elements, bits, alignment), columns.storage_id[1][i], pools[i])
+            Output(
+                name,
+                packed_bytes(f"attrs.shape[1][{i}]", elements, bits, alignment),
+                columns.storage_id[1][i],
+                pools[i],
+            )
         )
     repeated = [name for name, times in Counter(output.name for output in outputs).items() if times > 1]
     if repeated:
-        raise FormatError(f"nodes: must have names that tell their outputs apart, got {shown(repeated[0])} twice")
+        raise FormatError(f"nodes: must have names that tell their outputs apart, got {excerpt(repeated[0])} twice")
     return outputs
 
 
@@ -144,7 +149,7 @@ def _element_bytes(dtype: str, i: int) -> int:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
         rule = "must be a type such as int8, float32 or float32x4"
-        raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {shown(dtype)}") from None
+        raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {excerpt(dtype)}") from None
 
 
 def _pools(columns: _Columns, count: int) -> list[str | None]:
@@ -162,13 +167,13 @@ _WEIGHT = re.compile(r"p\d+", re.ASCII)
 _NOTHING = "__nop"
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a graph; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
     program = _Program(graph, options)
     program.run()
-    return program.draft.imported(own_peak=program.own_peak(), own_offsets=program.own_offsets())
+    return program.draft.make_program(own_peak=program.own_peak(), own_offsets=program.own_offsets())
 
 
 class _Program:
@@ -194,18 +199,18 @@ class _Program:
                 with self.draft.drawing(OperationFacts(node.name, None, {}, (k,))):
                     self._operation(k, node, results)
             else:
-                raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {shown(node.op)}")
+                raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {excerpt(node.op)}")
         for name, output in self.given_back.items():
             if name != output.name:
                 self._declare(output._replace(name=name))
                 self.draft.operation("copy", [output.name], [name])
 
     def own_peak(self) -> int:
-        """Return the bytes of TVM's storages; those of weights aside."""
+        """Return the bytes of TVM's storages, without the storages of weights."""
         return sum(self._storages().values())
 
     def own_offsets(self) -> dict[str, int]:
-        """Return where outputs lie with TVM's storages one behind the other in each pool; copies have no storage."""
+        """Return the offsets of outputs if TVM's storages follow one another in each pool; copies have no storage."""
         sizes = self._storages()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
@@ -216,7 +221,7 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storages(self) -> dict[int, int]:
-        """Return the bytes of each storage, as large as the largest output in it; those of weights aside."""
+        """Return the bytes of each storage, as large as the largest output in it, without the storages of weights."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
@@ -251,7 +256,7 @@ class _Program:
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
             raise FormatError(
-                f"{path}: must be an output of a node before (there are {before}), got {shown(reference)}"
+                f"{path}: must be an output of a node before (there are {before}), got {excerpt(reference)}"
             )
         return first[node] + output
 

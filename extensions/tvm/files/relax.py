@@ -29,8 +29,8 @@ from memplan.extensions.tvm.files.relax_text import (
     stated_type,
     tensors_of,
 )
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 
@@ -54,7 +54,7 @@ Value = tuple[str | None, ...]
 """The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
 
 
-def read(data: bytes, options: ModelOptions) -> Imported:
+def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
     dims = Dims(options.sizes)
     function = function_of(data)
@@ -66,11 +66,11 @@ def read(data: bytes, options: ModelOptions) -> Imported:
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
-    return draft.imported(_left_out(data), program.own_peak(), program.own_offsets())
+    return draft.make_program(_omission_findings(data), program.own_peak(), program.own_offsets())
 
 
-def _left_out(data: bytes) -> Iterator[Finding]:
-    """Yield what is true of the kernels in a file and is not in its plan."""
+def _omission_findings(data: bytes) -> Iterator[Finding]:
+    """Yield findings about memory that kernels in a file need and its plan omits."""
     if count := len(_WORKSPACE.findall(data)):
         yield Finding("unknown-workspaces", f"what kernels need of {count} buffers of their own is known to TVM only")
     if count := data.count(b"R.call_tir_inplace("):
@@ -110,7 +110,7 @@ class _Step:
 
 @dataclass
 class _Program:
-    """A function while it is read: its values by buffer, and what each name stands for."""
+    """A function while it is read: its values by buffer, and the value of each name."""
 
     dims: Dims
     alignment: int
@@ -134,7 +134,7 @@ class _Program:
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
-            ids = self._new(param.arg, tensors, param)
+            ids = self._add_value(param.arg, tensors, param)
             (self.weights if inputs is not None and k >= inputs else self.params).update(ids)
 
     def follow(self, body: Sequence[ast.stmt]) -> None:
@@ -153,7 +153,7 @@ class _Program:
             else:
                 kind = type(statement).__name__
                 rule = _INSTEAD.get(kind, "must be a binding, a call or the return")
-                raise FormatError(f"{line(statement)}: {rule}, got {shown(kind)}")
+                raise FormatError(f"{line(statement)}: {rule}, got {excerpt(kind)}")
 
     def draw(self, draft: OperationsDraft) -> None:
         """Draw the program, once all of it is known."""
@@ -171,19 +171,19 @@ class _Program:
                     draft.operation(step.op, step.inputs, step.outputs)
 
     def own_peak(self) -> int | None:
-        """Return the bytes of TVM's storages, and of what is in none of them; None before storages are planned."""
+        """Return the bytes of TVM's storages and of values outside them; None before storages are planned."""
         if not self._storages:
             return None
-        return sum(self._storages.values()) + sum(self.values[name] for name in self._apart())
+        return sum(self._storages.values()) + sum(self.values[name] for name in self._loose_values())
 
     def own_offsets(self) -> dict[str, int] | None:
-        """Return where values lie with TVM's storages, and then what is in none, one behind the other."""
+        """Return the offsets of values if TVM's storages, and then the values outside them, follow one another."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
         offsets = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
         end = sum(self._storages.values())
-        for name in self._apart():
+        for name in self._loose_values():
             offsets[name] = end
             end += self.values[name]
         for step in self.steps:
@@ -191,13 +191,13 @@ class _Program:
                 offsets.setdefault(step.outputs[0], offsets[step.inputs[0]])
         return offsets
 
-    def _apart(self) -> list[str]:
-        """Return the values that lie in no storage, and are no views of those that do, in their order."""
+    def _loose_values(self) -> list[str]:
+        """Return the values outside all storages that are not views of stored values, in their order."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
     def _bind(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
-        called = _called(value) if isinstance(value, ast.Call) else ""
+        called = _called_name(value) if isinstance(value, ast.Call) else ""
         if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
             if name is not None:
                 self._names[name] = self._value(value)
@@ -207,7 +207,7 @@ class _Program:
             self._refuse_other_memory(
                 value, argument(value, 1, "virtual_device_index"), argument(value, 2, "storage_scope")
             )
-            self._storages[name] = RelaxTensor.of(value, 0, "uint8", self.dims).size(self.alignment)
+            self._storages[name] = RelaxTensor.from_call(value, 0, "uint8", self.dims).size(self.alignment)
         elif called in _ALLOCATED and name is not None:
             self._allocate(name, value, _ALLOCATED[called])
         else:
@@ -218,23 +218,23 @@ class _Program:
             self._refuse_other_memory(
                 call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
             )
-        (value,) = self._new(name, [RelaxTensor.of(call, place, None, self.dims)], call)
+        (value,) = self._add_value(name, [RelaxTensor.from_call(call, place, None, self.dims)], call)
         self._unwritten.add(value)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
             self._in_storage.add(value)
             self._homes[value] = (call.args[0].id, _integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
-        """Raise FormatError for a second device or scope; what is not said is device 0 and scope `global`."""
-        is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called(scope) == "R.dtype")
+        """Raise FormatError for a second device or scope; the defaults are device 0 and scope `global`."""
+        is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called_name(scope) == "R.dtype")
         words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
         memory = (0 if device is None else _integer(device), words[0] if words else "global")
         if self._memory not in (None, memory):
-            raise FormatError(f"{line(call)}: must be in the one memory {shown(self._memory)}, got {shown(memory)}")
+            raise FormatError(f"{line(call)}: must be in the one memory {excerpt(self._memory)}, got {excerpt(memory)}")
         self._memory = memory
 
     def _call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
-        used = dict.fromkeys(self._used(call))
+        used = dict.fromkeys(self._used_buffers(call))
         stated = annotation or stated_type(call)
         if (
             stated is None
@@ -244,7 +244,7 @@ class _Program:
             and self._unwritten.isdisjoint(used)
         ):
             self._unstated[name] = f"{line(call)}: must say which tensor it returns, as TVM prints it (mod.script())"
-        made = self._new(name, tensors_of(stated, self.dims), call) if name is not None else ()
+        made = self._add_value(name, tensors_of(stated, self.dims), call) if name is not None else ()
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
@@ -268,10 +268,12 @@ class _Program:
                 results.append(name)
         self.results = tuple(results)
 
-    def _new(self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg) -> tuple[str, ...]:
+    def _add_value(
+        self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg
+    ) -> tuple[str, ...]:
         """Add a value, one buffer for each of its tensors."""
         if name in self._names and name != "_":
-            raise FormatError(f"{line(where)}: must bind each name once, got {shown(name)} again")
+            raise FormatError(f"{line(where)}: must bind each name once, got {excerpt(name)} again")
         # All values that are never read have one name, so they are numbered; no name in a program has such a character.
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
@@ -283,33 +285,33 @@ class _Program:
         return _buffers(value)
 
     def _value(self, value: ast.expr) -> Value:
-        """Return what a name, a tuple of names, or an entry of a tuple stands for."""
+        """Return the value of a name, a tuple of names, or an entry of a tuple."""
         if isinstance(value, ast.Tuple):
             entries = [self._value(entry) or (None,) for entry in value.elts]
             if any(len(entry) > 1 for entry in entries):
                 raise FormatError(f"{line(value)}: must be a tuple of tensors, got a tuple inside")
             return tuple(entry[0] for entry in entries)
         if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            whole = self._named(value.value.id)
+            whole = self._value_of(value.value.id)
             index = value.slice.value if isinstance(value.slice, ast.Constant) else None
             if not isinstance(index, int) or not whole:
                 return whole
             if not 0 <= index < len(whole):
-                raise FormatError(f"{line(value)}: must be one of {len(whole)} entries, got {shown(index)}")
+                raise FormatError(f"{line(value)}: must be one of {len(whole)} entries, got {excerpt(index)}")
             return (whole[index],)
-        return self._named(value.id) if isinstance(value, ast.Name) else ()
+        return self._value_of(value.id) if isinstance(value, ast.Name) else ()
 
-    def _used(self, call: ast.Call) -> Iterator[str]:
+    def _used_buffers(self, call: ast.Call) -> Iterator[str]:
         for part in ast.walk(call):
             if isinstance(part, ast.Name):
-                value = self._named(part.id)
+                value = self._value_of(part.id)
                 self._uses.add(len(value))
                 yield from _buffers(value)
 
-    def _named(self, name: str) -> Value:
-        """Return what a name stands for; raises FormatError for a value of which it is not said what it is."""
+    def _value_of(self, name: str) -> Value:
+        """Return the value of a name; raises FormatError for a value without a stated type."""
         if name in self._unstated:
-            raise FormatError(f"{self._unstated[name]}, got {shown(name)} without")
+            raise FormatError(f"{self._unstated[name]}, got {excerpt(name)} without")
         return self._names.get(name, ())
 
 
@@ -319,8 +321,8 @@ def _integer(value: ast.expr) -> int:
     return next(numbers, 0)
 
 
-def _called(call: ast.Call) -> str:
-    """Return the name of what is called; of a packed function, its own."""
+def _called_name(call: ast.Call) -> str:
+    """Return the name of the called function; of a packed function, its own name."""
     name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name

@@ -1,4 +1,4 @@
-"""The facts of a Relax program's tensors and calls, beside bytes and order."""
+"""The facts of a Relax program's tensors and calls, other than bytes and order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
 
 
 def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return pads before each axis, then behind, where one side is given for both."""
+    """Return the pads before all axes, then after them; a single given side applies to both."""
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
         others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}

@@ -12,8 +12,8 @@ from functools import cached_property
 from pydantic import ValidationError
 
 from memplan.extensions.networks.operations.operations import DeclaredBuffer
-from memplan.planner.errors import CUT_OFF, MAX_SHOWN, FormatError, OptionError, shown
-from memplan.planner.foreign.imported import OpenSizesError, sized
+from memplan.planner.errors import CUT_OFF, MAX_SHOWN, FormatError, OptionError, excerpt
+from memplan.planner.foreign.imported import OpenSizesError, packed_bytes
 from memplan.planner.model.rows import MAX_BYTES
 
 _MOST_DIMENSIONS = 100
@@ -42,16 +42,16 @@ class Dims:
             if depth == _DEEPEST:
                 raise FormatError(f"{line(found)}: must be computed in at most {_DEEPEST} steps, got more")
             left, right = self.size(computed.left, depth + 1), self.size(computed.right, depth + 1)
-            return self._checked(_COMPUTED[type(computed.op)](left, right), found)
+            return self._check_dimension(_COMPUTED[type(computed.op)](left, right), found)
         name = found.id if isinstance(found, ast.Name) else found.value if isinstance(found, ast.Constant) else None
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
-                raise OpenSizesError(f"{line(found)}: must have a size, got {shown(name)}", {name: 1})
+                raise OpenSizesError(f"{line(found)}: must have a size, got {excerpt(name)}", {name: 1})
             return self.given[name]
-        return self._checked(name, found)
+        return self._check_dimension(name, found)
 
-    def _checked(self, name: object, found: ast.expr) -> int:
+    def _check_dimension(self, name: object, found: ast.expr) -> int:
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -60,8 +60,8 @@ class Dims:
         """Raise OptionError for a size that was given for nothing."""
         if unknown := [name for name in self.given if name not in self.named]:
             names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
-            raise OptionError.of(
-                "dims", f"must be a dimension that the program names ({names}), got {shown(unknown[0])}"
+            raise OptionError.from_rule(
+                "dims", f"must be a dimension that the program names ({names}), got {excerpt(unknown[0])}"
             )
 
 
@@ -74,7 +74,7 @@ class RelaxTensor:
     where: str
 
     @classmethod
-    def of(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
+    def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
         """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one.
 
         The type may be named, too.
@@ -91,14 +91,14 @@ class RelaxTensor:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
             rule = "must have a type such as int8, float32 or float32x4"
-            raise FormatError(f"{self.where}: {rule}, got {shown(self.dtype)}") from None
+            raise FormatError(f"{self.where}: {rule}, got {excerpt(self.dtype)}") from None
 
     def size(self, alignment: int) -> int:
         """Return the bytes, rounded up; raises FormatError."""
         elements = 1
         for size in self.shape:
             elements = min(elements * size, MAX_BYTES + 1)
-        return sized(self.where, elements, self.bits, alignment)
+        return packed_bytes(self.where, elements, self.bits, alignment)
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
@@ -109,7 +109,7 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def stated_type(call: ast.Call) -> ast.expr | None:
-    """Return what a call itself says of what it returns, as `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
+    """Return the stated type of a call's result, as in `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
     named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
     for part in (*named, *call.args[2:3]):
         rows = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
@@ -136,13 +136,13 @@ def function_of(data: bytes) -> ast.FunctionDef:
         raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
     if not functions or (len(functions) > 1 and "main" not in functions):
         rule = "must have a function main, or only one, with @R.function (keep the one to be planned)"
-        raise FormatError(f"{rule}, got {shown(list(functions))}")
+        raise FormatError(f"{rule}, got {excerpt(list(functions))}")
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         name = dotted_name(call.func)
         called = functions.get(name.removeprefix("cls.")) if name.startswith("cls.") else None
         if called is not None and not _is_operator(called):
-            rule = f"must not call another Relax function (inline it before), got {shown(name)}"
+            rule = f"must not call another Relax function (inline it before), got {excerpt(name)}"
             raise FormatError(f"{line(call)}: {rule}")
     return function
 
@@ -162,7 +162,7 @@ def module_of(data: bytes) -> ast.Module:
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         way = CUT_OFF if "was never closed" in str(error) else None  # Python's own words
-        raise FormatError(f"must be TVMScript: {shown(str(error) or type(error).__name__)}", way=way) from None
+        raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 
 def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
@@ -172,7 +172,7 @@ def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
     blocks = [row for row in blocks if any(map(_is_function, row.body))]
     if len(blocks) > 1:
         names = [f"{row.name} (line {row.lineno})" for row in blocks]
-        raise FormatError(f"must have one module (keep the one to be planned), got {shown(names)}")
+        raise FormatError(f"must have one module (keep the one to be planned), got {excerpt(names)}")
     rows = [*module.body, *(blocks[0].body if blocks else ())]
     if not blocks and not any(map(_is_function, rows)):
         rows = [*filter(_is_function, ast.walk(module))]
@@ -273,5 +273,5 @@ def _dtype(found: ast.expr) -> str:
 
 def _cut(found: ast.expr) -> str:
     if isinstance(found, ast.Constant):
-        return shown(found.value)
-    return shown(type(found).__name__)
+        return excerpt(found.value)
+    return excerpt(type(found).__name__)

@@ -12,7 +12,7 @@ from math import lcm
 
 from memplan.extensions.networks.liveness.relay_tokens import FreeTokens, Token
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck, Tensor, aligned, step, tensors
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, step, tensors
 
 
 @dataclass(eq=False)
@@ -21,18 +21,18 @@ class _Storage:
     tensors: list[Tensor]
 
 
-def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
-    """Place storages one after the other, and each buffer at the start of its own."""
+def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place storages one after another, and each buffer at the start of its storage."""
     placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
     stuck: list[int] = []
     capacity, end = problem.pools[0].size, 0
     for storage in _storages(problem, stop_check):
-        offset = aligned(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
+        offset = align(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
         end = offset + storage.token.width
         placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
         if capacity is not None and end > capacity:
             stuck.extend(tensor.position for tensor in storage.tensors)
-    return Placed(placements, tuple(stuck))
+    return PlannerAnswer(placements, tuple(stuck))
 
 
 def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:

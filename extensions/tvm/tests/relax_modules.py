@@ -48,7 +48,7 @@ def chain(builder: Any, inputs: list[Any]) -> Any:
     return x
 
 
-def padded(builder: Any, inputs: list[Any]) -> Any:
+def build_padded(builder: Any, inputs: list[Any]) -> Any:
     """Build convolutions, which pad into temporaries."""
     x = inputs[0]
     for weights in inputs[1:]:
@@ -86,7 +86,7 @@ class Branches:
 """
 
 
-def ready(module: Any, *first: Any) -> Any:
+def prepare_module(module: Any, *first: Any) -> Any:
     """Return a module after the passes of the default pipeline that come before StaticPlanBlockMemory."""
     names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
     passes = [getattr(relax.transform, name)() for name in names]
@@ -102,12 +102,12 @@ def outputs(module: Any, *inputs: np.ndarray[Any, Any], **options: Any) -> list[
 
 
 def answers(machine: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> list[bytes]:
-    def flat(answer: Any) -> list[bytes]:
+    def flatten(answer: Any) -> list[bytes]:
         if isinstance(answer, tvm.runtime.Tensor):
             return [answer.numpy().tobytes()]
-        return [each for part in answer for each in flat(part)]
+        return [each for part in answer for each in flatten(part)]
 
-    return flat(machine["main"](*map(tvm.runtime.tensor, inputs)))
+    return flatten(machine["main"](*map(tvm.runtime.tensor, inputs)))
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:

@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(autouse=True)
-def _own_passes() -> Iterator[None]:
+def _restore_passes() -> Iterator[None]:
     yield
     memplan.tvm.uninstall()
 
 
-def compared(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
+def compare_plans(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
     """Return the plan of `main` after a check that outputs are equal to those on TVM's plan."""
     found: list[PlannedFunction] = []
     memplan.tvm.uninstall()
@@ -39,14 +39,14 @@ def compared(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: An
 
 
 def test_all_tensors_of_a_function_go_into_one_storage_at_the_least_peak() -> None:
-    planned = compared(module_of(chain, (4, 16)), (draw(4, 16),))
+    planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),))
     assert planned.bound == planned.memplan < planned.own
     assert not planned.reason
     assert planned.tensors > 10
 
 
 def test_without_offsets_tensors_share_whole_storages() -> None:
-    planned = compared(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
+    planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
     assert planned.memplan <= planned.own
     kept = ready(module_of(chain, (4, 16)))
     with TARGET:
@@ -55,16 +55,16 @@ def test_without_offsets_tensors_share_whole_storages() -> None:
 
 
 def test_a_function_keeps_its_own_plan_if_memplan_finds_no_smaller_one() -> None:
-    planned = compared(module_of(lambda builder, x: builder.emit(relax.op.exp(x[0])), (4, 4)), (draw(4, 4),))
+    planned = compare_plans(module_of(lambda builder, x: builder.emit(relax.op.exp(x[0])), (4, 4)), (draw(4, 4),))
     assert planned.reason == "memplan found no smaller one"
 
 
-def bounded(most: int) -> Any:
+def bounded_module(most: int) -> Any:
     return module_of(chain, (tvm.tirx.Var("n", "int64"), 16), bounds={"n": (1, most)})
 
 
 def test_a_dimension_with_an_upper_bound_is_planned_at_that_bound() -> None:
-    planned = compared(bounded(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
+    planned = compare_plans(bounded_module(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
     assert planned.at == {"n": 32}
     assert planned.memplan == planned.bound < planned.own
 
@@ -72,12 +72,12 @@ def test_a_dimension_with_an_upper_bound_is_planned_at_that_bound() -> None:
 def test_a_symbol_above_its_bound_is_refused_by_the_runtime() -> None:
     memplan.tvm.install()
     with pytest.raises(Exception, match="match_cast error"):
-        outputs(bounded(32), draw(33, 16))
+        outputs(bounded_module(32), draw(33, 16))
 
 
 def test_offsets_are_expressions_of_a_dimension_without_a_bound() -> None:
     module = module_of(chain, (tvm.tirx.Var("n", "int64"), 16))
-    planned = compared(module, *[(draw(n, 16),) for n in (1, 3, 64, 100, 257)])
+    planned = compare_plans(module, *[(draw(n, 16),) for n in (1, 3, 64, 100, 257)])
     assert planned.at == {"n": 128}
     assert planned.memplan == planned.bound < planned.own
 
@@ -99,7 +99,7 @@ def test_buffers_of_two_branches_share_bytes_and_the_outputs_stay_right() -> Non
 def test_storages_are_allocated_from_the_pools_that_are_given() -> None:
     pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
     module = module_of(chain, (24, 16))
-    planned = compared(module, (draw(24, 16),), pools=pools)
+    planned = compare_plans(module, (draw(24, 16),), pools=pools)
     assert not planned.reason
     with TARGET:
         text = PlanMemory(pools=pools)(ready(module))["main"].script()
@@ -121,9 +121,9 @@ def test_a_pool_of_no_bytes_is_refused() -> None:
 def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     arrays = tuple(draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS))
     module = module_of(padded, *CONVOLUTIONS)
-    plain = compared(module, arrays)
-    lifted = compared(module, arrays, lift=True)
-    nested = compared(module, arrays, lift=True, nests=True)
+    plain = compare_plans(module, arrays)
+    lifted = compare_plans(module, arrays, lift=True)
+    nested = compare_plans(module, arrays, lift=True, nests=True)
     assert lifted.tensors == nested.tensors == plain.tensors + 3
     assert nested.memplan < lifted.memplan
     assert plain.memplan < nested.memplan  # the kernels' own are counted, too
@@ -135,13 +135,13 @@ def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
     arrays = [draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS[1:])]
     module = module_of(padded, *shapes, bounds={"n": (1, 4)})
     runs = [(draw(size, 4, 16, 16), *arrays) for size in (1, 2, 4)]
-    planned = compared(module, *runs, lift=True, nests=True)
-    assert planned.tensors == compared(module, *runs).tensors + 3
+    planned = compare_plans(module, *runs, lift=True, nests=True)
+    assert planned.tensors == compare_plans(module, *runs).tensors + 3
 
 
 def test_another_order_of_the_calls_lowers_the_peak() -> None:
     module, run = module_of(fan, (32, 32)), (draw(32, 32),)
-    assert compared(module, run, order=True).memplan < compared(module, run).memplan
+    assert compare_plans(module, run, order=True).memplan < compare_plans(module, run).memplan
 
 
 def test_order_is_not_changed_across_effects() -> None:

@@ -24,7 +24,7 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 
 @cache
-def made(name: str) -> Any:
+def make_module(name: str) -> Any:
     """Return a module just before StaticPlanBlockMemory."""
     if name == CHAIN:
         return ready(module_of(chain, (24, 16)))
@@ -35,7 +35,7 @@ def made(name: str) -> Any:
     return ready(module_of(padded, *CONVOLUTIONS), *([LiftWorkspaces()] if name == LIFTED else []))
 
 
-def planned(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
+def plan_module(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
     """Return the plan of `main`, and the planned module."""
     found: list[PlannedFunction] = []
     with target:
@@ -66,7 +66,7 @@ def two_temporaries(x: Any) -> Any:
 
 
 @cache
-def emitted(calls: int = 1) -> Any:
+def emit_module(calls: int = 1) -> Any:
     """Return a module from `emit_te` that calls one kernel this many times."""
     builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorType((32, 64), "float32"))
     with builder.function("main", [x]):
@@ -80,36 +80,36 @@ def emitted(calls: int = 1) -> Any:
 
 
 def test_s0_03_own_plans_do_not_see_temporaries_of_kernels() -> None:
-    found, _ = planned(made(PADDED))
-    assert sum(workspaces(made(PADDED))) > 0
-    assert found.tensors == len(tensors(made(PADDED)))
+    found, _ = plan_module(make_module(PADDED))
+    assert sum(workspaces(make_module(PADDED))) > 0
+    assert found.tensors == len(tensors(make_module(PADDED)))
 
 
 def test_s0_04_one_plan_has_tensors_and_temporaries() -> None:
-    plain, lifted = planned(made(PADDED))[0], planned(made(LIFTED))[0]
+    plain, lifted = plan_module(make_module(PADDED))[0], plan_module(make_module(LIFTED))[0]
     assert lifted.tensors == plain.tensors + 3
-    assert lifted.memplan == lifted.bound < plain.own + sum(workspaces(made(PADDED)))
+    assert lifted.memplan == lifted.bound < plain.own + sum(workspaces(make_module(PADDED)))
 
 
 def test_s0_05_workspaces_are_known_without_a_plan() -> None:
-    assert sorted(filter(None, workspaces(made(PADDED)))) == [4 * c * 18 * 18 for c in (4, 8, 16)]
+    assert sorted(filter(None, workspaces(make_module(PADDED)))) == [4 * c * 18 * 18 for c in (4, 8, 16)]
 
 
 def test_s0_12_sizes_and_lifetimes_give_one_storage() -> None:
-    _, after = planned(made(CHAIN))
-    assert all(each.size and 0 <= each.start < each.end for each in tensors(made(CHAIN)))
+    _, after = plan_module(make_module(CHAIN))
+    assert all(each.size and 0 <= each.start < each.end for each in tensors(make_module(CHAIN)))
     assert after["main"].script().count("R.memory.alloc_storage") == 1
 
 
 def test_s0_23_pools_have_names_and_sizes() -> None:
-    _, after = planned(made(CHAIN), pools=[PoolInfo("fast", 2048), PoolInfo("slow")])
+    _, after = plan_module(make_module(CHAIN), pools=[PoolInfo("fast", 2048), PoolInfo("slow")])
     text = after["main"].script()
     assert text.index("fast: R.Any = R.memory.alloc_storage") < text.index("slow: R.Any = R.memory.alloc_storage")
 
 
 def test_s0_24_triples_are_a_plan_that_is_valid() -> None:
-    found, _ = planned(made(CHAIN), pools=[PoolInfo("fast", 2048), PoolInfo("slow")])
-    allocated = lifetimes(made(CHAIN)).tensors
+    found, _ = plan_module(make_module(CHAIN), pools=[PoolInfo("fast", 2048), PoolInfo("slow")])
+    allocated = lifetimes(make_module(CHAIN)).tensors
     rows = [(allocated[k], k) for k, _, _ in found.triples]
     buffers = [Buffer(id=k, size=each.size or 0, start=each.start, end=each.end) for each, k in rows]
     problem = Problem(buffers=buffers, pools=[Pool(name="fast", size=2048), Pool(name="slow")])
@@ -119,35 +119,35 @@ def test_s0_24_triples_are_a_plan_that_is_valid() -> None:
 
 
 def test_s0_33_for_c_one_arena_has_the_bytes_that_are_needed() -> None:
-    found, after = planned(made(CHAIN), tvm.target.Target("c"))
+    found, after = plan_module(make_module(CHAIN), tvm.target.Target("c"))
     assert not found.reason
     assert after["main"].script().count("R.memory.alloc_storage") == 1
     assert f"R.memory.alloc_storage(R.shape([{found.bound}])" in after["main"].script()
 
 
 def test_s2_01_lifetimes_are_of_calls_and_of_what_they_run() -> None:
-    of_calls, of_nests = (lifetimes(made(LIFTED), nests=nests) for nests in (False, True))
+    of_calls, of_nests = (lifetimes(make_module(LIFTED), nests=nests) for nests in (False, True))
     assert [each.variable for each in of_calls.tensors] == [each.variable for each in of_nests.tensors]
     assert max(each.end for each in of_nests.tensors) > max(each.end for each in of_calls.tensors)
 
 
 def test_s2_02_temporaries_are_lifted_into_relax() -> None:
-    assert not any(workspaces(made(LIFTED)))
-    assert len(tensors(made(LIFTED))) == len(tensors(made(PADDED))) + 3
+    assert not any(workspaces(make_module(LIFTED)))
+    assert len(tensors(make_module(LIFTED))) == len(tensors(make_module(PADDED))) + 3
 
 
 def test_s2_03_modules_of_emit_te_are_planned() -> None:
-    found, _ = planned(ready(emitted()))
+    found, _ = plan_module(ready(emit_module()))
     assert found.memplan <= found.own
 
 
 def test_s2_04_two_temporaries_that_never_meet_are_seen_by_nests() -> None:
-    module = ready(emitted(), LiftWorkspaces())
-    assert planned(module, nests=True)[0].memplan < planned(module)[0].memplan
+    module = ready(emit_module(), LiftWorkspaces())
+    assert plan_module(module, nests=True)[0].memplan < plan_module(module)[0].memplan
 
 
 def test_s2_05_lifetimes_begin_with_the_first_use() -> None:
-    module = made(CHAIN)
+    module = make_module(CHAIN)
     rows = tensors(module)
     places = [each.index + 1 for each in rows]
     assert all(each.start > place for each, place in zip(rows, places, strict=True))
@@ -160,80 +160,82 @@ def test_s2_06_kernels_without_temporaries_stay() -> None:
 
 
 def test_s2_07_several_temporaries_of_a_kernel_are_lifted() -> None:
-    assert len(tensors(ready(emitted(), LiftWorkspaces()))) >= len(tensors(ready(emitted()))) + 2
+    assert len(tensors(ready(emit_module(), LiftWorkspaces()))) >= len(tensors(ready(emit_module()))) + 2
 
 
 def test_s2_08_kills_follow_from_the_last_use() -> None:
-    _, after = planned(made(CHAIN))
+    _, after = plan_module(make_module(CHAIN))
     text = relax.transform.KillAfterLastUse()(after)["main"].script()
     assert text.rindex("R.memory.kill_tensor(tensor") > text.rindex("    add(tensor")
 
 
 def test_s2_09_with_one_temporary_each_nests_need_no_more() -> None:
-    assert [len(temporaries(each)) for _, each in made(PADDED).functions_items() if isinstance(each, tirx.PrimFunc)]
-    assert planned(made(LIFTED), nests=True)[0].memplan <= planned(made(LIFTED))[0].memplan
+    assert [
+        len(temporaries(each)) for _, each in make_module(PADDED).functions_items() if isinstance(each, tirx.PrimFunc)
+    ]
+    assert plan_module(make_module(LIFTED), nests=True)[0].memplan <= plan_module(make_module(LIFTED))[0].memplan
 
 
 def test_s2_10_each_of_several_allocations_has_its_own_lifetime() -> None:
-    rows = tensors(ready(emitted(), LiftWorkspaces()), nests=True)
+    rows = tensors(ready(emit_module(), LiftWorkspaces()), nests=True)
     assert len({(each.start, each.end) for each in rows}) > 2
 
 
 def test_s2_11_one_plan_is_below_one_of_each_kernel() -> None:
-    plain, nested = planned(made(PADDED))[0], planned(made(LIFTED), nests=True)[0]
-    assert nested.memplan < plain.memplan + max(workspaces(made(PADDED)))
+    plain, nested = plan_module(make_module(PADDED))[0], plan_module(make_module(LIFTED), nests=True)[0]
+    assert nested.memplan < plain.memplan + max(workspaces(make_module(PADDED)))
 
 
 def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
-    counts = [len(tensors(ready(emitted(calls), LiftWorkspaces()))) for calls in (1, 2, 3)]
+    counts = [len(tensors(ready(emit_module(calls), LiftWorkspaces()))) for calls in (1, 2, 3)]
     assert counts[2] - counts[1] == counts[1] - counts[0] >= 4
 
 
 def test_s4_01_the_pass_stands_where_the_own_one_stood() -> None:
-    _, after = planned(made(CHAIN))
+    _, after = plan_module(make_module(CHAIN))
     assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # what is returned
     assert "R.memory.alloc_tensor" in after["main"].script()
 
 
 def test_s4_02_whole_storages_are_shared_by_tensors_that_never_meet() -> None:
-    found, _ = planned(made(CHAIN), offsets=False)
+    found, _ = plan_module(make_module(CHAIN), offsets=False)
     assert len({pool for _, pool, _ in found.triples}) < found.tensors
 
 
 def test_s4_03_a_whole_storage_has_the_bytes_of_its_largest_tensor() -> None:
-    found, _ = planned(made(CHAIN), offsets=False)
-    allocated, most = lifetimes(made(CHAIN)).tensors, dict[str, int]()
+    found, _ = plan_module(make_module(CHAIN), offsets=False)
+    allocated, most = lifetimes(make_module(CHAIN)).tensors, dict[str, int]()
     for k, pool, _ in found.triples:
         most[pool] = max(most.get(pool, 0), allocated[k].size or 0)
     assert sum(most.values()) == found.memplan
 
 
 def test_s4_04_entries_of_tuples_are_the_tensors_in_them() -> None:
-    def tupled(builder: Any, inputs: list[Any]) -> Any:
+    def build_tuple(builder: Any, inputs: list[Any]) -> Any:
         pair = builder.emit(relax.Tuple([builder.emit(each(inputs[0])) for each in (relax.op.exp, relax.op.sin)]))
         return builder.emit(relax.op.cos(builder.emit(relax.TupleGetItem(pair, 1))))
 
-    first, second = tensors(ready(module_of(tupled, (4, 16))))
+    first, second = tensors(ready(module_of(build_tuple, (4, 16))))
     assert first.end < second.end
 
 
 def test_s4_05_what_nothing_reads_ends_at_once() -> None:
-    def orphaned(builder: Any, inputs: list[Any]) -> Any:
+    def build_orphan(builder: Any, inputs: list[Any]) -> Any:
         builder.emit(relax.op.sin(inputs[0]))
         return builder.emit(relax.op.exp(builder.emit(relax.op.cos(inputs[0]))))
 
-    assert next(each.end - each.start for each in tensors(ready(module_of(orphaned, (4, 16))))) == 1
+    assert next(each.end - each.start for each in tensors(ready(module_of(build_orphan, (4, 16))))) == 1
 
 
 def test_s4_06_inputs_and_results_are_never_taken() -> None:
-    module = made(CHAIN)
+    module = make_module(CHAIN)
     every = lifetimes(module).tensors
     assert sum(each.escapes for each in every) == 1
     assert not {each.variable.name for each in every} & {each.name for each in module["main"].params}
 
 
 def test_s4_07_storages_of_any_size_are_taken_again() -> None:
-    found, _ = planned(made(CHAIN), offsets=False)
+    found, _ = plan_module(make_module(CHAIN), offsets=False)
     assert found.memplan <= found.own
 
 
@@ -244,34 +246,34 @@ def test_s4_08_types_have_their_bytes_and_offsets_are_aligned() -> None:
 
     module = ready(module_of(halves, (3, 5)))
     assert [each.size for each in tensors(module)] == [60, 15, 30]
-    assert all(int(offset) % 64 == 0 for _, _, offset in planned(module)[0].triples)
+    assert all(int(offset) % 64 == 0 for _, _, offset in plan_module(module)[0].triples)
 
 
 def test_s4_09_a_length_without_a_bound_is_named_where_it_cannot_be() -> None:
-    assert all(each.size is None for each in tensors(made(OPEN)))
-    assert planned(made(OPEN), offsets=False)[0].reason.startswith("it cannot be read: sizes without bounds")
+    assert all(each.size is None for each in tensors(make_module(OPEN)))
+    assert plan_module(make_module(OPEN), offsets=False)[0].reason.startswith("it cannot be read: sizes without bounds")
 
 
 def test_s4_10_offsets_of_variable_shapes_are_computed_at_run_time() -> None:
-    found, after = planned(made(OPEN))
+    found, after = plan_module(make_module(OPEN))
     assert found.at == {"n": 128}
     assert any(not isinstance(offset, int | tirx.IntImm) for _, _, offset in found.triples)
     assert "R.memory.alloc_storage(R.shape([T.max(n" in after["main"].script()
 
 
 def test_s4_11_branches_exclude_each_other() -> None:
-    found, _ = planned(made(BRANCHED))
+    found, _ = plan_module(make_module(BRANCHED))
     assert found.memplan == found.bound
 
 
 def test_s4_12_what_cannot_be_planned_is_reported() -> None:
     with TARGET:
         early = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
-    assert "R.call_tir stands in it" in planned(early)[0].reason
+    assert "R.call_tir stands in it" in plan_module(early)[0].reason
 
 
 def test_s4_13_planned_functions_print_without_metadata() -> None:
-    assert "metadata" not in planned(made(CHAIN))[1]["main"].script()
+    assert "metadata" not in plan_module(make_module(CHAIN))[1]["main"].script()
 
 
 def test_s4_14_two_temporaries_alternate_and_a_reshape_is_none() -> None:
@@ -281,6 +283,6 @@ def test_s4_14_two_temporaries_alternate_and_a_reshape_is_none() -> None:
             x = builder.emit(relax.op.exp(builder.emit(relax.op.reshape(x, (64,)))))
         return builder.emit(relax.op.sin(x))
 
-    found, _ = planned(ready(module_of(alternating, (4, 16))), offsets=False, pools=())
+    found, _ = plan_module(ready(module_of(alternating, (4, 16))), offsets=False, pools=())
     assert found.tensors == 4
     assert found.own == found.memplan == 2 * 256 or found.reason == "memplan found no smaller one"

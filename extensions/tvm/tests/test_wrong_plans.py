@@ -17,7 +17,7 @@ from tvm import relax, tirx
 
 import memplan.tvm
 from memplan.extensions.tvm import passes, places
-from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, checked, place_in_pools
+from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, check_places, place_in_pools
 from memplan.extensions.tvm.tensors import AllocatedTensor, Lifetimes
 
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
@@ -32,7 +32,7 @@ def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
     return tensors, place_in_pools(tensors)
 
 
-def overlapping(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
+def has_overlap(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
     """Find overlapping tensors by comparing all pairs, with bytes and steps as sets of numbers."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
@@ -60,14 +60,14 @@ def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterat
 
 def test_wrong_plans_are_named() -> None:
     tensors, right = facts()
-    assert not overlapping(tensors, right)
+    assert not has_overlap(tensors, right)
     wrong = 0
     for mutant in mutants(tensors, right):
-        if not overlapping(tensors, mutant):
-            checked(tensors, mutant)
+        if not has_overlap(tensors, mutant):
+            check_places(tensors, mutant)
             continue
         with pytest.raises(RuntimeError, match="memplan's plan is wrong"):
-            checked(tensors, mutant)
+            check_places(tensors, mutant)
         wrong += 1
         if wrong == MUTANTS:
             break
@@ -77,18 +77,18 @@ def test_invalid_offsets_of_the_first_search_are_not_used(monkeypatch: pytest.Mo
     tensors, right = facts()
     for wrong in (np.zeros(len(tensors), dtype=np.int64), np.array([at - ALIGNMENT for _, at in right.of])):
         monkeypatch.setattr(places, "offsets_at_bound", lambda *_, offsets=wrong: offsets)
-        assert checked(tensors, place_in_pools(tensors)).storages == right.storages
+        assert check_places(tensors, place_in_pools(tensors)).storages == right.storages
 
 
 def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = module_of(chain, (24, 16)), draw(24, 16)
     own = outputs(module, x)
 
-    def all_at_the_start(tensors: Sequence[AllocatedTensor], *_: Any) -> StoragePlaces:
+    def place_at_start(tensors: Sequence[AllocatedTensor], *_: Any) -> StoragePlaces:
         most = max(each.size or 0 for each in tensors)
         return StoragePlaces(("storage",), (most,), tuple((0, 0) for _ in tensors), most)
 
-    monkeypatch.setattr(passes, "place_in_pools", all_at_the_start)
+    monkeypatch.setattr(passes, "place_in_pools", place_at_start)
     memplan.tvm.install()
     try:
         assert outputs(module, x) != own

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.c_names import (
+    add_include_guard,
+    comment_text,
+    constant,
+    include_of,
+    origin_sentence,
+    prefix_of,
+)
 from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLayout
 
 
@@ -20,14 +27,14 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     A pool that has an address is an array for each stretch between its reserved ranges.
     """
     layout.refuse_other_devices("c")
-    layout = layout.in_regions()
+    layout = layout.split_into_regions()
     prefix = prefix_of(stem)
     arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]
     checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
-    text = f"/* {written_by(layout.problem)} */\n"
+    text = f"/* {origin_sentence(layout.problem)} */\n"
     includes = f"{include_of(stem)}\n#include <limits.h>\n"
     return {
-        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".h": f"{text}{add_include_guard(_header(layout, prefix), prefix)}".encode(),
         ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
     }
 
@@ -61,7 +68,7 @@ def _header(layout: VerifiedLayout, prefix: str) -> str:
 def _pool(pool: PlacedPool, prefix: str) -> str:
     macro = prefix.upper()
     return (
-        f"/* Pool {in_comment(pool.pool.name)} */\n"
+        f"/* Pool {comment_text(pool.pool.name)} */\n"
         f"#define {macro}_POOL_SIZE_{pool.name} {constant(max(pool.extent, 1))}\n"
         f"#define {macro}_POOL_BASE_{pool.name} 0x{pool.pool.base_address:x}u\n"
         f"extern unsigned char {prefix}_pool_{pool.name}[{macro}_POOL_SIZE_{pool.name}];\n\n"
@@ -71,7 +78,7 @@ def _pool(pool: PlacedPool, prefix: str) -> str:
 def _buffer(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
     macro = prefix.upper()
     return (
-        f"/* Buffer {in_comment(buffer.id)} in pool {in_comment(pool.pool.name)} */\n"
+        f"/* Buffer {comment_text(buffer.id)} in pool {comment_text(pool.pool.name)} */\n"
         f"#define {macro}_OFFSET_{buffer.name} {constant(buffer.offset)}\n"
         f"#define {macro}_SIZE_{buffer.name} {constant(buffer.size)}\n"
         f"#define {macro}_ALIGNMENT_{buffer.name} {constant(buffer.alignment)}\n"
@@ -83,11 +90,11 @@ def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
-    # C aligns to powers of two only; with a known address a linker can do what is left.
+    # C aligns only to powers of two; with a known address a linker does the rest.
     if pool.needs_what_c_cannot_say:
         if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
-            raise FormatError(f"pool {shown(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
+            raise FormatError(f"pool {excerpt(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
         # What C can say of the base address, so that a linker that puts it there has nothing to contradict.
         alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"

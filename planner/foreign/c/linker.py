@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memplan.planner.errors import FormatError, Option, shown
+from memplan.planner.errors import FormatError, Option, excerpt
 from memplan.planner.foreign.c.arena import section_of
-from memplan.planner.foreign.c_names import in_comment, prefix_of, written_by
+from memplan.planner.foreign.c_names import comment_text, origin_sentence, prefix_of
 from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
@@ -20,20 +20,20 @@ def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     A pool has a region for each stretch in use between its reserved ranges. Raises FormatError where a pool has no base
     address, or where pools have addresses in common.
     """
-    layout = _in_regions(layout)
+    layout = _region_layout(layout)
     prefix = prefix_of(stem)
     pools = layout.used_pools
     regions = [
         f"  {prefix}_{pool.name} : ORIGIN = 0x{pool.pool.base_address:x}, LENGTH = 0x{_length(pool):x}"
-        f" /* {in_comment(pool.pool.name)} */"
+        f" /* {comment_text(pool.pool.name)} */"
         for pool in pools
     ]
     symbols = [
         f"  {prefix}_buffer_{buffer.name} = 0x{layout.pools[buffer.pool].pool.base_address + buffer.offset:x};"
-        f" /* {in_comment(buffer.id)}, {buffer.size} bytes */"
+        f" /* {comment_text(buffer.id)}, {buffer.size} bytes */"
         for buffer in layout.buffers
     ]
-    lines = [f"/* {written_by(layout.problem)} */", "MEMORY", "{", *regions, "}", "SECTIONS", "{"]
+    lines = [f"/* {origin_sentence(layout.problem)} */", "MEMORY", "{", *regions, "}", "SECTIONS", "{"]
     for pool in pools:
         lines += _output_section(pool, prefix)
     return {"": "\n".join([*lines, *symbols, "}", ""]).encode()}
@@ -53,12 +53,12 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
 
 def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return execution regions for armlink, to be included in a load region; raises FormatError for an unfit plan."""
-    layout = _in_regions(layout)
+    layout = _region_layout(layout)
     prefix = prefix_of(stem)
-    lines = [f"; {written_by(layout.problem)}"]
+    lines = [f"; {origin_sentence(layout.problem)}"]
     for pool in layout.used_pools:
         lines += [
-            f"; {in_comment(pool.pool.name)}",
+            f"; {comment_text(pool.pool.name)}",
             f"{prefix}_{pool.name} 0x{pool.pool.base_address:x} UNINIT 0x{_length(pool):x}",
             "{",
             f"  * ({section_of(pool, prefix)})",
@@ -71,11 +71,11 @@ def _length(pool: PlacedPool) -> int:
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 
-def _in_regions(layout: VerifiedLayout) -> VerifiedLayout:
+def _region_layout(layout: VerifiedLayout) -> VerifiedLayout:
     """Return the layout cut into regions; raises FormatError where a linker could not distinguish them."""
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name
-            rule = f"pool {shown(name)}: base_address must be given for a linker, as in "
+            rule = f"pool {excerpt(name)}: base_address must be given for a linker, as in "
             raise FormatError((rule, Option("capacity", f"{name}=128KiB@0x20000000"), ", got none"))
-    return layout.in_regions()
+    return layout.split_into_regions()

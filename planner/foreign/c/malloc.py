@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memplan.planner.errors import FormatError, shown
-from memplan.planner.foreign.c_names import constant, guarded, in_comment, include_of, prefix_of, written_by
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.c_names import (
+    add_include_guard,
+    comment_text,
+    constant,
+    include_of,
+    origin_sentence,
+    prefix_of,
+)
 from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
@@ -16,13 +23,13 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     for pool in layout.used_pools:
         if pool.needs_what_c_cannot_say:
             rule = "must have addresses that are legal wherever it is allocated: alignments that are powers of two"
-            name, base = shown(pool.pool.name), pool.pool.base_address
+            name, base = excerpt(pool.pool.name), pool.pool.base_address
             raise FormatError(
                 f"pool {name}: {rule} and divide base_address, got {pool.alignment} together, and base_address {base}"
             )
-    text = f"/* {written_by(layout.problem)} */\n"
+    text = f"/* {origin_sentence(layout.problem)} */\n"
     return {
-        ".h": f"{text}{guarded(_header(layout, prefix), prefix)}".encode(),
+        ".h": f"{text}{add_include_guard(_header(layout, prefix), prefix)}".encode(),
         ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
     }
 
@@ -30,7 +37,9 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 def _header(layout: VerifiedLayout, prefix: str) -> str:
     macro = prefix.upper()
     # A structure without members is no C; the name of a pool may be a keyword of C, or begin with a digit.
-    members = [f"    unsigned char *pool_{pool.name}; /* {in_comment(pool.pool.name)} */" for pool in layout.used_pools]
+    members = [
+        f"    unsigned char *pool_{pool.name}; /* {comment_text(pool.pool.name)} */" for pool in layout.used_pools
+    ]
     lines = [f"struct {prefix}_pools {{", *(members or ["    unsigned char *none;"]), "};", ""]
     lines += [
         "/* Allocates all pools: 0 where that is done, -1 where memory is short, and then none is. */",
@@ -41,7 +50,7 @@ def _header(layout: VerifiedLayout, prefix: str) -> str:
     for buffer in layout.buffers:
         pool = layout.pools[buffer.pool].name
         lines += [
-            f"/* Buffer {in_comment(buffer.id)} */",
+            f"/* Buffer {comment_text(buffer.id)} */",
             f"#define {macro}_OFFSET_{buffer.name} {constant(buffer.offset)}",
             f"#define {macro}_SIZE_{buffer.name} {constant(buffer.size)}",
             f"#define {macro}_ADDRESS_{buffer.name}(pools) ((pools)->pool_{pool} + {macro}_OFFSET_{buffer.name})",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import buffer_named, shown
-from memplan.planner.model.constraints.kept import Breaks, in_cycles
+from memplan.planner.errors import buffer_named, excerpt
+from memplan.planner.model.constraints.kept import Breaks, cyclic_buffers
 from memplan.planner.model.problem_fields import ProblemFields
 
 
@@ -20,7 +20,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
     for i, (name, distance) in aliases.items():
         bytes_there, end = int(size[problem.index[name]]), distance + int(size[i])
         if end > bytes_there:
-            rule = f"must end inside {shown(name)} ({bytes_there} bytes), got an end at {end}"
+            rule = f"must end inside {excerpt(name)} ({bytes_there} bytes), got an end at {end}"
             yield ("buffers", i, "alias_offset"), rule
-    for i in in_cycles({i: problem.index[name] for i, (name, _) in aliases.items()}):
-        yield ("buffers", i, "alias_of"), f"must not lead back to itself, got {shown(aliases[i][0])}"
+    for i in cyclic_buffers({i: problem.index[name] for i, (name, _) in aliases.items()}):
+        yield ("buffers", i, "alias_of"), f"must not lead back to itself, got {excerpt(aliases[i][0])}"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import I64, Bool
-from memplan.planner.model.columns import each_once
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, tied_in_entries, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import BankUse, ProblemFields, counts_cost
@@ -30,7 +30,7 @@ def bank_pairs(problem: ProblemFields) -> int:
     return sum(comb(len(use.buffers), 2) for use in problem.bank)
 
 
-def too_many_pairs(problem: ProblemFields) -> Breaks:
+def pair_limit_breaks(problem: ProblemFields) -> Breaks:
     """Report that there are more pairs than can be processed."""
     pairs = bank_pairs(problem)
     if pairs > MAX_PAIRS:
@@ -54,7 +54,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     should = [use for use in problem.bank if use.weight and counts_cost(problem.objective)]
     hard, _ = _used_together(kept, must, kept.allowed[has_banks])
     soft, weight = _used_together(kept, should, kept.allowed[has_banks])
-    never = each_once(hard)
+    never = unique_values(hard)
     counts = ~np.isin(soft, never)
     pairs, which = np.unique(soft[counts], return_inverse=True)
     first, partners = adjacency(np.stack(np.divmod(never, n), axis=1), len(kept))
@@ -85,5 +85,5 @@ def idle_banks(problem: ProblemFields) -> Iterator[Finding]:
     if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
     elif not counts_cost(problem.objective) and any(use.weight for use in problem.bank):
-        got = shown(problem.objective)
+        got = excerpt(problem.objective)
         yield Finding("idle-weights", f'bank: weights are minimised with objective "cost" only, got {got}')

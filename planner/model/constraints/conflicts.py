@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.constraints import relative
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, group_of, unknown_ids
 from memplan.planner.model.problem_fields import ProblemFields
@@ -17,18 +17,18 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 def contradictions(problem: ProblemFields) -> Breaks:
     """Yield conflicts between aliases of one buffer, and between members of a rigid group that share bytes."""
-    if not problem.buffers.aliases and not problem.rigid:
+    if not problem.buffers.aliases and not problem.rigid_leads:
         return
     size = problem.buffers.size
     for k, (a, b) in enumerate(problem.conflicts):
         i, j = problem.root_of(a), problem.root_of(b)
         if a != b and i == j:
-            yield ("conflicts", k), f"must not pair a buffer with its own alias, got {shown((a, b))}"
-        elif i != j and i in problem.rigid and group_of(problem, a) == group_of(problem, b):
-            apart = problem.rigid[j][1] - problem.rigid[i][1]
+            yield ("conflicts", k), f"must not pair a buffer with its own alias, got {excerpt((a, b))}"
+        elif i != j and i in problem.rigid_leads and group_of(problem, a) == group_of(problem, b):
+            apart = problem.rigid_leads[j][1] - problem.rigid_leads[i][1]
             if -size[j] < apart < size[i]:
                 rule = "must not pair buffers that relative makes share bytes"
-                yield ("conflicts", k), f"{rule}, got {shown((a, b))}"
+                yield ("conflicts", k), f"{rule}, got {excerpt((a, b))}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:

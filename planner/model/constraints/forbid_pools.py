@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.constraints.kept import Breaks
 from memplan.planner.model.problem_fields import Pool, ProblemFields
 
@@ -12,14 +12,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     for i, names in problem.buffers.rules["forbid_pools"].items():
         for k, pool in enumerate(names):
             if pool not in problem.pool_index:
-                yield ("buffers", i, "forbid_pools", k), f"must name a pool of the problem, got {shown(pool)}"
+                yield ("buffers", i, "forbid_pools", k), f"must name a pool of the problem, got {excerpt(pool)}"
 
 
 def no_pool_left(problem: ProblemFields) -> Breaks:
     """Yield buffers that may use no pool."""
     for i, names in problem.buffers.rules["forbid_pools"].items():
         if set(names) <= problem.pool_index.keys() and not problem.allowed_pools(i):
-            yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {shown(names)}"
+            yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {excerpt(names)}"
 
 
 def closed_to(problem: ProblemFields, pool: Pool) -> list[int]:

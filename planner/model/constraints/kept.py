@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.errors import Break, Location, buffer_named, shown
-from memplan.planner.model.buffer_table import I64, Bool, column, frozen
-from memplan.planner.model.columns import each_once
+from memplan.planner.errors import Break, Location, buffer_named, excerpt
+from memplan.planner.model.buffer_table import I64, Bool, column, freeze
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.problem_fields import ProblemFields
 
 Id = int | str
@@ -69,9 +69,9 @@ class KeptBuffers:
 def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
     """Return symmetric lists (first, neighbours) of the pairs: neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
-        return frozen(np.zeros(n + 1, dtype=np.int64)), column([])
+        return freeze(np.zeros(n + 1, dtype=np.int64)), column([])
     # One number a pair, n * first + second, sorts and compares much faster than a row.
-    both = each_once(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
+    both = unique_values(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 
@@ -108,12 +108,12 @@ def tied_in_entries(problem: ProblemFields, field: str) -> Breaks:
         for side, name in enumerate(use.buffers):
             group = group_of(problem, name)
             if group in seen:
-                rule = f"must not be tied to another buffer of the entry ({shown(seen[group])}), got {shown(name)}"
+                rule = f"must not be tied to another buffer of the entry ({excerpt(seen[group])}), got {excerpt(name)}"
                 yield (field, k, "buffers", side), rule
             seen[group] = name
 
 
-def in_cycles(following: dict[int, int]) -> list[int]:
+def cyclic_buffers(following: dict[int, int]) -> list[int]:
     """Return the buffers on cycles of the links `following`; each link is followed once."""
     remaining = dict(following)
     cycle: list[int] = []
@@ -130,10 +130,10 @@ def in_cycles(following: dict[int, int]) -> list[int]:
 def group_of(problem: ProblemFields, name: Id) -> int:
     """Return the lowest buffer of the rigid group that a buffer, or the one it lives in, belongs to."""
     i = problem.root_of(name)
-    return problem.rigid.get(i, (i, 0))[0]
+    return problem.rigid_leads.get(i, (i, 0))[0]
 
 
-def meeting(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def common_times(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the times that two sets of half-open lifetimes have in common."""
     others = list(second)
     for start, end in first:

@@ -64,13 +64,13 @@ KINDS = (
     ),
     ConstraintKind(
         ("bank",),
-        {0: bank.unknown_names, 1: bank.too_many_pairs, 4: bank.contradictions},
+        {0: bank.unknown_names, 1: bank.pair_limit_breaks, 4: bank.contradictions},
         bank.columns,
         findings=bank.idle_banks,
     ),
     ConstraintKind(
         ("reuse",),
-        {0: reuse.unknown_names, 1: reuse.too_many_pairs, 4: reuse.contradictions},
+        {0: reuse.unknown_names, 1: reuse.pair_limit_breaks, 4: reuse.contradictions},
         reuse.columns,
         findings=reuse.idle_prices,
     ),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import shown
-from memplan.planner.model.columns import each_once
-from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, group_of, meeting, unknown_ids
+from memplan.planner.errors import excerpt
+from memplan.planner.model.columns import unique_values
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, adjacency, common_times, group_of, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -28,14 +28,17 @@ def contradictions(problem: ProblemFields) -> Breaks:
             i = problem.index[name]
             root, distance = problem.roots.get(i, (i, 0))
             if distance or problem.buffers.size[i] != problem.buffers.size[root]:
-                whole = shown(problem.buffers.ids[root])
-                yield ("may_share", k, side), f"must be a whole buffer, not a part of {whole}, got {shown(name)}"
+                whole = excerpt(problem.buffers.ids[root])
+                yield ("may_share", k, side), f"must be a whole buffer, not a part of {whole}, got {excerpt(name)}"
         if a == b and type(a) is type(b):
-            yield ("may_share", k), f"must pair two buffers, got {shown(pair)}"
+            yield ("may_share", k), f"must pair two buffers, got {excerpt(pair)}"
         elif group_of(problem, a) == group_of(problem, b):
-            yield ("may_share", k), f"must not pair buffers that alias_of or relative ties together, got {shown(pair)}"
+            yield (
+                ("may_share", k),
+                f"must not pair buffers that alias_of or relative ties together, got {excerpt(pair)}",
+            )
         elif frozenset((problem.root_of(a), problem.root_of(b))) in apart:
-            yield ("may_share", k), f"must not pair buffers that conflicts keep apart, got {shown(pair)}"
+            yield ("may_share", k), f"must not pair buffers that conflicts keep apart, got {excerpt(pair)}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
@@ -46,21 +49,21 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
         return list(zip(kept.start[rows].tolist(), kept.end[rows].tolist(), strict=True))
 
     pairs = kept.rows(kept.problem.may_share)
-    meet = np.array([any(meeting(lives(i), lives(j))) for i, j in pairs.tolist()], dtype=np.bool_)
+    meet = np.array([any(common_times(lives(i), lives(j))) for i, j in pairs.tolist()], dtype=np.bool_)
     first, share = adjacency(pairs[meet], len(kept))
     return {"share_first": first, "share": share}
 
 
 def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
     """Report pairs that share while other buffers are born, as an in-place operation takes one step."""
-    births = each_once(problem.buffers.start)
+    births = unique_values(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
     for k, (a, b) in enumerate(problem.may_share):
-        for first, last in meeting(lifetimes[problem.root_of(a)], lifetimes[problem.root_of(b)]):
+        for first, last in common_times(lifetimes[problem.root_of(a)], lifetimes[problem.root_of(b)]):
             at = int(np.searchsorted(births, first, side="right"))
             if at < len(births) and births[at] < last:
                 message = (
-                    f"may_share[{k}]: {shown((a, b))} are alive together in [{first}, {last}), which is more than "
+                    f"may_share[{k}]: {excerpt((a, b))} are alive together in [{first}, {last}), which is more than "
                     f"one step: others are born at {births[at]}"
                 )
                 yield Finding("long-sharing", message, (a, b))

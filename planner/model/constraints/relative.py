@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import buffer_named, shown
-from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, in_cycles, meeting
+from memplan.planner.errors import buffer_named, excerpt
+from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, common_times, cyclic_buffers
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -31,15 +31,15 @@ def contradictions(problem: ProblemFields) -> Breaks:
         if size[i] == 0:
             yield ("buffers", i, "relative"), "must not be given for a buffer of no bytes"
         elif size[problem.root_of(name)] == 0:
-            yield ("buffers", i, "relative", "to"), f"must be a buffer of some bytes, got {shown(name)}"
-    for i in in_cycles({i: problem.target(i)[0] for i in relatives}):
-        yield ("buffers", i, "relative", "to"), f"must not lead back to itself, got {shown(relatives[i][0])}"
+            yield ("buffers", i, "relative", "to"), f"must be a buffer of some bytes, got {excerpt(name)}"
+    for i in cyclic_buffers({i: problem.target(i)[0] for i in relatives}):
+        yield ("buffers", i, "relative", "to"), f"must not lead back to itself, got {excerpt(relatives[i][0])}"
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return `anchor` and `distance`, in bytes."""
     anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
-    for i, (lead, above) in kept.problem.rigid.items():
+    for i, (lead, above) in kept.problem.rigid_leads.items():
         # A distance too large for any pool is allowed nowhere, so its exact value does not matter.
         anchor[kept.position[i]], distance[kept.position[i]] = kept.position[lead], min(above, 2**63 - 1)
     return {"anchor": anchor, "distance": distance}
@@ -54,14 +54,14 @@ def views_that_cut_each_other(problem: ProblemFields) -> Iterator[Finding]:
     table = problem.buffers
     views: dict[int, list[tuple[int, int]]] = {}  # of each lowest buffer: (bytes from its start, view)
     for i, (root, distance) in problem.roots.items():
-        lead, more = problem.rigid.get(root, (root, 0))
+        lead, more = problem.rigid_leads.get(root, (root, 0))
         views.setdefault(lead, []).append((distance + more, i))
-    for i, (lead, distance) in problem.rigid.items():
+    for i, (lead, distance) in problem.rigid_leads.items():
         views.setdefault(lead, []).append((distance, i))
     pairs = (pair for members in views.values() for pair in combinations(sorted(members), 2))
     for (low, i), (high, j) in islice(pairs, _PAIRS_LOOKED_AT):
         end = low + int(table.size[i])
-        if low < high < end < high + int(table.size[j]) and any(meeting(table.intervals(i), table.intervals(j))):
-            both = f"buffers {shown(table.ids[i])} and {shown(table.ids[j])}"
+        if low < high < end < high + int(table.size[j]) and any(common_times(table.intervals(i), table.intervals(j))):
+            both = f"buffers {excerpt(table.ids[i])} and {excerpt(table.ids[j])}"
             message = f"{both}: share {end - high} bytes while both are alive, which only a tie between them allows"
             yield Finding("hidden-overlap", message, (table.ids[i], table.ids[j]))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import counted, shown
+from memplan.planner.errors import count_text, excerpt
 from memplan.planner.model.buffer_table import I64, Bool
-from memplan.planner.model.columns import each_once
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, unknown_ids
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields, counts_cost
@@ -26,7 +26,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
     return unknown_ids(problem, places)
 
 
-def too_many_pairs(problem: ProblemFields) -> Breaks:
+def pair_limit_breaks(problem: ProblemFields) -> Breaks:
     """Report that there are more pairs than can be processed."""
     pairs = sum(len(row.pairs) for row in problem.reuse)
     if pairs > MAX_PAIRS:
@@ -38,7 +38,10 @@ def contradictions(problem: ProblemFields) -> Breaks:
     for k, row in enumerate(problem.reuse):
         for j, (a, b) in enumerate(row.pairs):
             if problem.root_of(a) == problem.root_of(b):
-                yield ("reuse", k, "pairs", j), f"must pair two buffers that are no aliases of one, got {shown((a, b))}"
+                yield (
+                    ("reuse", k, "pairs", j),
+                    f"must pair two buffers that are no aliases of one, got {excerpt((a, b))}",
+                )
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     i, j = np.concatenate(rows).T
     counts = (kept.allowed[:, i] & kept.allowed[:, j]).any(axis=0) & ~_meet(kept, i, j)
     conflicts = np.sort(kept.rows(problem.conflicts), axis=1)
-    counts &= ~np.isin(n * i + j, each_once(n * conflicts[:, 0] + conflicts[:, 1]))
+    counts &= ~np.isin(n * i + j, unique_values(n * conflicts[:, 0] + conflicts[:, 1]))
     pairs, which = np.unique((n * i + j)[counts], return_inverse=True)
     price = np.bincount(which.ravel(), prices[counts], minlength=len(pairs)).astype(np.float64)
     return {"reuse_pairs": np.stack(np.divmod(pairs, n), axis=1), "reuse_price": price}
@@ -78,7 +81,7 @@ def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
     """Report `reuse` entries without effect: costs are not minimised, or the pair can never share bytes."""
     # Of several pools, objective "peak" counts costs, too: profiles `balanced`, the default, and `speed` do.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
-        got = f"{shown(problem.objective)} and {counted(len(problem.pools), 'pool')}"
+        got = f"{excerpt(problem.objective)} and {count_text(len(problem.pools), 'pool')}"
         rule = 'costs are minimised with objective "cost" or ["peak", "cost"], or "peak" of several pools'
         yield Finding("idle-prices", f"reuse: {rule}, got {got}")
         return
@@ -98,6 +101,6 @@ def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
     for k, row in enumerate(problem.reuse):
         idle = [pair for pair in row.pairs if is_idle(pair)]
         if idle:
-            named = f"{shown(idle[0])} and {len(idle) - 1} other pairs" if idle[1:] else shown(idle[0])
+            named = f"{excerpt(idle[0])} and {len(idle) - 1} other pairs" if idle[1:] else excerpt(idle[0])
             why = "conflict, are alive together or have no pool in common, and share no bytes"
             yield Finding("idle-prices", f"reuse[{k}]: {named} {why}", idle[0])

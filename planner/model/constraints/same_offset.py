@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, unknown_ids
 from memplan.planner.model.problem_fields import ProblemFields
 
@@ -35,7 +35,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
             if mine != first:
                 yield (
                     ("pools", q, field),
-                    f"must be that of the first pool ({shown(first)}) {_REASON}, got {shown(mine)}",
+                    f"must be that of the first pool ({excerpt(first)}) {_REASON}, got {excerpt(mine)}",
                 )
     choices = [problem.allowed_pools(i) for i in range(len(problem.buffers))]
     roots = {i: root for i, (root, _) in problem.roots.items()}
@@ -48,7 +48,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 def _ties(problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]) -> Breaks:
     """Yield ties between buffers of different pools, and buffers at one offset that differ."""
-    table, names = problem.buffers, [shown(pool.name) for pool in problem.pools]
+    table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:
             yield ("buffers", i, "pools"), f"must have the pool of what it lies in ({names[pool_of(i)]}), got others"
@@ -58,25 +58,25 @@ def _ties(problem: ProblemFields, pool_of: Callable[[int], int], choices: list[t
     for k, ids in enumerate(problem.together):
         for side, name in enumerate(ids):
             if pool_of(problem.index[name]) != pool_of(problem.index[ids[0]]):
-                yield ("together", k, side), f"must be of the pool of the first {_REASON}, got {shown(name)}"
+                yield ("together", k, side), f"must be of the pool of the first {_REASON}, got {excerpt(name)}"
     seen: dict[int, int] = {}
     for k, ids in enumerate(problem.same_offset):
         pools: set[int] = set()
         for side, name in enumerate(ids):
             i, first = problem.index[name], problem.index[ids[0]]
             rule = None
-            if i in problem.roots or i in problem.rigid:
+            if i in problem.roots or i in problem.rigid_leads:
                 rule = "must not be tied to another buffer by alias_of or relative"
             elif i in seen:
                 rule = f"must be in one set (it is in same_offset[{seen[i]}])"
             elif table.size[i] != table.size[first]:
                 rule = f"must have the size of the first ({table.size[first]}), not {table.size[i]}"
             elif table.rules["no_cross"].get(i) != table.rules["no_cross"].get(first):
-                rule = f"must have the no_cross of the first ({shown(table.rules['no_cross'].get(first))})"
+                rule = f"must have the no_cross of the first ({excerpt(table.rules['no_cross'].get(first))})"
             elif pool_of(i) in pools:
                 rule = f"must be the only one of its pool ({names[pool_of(i)]})"
             if rule is not None:
-                yield ("same_offset", k, side), f"{rule}, got {shown(name)}"
+                yield ("same_offset", k, side), f"{rule}, got {excerpt(name)}"
             seen[i] = k
             pools.add(pool_of(i))
 

@@ -30,7 +30,7 @@ def colocation_groups(problem: ProblemFields) -> I64:
         low, high = sorted((find(i), find(j)))
         leader[high] = low
 
-    for i, (lead, _) in problem.rigid.items():
+    for i, (lead, _) in problem.rigid_leads.items():
         join(i, lead)
     for names in problem.together:
         first, *rest = (problem.root_of(name) for name in names)

@@ -12,9 +12,9 @@ import numpy as np
 from memplan.planner.instance.legal_offsets import families
 from memplan.planner.model.buffer_table import ABSENT, I64, RARE_FIELDS, Bool, BufferTable, column
 from memplan.planner.model.columns import read_only
-from memplan.planner.model.entries import FIELDS, among, entries_of, forbids, named
+from memplan.planner.model.entries import FIELDS, entries_of, entry_ids, forbids, restrict_entry
 from memplan.planner.model.plan import RuleMember
-from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
 """The fields whose entries can be dropped, in the order of trying."""
@@ -44,7 +44,7 @@ class ProblemRule:
             pool = problem.pools[self.pool]
             return RuleMember(rule=self.kind, pool=pool.name, value=pool.alignment)
         if self.kind in FIELDS:
-            return RuleMember(rule=self.kind, buffers=named(getattr(problem, self.kind)[self.entry]))
+            return RuleMember(rule=self.kind, buffers=entry_ids(getattr(problem, self.kind)[self.entry]))
         values: dict[str, int | tuple[int | str, ...]] = {
             "offset": int(table.offset[i]),
             "alignment": int(table.alignment[i]),
@@ -55,15 +55,15 @@ class ProblemRule:
 
 
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
-    """Return the rules about the kept buffers (n,), and those of the pools.
+    """Return the rules about the kept buffers (n,), and the rules of the pools.
 
     Where several pools exist, a pinned buffer keeps its pool, as the pin is meant for that one: only without the pin,
     its pools are a rule that may be left out.
     """
-    return [*_of_pools(problem), *_of_entries(problem, kept), *_of_buffers(problem, kept)]
+    return [*_pool_rules(problem), *_entry_rules(problem, kept), *_buffer_rules(problem, kept)]
 
 
-def _of_pools(problem: Problem) -> Iterator[ProblemRule]:
+def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
     for q, pool in enumerate(problem.pools):
         for k, (_, size) in enumerate(pool.reserved):
             if size > 0:
@@ -72,16 +72,16 @@ def _of_pools(problem: Problem) -> Iterator[ProblemRule]:
             yield ProblemRule("pool_alignment", pool=q)
 
 
-def _of_entries(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
+def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
     """Yield the entries that forbid something, except conflicts, which belong to buffers like their lifetimes."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
             # Weights are only costs; without them nothing becomes easier to fit.
-            if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in named(entry)) > 1:
+            if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in entry_ids(entry)) > 1:
                 yield ProblemRule(field, entry=k)
 
 
-def _of_buffers(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
+def _buffer_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
     table = problem.buffers
     has_choice = len(problem.pools) > 1
     for i in np.flatnonzero(kept & (table.offset >= 0)).tolist():
@@ -108,9 +108,9 @@ def bodies(problem: Problem) -> I64:
     A body is what cannot be taken apart: a buffer with its aliases, and with its rigid group.
     """
     families_ = families(problem)
-    if problem.rigid:
+    if problem.rigid_leads:
         lead = np.arange(len(problem.buffers))
-        for i, (lowest, _) in problem.rigid.items():
+        for i, (lowest, _) in problem.rigid_leads.items():
             lead[i] = lowest
         families_ = lead[families_]
     return families_
@@ -124,20 +124,20 @@ def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> P
     rules: defaultdict[str, list[ProblemRule]] = defaultdict(list)
     for rule in dropped:
         rules[rule.kind].append(rule)
-    table = kept_rows(_without(problem.buffers, rules), kept)
+    table = filter_rows(_remove_rules(problem.buffers, rules), kept)
     fields: dict[str, Any] = {"buffers": table, "pools": _pools(problem.pools, rules), "objective": "fit"}
     fields |= _entries(problem, set(table.ids), rules)
-    return with_fields(problem, **fields)
+    return replace_fields(problem, **fields)
 
 
-def resized(problem: Problem, i: int, size: int) -> Problem:
+def resize_buffer(problem: Problem, i: int, size: int) -> Problem:
     """Return the problem with another size of buffer `i`; raises ProblemError, as when an alias does not fit."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
-    return with_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
+    return replace_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
 
 
-def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:
+def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
     """Return the kept rows of a table, (n,)."""
     chosen = np.flatnonzero(kept)
     if len(chosen) == len(table):
@@ -160,7 +160,7 @@ def kept_rows(table: BufferTable, kept: Bool) -> BufferTable:
     )
 
 
-def _without(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
+def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
     """Return the table without some rules of its rows."""
     changed: dict[str, Any] = {}
     loose = {rule.buffer for rule in rules.get("offset", ())}
@@ -207,5 +207,7 @@ def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[P
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}
         binding = (entry for k, entry in enumerate(entries) if k not in dropped and forbids(entry))
-        fields[name] = tuple(names_left for entry in binding if (names_left := among(entry, names)) is not None)
+        fields[name] = tuple(
+            names_left for entry in binding if (names_left := restrict_entry(entry, names)) is not None
+        )
     return fields

@@ -13,11 +13,11 @@ from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflicting
+from memplan.solvers.heuristics.ejection import FEATURES, Ejector, conflict_lists
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.portfolio.solve import verified
+from memplan.solvers.portfolio.solve import require_valid_plan
 from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
@@ -63,15 +63,15 @@ class Queries:
         self.calls += 1
         limit_s = self.call_limit_s
         if not self.control.counts_work:
-            limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.left_s * share))
+            limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.remaining_s * share))
         instance = compile_problem(problem)
         # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search.
-        if not self.control.counts_work and (mended := self._mended(problem, instance)) is not None:
+        if not self.control.counts_work and (mended := self._mend_plan(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
         if is_quick is None:
             is_quick = any(instance.features <= registry.BY_NAME[name].can for name in _PROVERS)
-        self.last = self._solved(problem, instance, limit_s, is_quick=is_quick)
+        self.last = self._solve(problem, instance, limit_s, is_quick=is_quick)
         if self.last.status in ("optimal", "feasible"):
             self.known = self.last
             return "fits"
@@ -80,13 +80,13 @@ class Queries:
         self.opens += 1
         return "open"
 
-    def whole(self, problem: Problem, plan: Plan) -> Plan:
+    def complete_plan(self, problem: Problem, plan: Plan) -> Plan:
         """Return a plan from a question with its peak, bound and pools, which ejection leaves out."""
         if plan.peak is not None:
             return plan
-        return self._solved(problem, compile_problem(problem), self.call_limit_s, start=plan)
+        return self._solve(problem, compile_problem(problem), self.call_limit_s, start=plan)
 
-    def _solved(
+    def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
         options = SolveOptions.model_construct(
@@ -94,9 +94,9 @@ class Queries:
         )
         control = Control(cancelled=self.control.cancelled)
         search = OneSearch(problem, options, control, start=start, is_quick=is_quick, instance=instance)
-        return verified(problem, search.finish().plan)
+        return require_valid_plan(problem, search.finish().plan)
 
-    def _mended(self, problem: Problem, instance: Instance) -> Plan | None:
+    def _mend_plan(self, problem: Problem, instance: Instance) -> Plan | None:
         """Return a verified plan made from the last one by ejection; None if that takes too long."""
         if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
@@ -105,13 +105,13 @@ class Queries:
         offset = np.where(row == ABSENT, ABSENT, placed.offset[row])
         stays = (row != ABSENT) & (offset % instance.unit == 0)
         number = np.array([problem.pool_index.get(name, 0) for name in placed.pool_names], dtype=np.int64)
-        near = conflicting(instance)
+        near = conflict_lists(instance)
         if near is None or not stays.any():
             return None
         pool = np.where(stays, number[placed.pool[row]], 0)
         home = np.where(stays, offset // instance.unit, ABSENT)
         weight, flag = np.ones_like(home), np.zeros(1, dtype=np.int64)
-        is_mended = Ejector(instance, pool, home, weight, near, 0, flag).soon(stays, _ROUNDS)
+        is_mended = Ejector(instance, pool, home, weight, near, 0, flag).quick_placement(stays, _ROUNDS)
         if is_mended is None:
             return None
         plan = Plan(

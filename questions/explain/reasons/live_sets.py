@@ -10,7 +10,7 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import Enough
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -71,7 +71,9 @@ def overfull_stretches(problem: Problem, instance: Instance) -> int:
 _LEAST_S = 0.05
 
 
-def enough(problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False) -> Enough | None:
+def sufficient_size(
+    problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False
+) -> Enough | None:
     """Return a sufficient size of the pool, the others unchanged; None if none was found.
 
     No size below `least` would, as the caller knows.
@@ -84,10 +86,10 @@ def enough(problem: Problem, pool: str | None, least: int, control: Control, is_
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
     try:
-        larger = with_fields(problem, pools=(*others, open_ended), objective="peak")
+        larger = replace_fields(problem, pools=(*others, open_ended), objective="peak")
     except ProblemError:  # the next pool begins where this one ends
         return None
-    limit_s, cancelled = max(_LEAST_S, control.left_s), Control(cancelled=control.cancelled)
+    limit_s, cancelled = max(_LEAST_S, control.remaining_s), Control(cancelled=control.cancelled)
     options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)
     plan = solve(larger, options, is_quick=is_quick, control=cancelled)
     if plan.status not in ("optimal", "feasible"):

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic_core import to_jsonable_python
 
 from memplan.planner.bounds.reason_sentence import sentence
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.instance.legal_offsets import last_end
@@ -25,11 +25,11 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.proofs import claims_of_explanation
 from memplan.questions.explain.questions.parts import ProblemRule, bodies, part, rules_of
 from memplan.questions.explain.questions.queries import Answer, Queries
-from memplan.questions.explain.reasons.live_sets import OverfullSet, enough, overfull_set, overfull_stretches
-from memplan.questions.explain.reasons.reduction import deleted, shortest_stretch
+from memplan.questions.explain.reasons.live_sets import OverfullSet, overfull_set, overfull_stretches, sufficient_size
+from memplan.questions.explain.reasons.reduction import delete_unneeded, shortest_stretch
 from memplan.solvers.certificates.certify import infeasible_core
 from memplan.solvers.formulation.equal_use import EqualPools
-from memplan.solvers.search.control import Control, silent
+from memplan.solvers.search.control import Control, ignore_report
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 _MOST_CALLS = 400
@@ -59,11 +59,11 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
     """Return the reason from the single pool that equal pools form; its stages are not reported."""
-    reasoning = Reasoning(pools.as_one, pools.witness(first), replace(control, report=silent))
-    reason = pools.named(reasoning.explanation())
+    reasoning = Reasoning(pools.one_pool_problem, pools.witness(first), replace(control, report=ignore_report))
+    reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
     if reason.time is not None:
-        turn = f", in {shown(pools.problem.pools[pools.pool[pools.problem.index[reason.buffers[0]]]].name)}"
+        turn = f", in {excerpt(pools.problem.pools[pools.pool[pools.problem.index[reason.buffers[0]]]].name)}"
     more = "" if reason.would_do is None else f"; {reason.would_do.size:,} bytes of each would do"
     return reason.model_copy(update={"message": f"{sentence(pools.problem, reason)}{turn}{more}"})
 
@@ -89,7 +89,7 @@ class Reasoning:
 
     def __post_init__(self) -> None:
         share = 1.0 if self.control.counts_work else _CALL_SHARE
-        self.queries = Queries(self.control, share * self.control.left_s, _MOST_CALLS)
+        self.queries = Queries(self.control, share * self.control.remaining_s, _MOST_CALLS)
         self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
 
     @cached_property
@@ -99,7 +99,7 @@ class Reasoning:
 
     @cached_property
     def bodies(self) -> I64:
-        """For each buffer, the one that names its body."""
+        """For each buffer, the buffer that names its body."""
         return bodies(self.problem)
 
     def explanation(self) -> Explanation:
@@ -107,19 +107,19 @@ class Reasoning:
         full = overfull_set(self.problem, self.instance)
         # Irreducible by arithmetic: no question to a solver is needed (decision 072).
         if full is not None:
-            reason = self._of_live_set(full)
+            reason = self._live_set_explanation(full)
             self._report("witness", reason)
         else:
-            self._report("witness", self._said(irreducible=False, kind="stretch"))
-            self._narrow()
-            rules = self._without_rules()
-            names = self._without_buffers(rules)
+            self._report("witness", self._explanation(irreducible=False, kind="stretch"))
+            self._narrow_buffers()
+            rules = self._drop_rules()
+            names = self._drop_buffers(rules)
             rules = [rule for rule in rules if rule.buffer < 0 or self.kept[rule.buffer]]
-            reason = self._said(self.unsure == 0, self.kind, names, rules)
+            reason = self._explanation(self.unsure == 0, self.kind, names, rules)
         self._report("irreducible" if reason.irreducible else "core", reason)
         if self.with_enough and not self.control.cancelled.is_set():
             control = self.control.child(_ENOUGH_SHARE)
-            size = enough(self.problem, reason.pool, self._least(reason), control, self.is_quick)
+            size = sufficient_size(self.problem, reason.pool, self._min_size(reason), control, self.is_quick)
             if size is not None:
                 message = f"{reason.message}; {size.size:,} bytes would do"
                 needed = size.size if size.proved else reason.needed
@@ -128,14 +128,14 @@ class Reasoning:
         self._report("enough", reason)
         return reason
 
-    def _least(self, found: Explanation) -> int:
+    def _min_size(self, found: Explanation) -> int:
         """Return the least size of the reason's pool that is not ruled out."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
         return max(found.needed or 0, (size // unit + 1) * unit)
 
-    def _of_live_set(self, full: OverfullSet) -> Explanation:
+    def _live_set_explanation(self, full: OverfullSet) -> Explanation:
         """Return the explanation by an overfull live set, which needs no rules and no questions."""
         ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
         explanation = Explanation(
@@ -154,41 +154,41 @@ class Reasoning:
         )
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
-    def _narrow(self) -> None:
-        """Keep the witness's buffers if these alone do not fit, else those of a short stretch of time."""
+    def _narrow_buffers(self) -> None:
+        """Keep the witness's buffers if these alone do not fit, else the buffers of a short stretch of time."""
         if self.first.buffers:
-            mine = self._closed({self.problem.index[name] for name in self.first.buffers})
+            mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
             if self._fails(mine):
                 is_live_set = self.first.time is not None and bool(mine.any())
                 self.kept, self.kind = mine, "live-set" if is_live_set else "core"
                 return
         lives = self.instance
-        if lives.n_live_sets == 0 or self._of_lemmas():
+        if lives.n_live_sets == 0 or self._reduce_by_lemmas():
             return
-        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._alive(low, high)))
-        self.kept = self._alive(first, last)
+        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._live_mask(low, high)))
+        self.kept = self._live_mask(first, last)
         times = lives.live_set_time
         ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
         until = int(times[last + 1]) if last + 1 < len(times) else int(ends.max(initial=int(times[last]) + 1))
         self.stretch = int(times[first]), until
         names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
-        self._report("stretch", self._said(irreducible=False, kind="stretch", names=names))
+        self._report("stretch", self._explanation(irreducible=False, kind="stretch", names=names))
 
-    def _of_lemmas(self) -> bool:
+    def _reduce_by_lemmas(self) -> bool:
         """Keep the buffers of a proof by lemmas; return False if none was found in time."""
         # Its time limit is one of the clock, which must decide nothing here.
         if self.control.counts_work:
             return False
-        share_s = max(0.01, self.control.deadline.left_s * _LEMMA_SHARE)
+        share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
         core = infeasible_core(self.problem, time_limit_s=share_s, cancelled=self.control.cancelled)
         if not core:
             return False
-        self.kept = self._closed({self.problem.index[name] for name in core})
+        self.kept = self._body_mask({self.problem.index[name] for name in core})
         names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
-        self._report("core", self._said(irreducible=False, kind="core", names=names))
+        self._report("core", self._explanation(irreducible=False, kind="core", names=names))
         return True
 
-    def _without_rules(self) -> list[ProblemRule]:
+    def _drop_rules(self) -> list[ProblemRule]:
         """Drop rules that are not needed; return the others."""
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
@@ -203,11 +203,11 @@ class Reasoning:
         if rules and query([]) == "no":
             rules = []
             report(rules)
-        rules, unsure = deleted(rules, query, report)
+        rules, unsure = delete_unneeded(rules, query, report)
         self.unsure += unsure
         return rules
 
-    def _without_buffers(self, rules: list[ProblemRule]) -> list[int]:
+    def _drop_buffers(self, rules: list[ProblemRule]) -> list[int]:
         """Drop bodies that are not needed, small areas first; return the others."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._areas()
@@ -215,10 +215,12 @@ class Reasoning:
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
-            self.kept = self._closed(set(left))
-            self._report("core", self._said(irreducible=False, kind=self.kind, names=left, rules=rules))
+            self.kept = self._body_mask(set(left))
+            self._report("core", self._explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
-        needed, unsure = deleted(items, lambda left: self._query(self._closed(set(left)), self.dropped), report)
+        needed, unsure = delete_unneeded(
+            items, lambda left: self._query(self._body_mask(set(left)), self.dropped), report
+        )
         self.unsure += unsure
         return needed
 
@@ -238,14 +240,14 @@ class Reasoning:
     def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
         return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
 
-    def _closed(self, names: set[int]) -> Bool:
+    def _body_mask(self, names: set[int]) -> Bool:
         """Return True for the buffers in the bodies of the given ones."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
-    def _alive(self, first: int, last: int) -> Bool:
+    def _live_mask(self, first: int, last: int) -> Bool:
         """Return True for the bodies alive in some live sets, and for those without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
@@ -254,13 +256,13 @@ class Reasoning:
         has_life = np.zeros(n, dtype=np.bool_)
         has_life[lives.source[lives.lifetime_buffer]] = True
         some |= ~has_life & (self.problem.buffers.size > 0) & (np.diff(self.problem.buffers.first) == 0)
-        return self._closed(set(np.flatnonzero(some).tolist()))
+        return self._body_mask(set(np.flatnonzero(some).tolist()))
 
     def _names(self, positions: list[int]) -> tuple[int | str, ...]:
         size = self.problem.buffers.size
         return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
 
-    def _said(
+    def _explanation(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
         """Return the explanation so far; without buffers to name, return that of the solve."""
@@ -302,13 +304,13 @@ class Reasoning:
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
     def _pool(self) -> int:
-        """Return the pool to report: the one that the solve named, else the last limited one."""
+        """Return the pool to report: the pool named by the solve, else the last limited pool."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
     def _report(self, stage: Stage, found: Explanation) -> None:
-        if self.control.report is not silent:
+        if self.control.report is not ignore_report:
             timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
             self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

@@ -31,7 +31,9 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
     return low, last
 
 
-def deleted(items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]) -> tuple[list[Item], int]:
+def delete_unneeded(
+    items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]
+) -> tuple[list[Item], int]:
     """Return a subset of items that still fails, and how many of them are not proved to be needed.
 
     Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what

@@ -11,8 +11,8 @@ import numpy as np
 
 from memplan.planner.instance.legal_offsets import families, last_end
 from memplan.planner.model.buffer_table import I64
-from memplan.planner.model.entries import entries_of, forbids, named
-from memplan.planner.model.intervals import merged
+from memplan.planner.model.entries import entries_of, entry_ids, forbids
+from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.questions.explain.questions.parts import bodies
@@ -57,8 +57,8 @@ class Candidates:
         self.body = bodies(problem)
         self.root = families(problem)
         self.capacity = sum(map(last_end, problem.pools))
-        self.found = list(self._all())
-        self.times, self.excess = self._overfull()
+        self.found = list(self._all_candidates())
+        self.times, self.excess = self._overfull_times()
         self.saved = self._savings()
 
     @cached_property
@@ -71,23 +71,23 @@ class Candidates:
         starts, ends = table.start.tolist(), table.end.tolist()
         for i, root in enumerate(roots):
             spans_[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
-        return {root: merged(spans) for root, spans in spans_.items()}
+        return {root: merge_spans(spans) for root, spans in spans_.items()}
 
-    def _all(self) -> Iterator[Candidate]:
-        plain = self._plain()
-        for i in self._in_time(plain):
-            yield from self._of_place(i)
-            yield from self._of_life(i)
+    def _all_candidates(self) -> Iterator[Candidate]:
+        plain = self._plain_buffers()
+        for i in self._buffers_in_time(plain):
+            yield from self._place_candidates(i)
+            yield from self._life_candidates(i)
         if "in-place" in self.kinds:
-            yield from self._in_place(plain)
+            yield from self._sharing_candidates(plain)
 
     @cached_property
     def _bound(self) -> frozenset[Id]:
         """The buffers that entries bind to others; the two parts of a spilled one would be free of them."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
-        return frozenset(name for entry in binding for name in named(entry))
+        return frozenset(name for entry in binding for name in entry_ids(entry))
 
-    def _in_time(self, buffers: list[int]) -> Iterator[int]:
+    def _buffers_in_time(self, buffers: list[int]) -> Iterator[int]:
         """Yield buffers until the time is over."""
         for k, i in enumerate(buffers):
             if k % _AT_ONCE == 0 and self._is_over():
@@ -95,13 +95,13 @@ class Candidates:
                 return
             yield i
 
-    def _plain(self) -> list[int]:
+    def _plain_buffers(self) -> list[int]:
         """Return the buffers with bytes, one lifetime and no ties."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
 
-    def _of_place(self, i: int) -> Iterator[Candidate]:
+    def _place_candidates(self, i: int) -> Iterator[Candidate]:
         table, me = self.problem.buffers, frozenset((i,))
         name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
         if "unpin" in self.kinds and table.offset[i] >= 0:
@@ -121,7 +121,7 @@ class Candidates:
             change = RepairChange.model_construct(kind="pool", buffers=(name,), cost_bytes=traffic)
             yield Candidate(change, me, spans, size)
 
-    def _of_life(self, i: int) -> Iterator[Candidate]:
+    def _life_candidates(self, i: int) -> Iterator[Candidate]:
         table, me = self.problem.buffers, frozenset((i,))
         if len(self.spans[i]) != 1:
             return
@@ -138,7 +138,7 @@ class Candidates:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
-    def _in_place(self, plain: list[int]) -> Iterator[Candidate]:
+    def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
         """Yield pairs of a buffer in its last step and one, not larger, in its first that may share an offset."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
@@ -146,7 +146,7 @@ class Candidates:
             if len(self.spans[i]) == 1:
                 ends[self.spans[i][0][1]].append(i)
         pairs_named = {frozenset(pair) for pair in (*self.problem.may_share, *self.problem.conflicts)}
-        for j in self._in_time(plain):
+        for j in self._buffers_in_time(plain):
             if len(self.spans[j]) != 1:
                 continue
             start = self.spans[j][0][0]
@@ -158,7 +158,7 @@ class Candidates:
                     change = RepairChange.model_construct(kind="in-place", buffers=pair)
                     yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
 
-    def _overfull(self) -> tuple[I64, list[int]]:
+    def _overfull_times(self) -> tuple[I64, list[int]]:
         """Return the times with too many bytes alive, and the excess, on the time axis of all changes.
 
         New times are those at which a change makes a buffer appear again, or later.
@@ -169,7 +169,7 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid:  # sizes do not add up, so no row is certain
+        if self.problem.may_share or self.problem.rigid_leads:  # sizes do not add up, so no row is certain
             return np.zeros(0, dtype=np.int64), []
         # Where a change lets a buffer come back, a row of its own begins.
         extra = {end for candidate in self.found for _, end in candidate.gone}
@@ -193,12 +193,12 @@ class Candidates:
                 saved[low:high, c] = candidate.saved
         if len(self.times) == 0:
             return saved
-        keep = self._hardest(saved)
+        keep = self._hardest_rows(saved)
         self.times, self.excess = self.times[keep], [self.excess[k] for k in keep]
         return np.asarray(saved[keep])
 
-    def _hardest(self, saved: I64) -> list[int]:
-        """Return, of the rows that the same changes help equally, the one with the largest excess."""
+    def _hardest_rows(self, saved: I64) -> list[int]:
+        """Return, of the rows that the same changes help equally, the row with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from memplan.planner.model.entries import entries_among, entries_of, named
+from memplan.planner.model.entries import entries_among, entries_of, entry_ids
 from memplan.planner.model.problem import Problem
 from memplan.questions.explain.values import RepairChange
 
@@ -22,10 +22,10 @@ class ChangedProblems:
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
         # An alias would bring what entries say of it to the buffer that it lies in.
         entries = (entry for each in entries_of(problem).values() for entry in each)
-        self.named = {name for entry in entries for name in named(entry)}
+        self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
-    def after(self, changes: Iterable[RepairChange]) -> Problem:
+    def apply_changes(self, changes: Iterable[RepairChange]) -> Problem:
         """Return the problem after changes to distinct buffers, for feasibility only."""
         rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
         more: list[dict[str, Any]] = []
@@ -44,8 +44,8 @@ class ChangedProblems:
                     pairs.append((name, other))
                 continue
             if change.kind == "spill":
-                more += _spilled(row)
-            rows[name] = _changed(row, change)
+                more += _spill_row(row)
+            rows[name] = _change_row(row, change)
         rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
             self.fields | {"buffers": rows_left + more} | self._entries({row["id"] for row in rows_left}, pairs)
@@ -58,7 +58,7 @@ class ChangedProblems:
 
 
 def original(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer behind a changed problem's buffer."""
+    """Return the id of the original buffer of a changed problem's buffer."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
@@ -70,7 +70,7 @@ def original(name: int | str, index: Any) -> int | str:
     return name
 
 
-def _changed(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
+def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
     """Return a row after a change; None if it is removed."""
     if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
         return None
@@ -94,7 +94,7 @@ def _life(row: dict[str, Any]) -> tuple[int, int]:
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _spilled(row: dict[str, Any]) -> list[dict[str, Any]]:
+def _spill_row(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a spilled buffer as two: one in its first time step, one in its last."""
     start, end = _life(row)
     fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}

@@ -25,7 +25,7 @@ def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> I
     if len(candidates.excess) == 0 or len(candidates.found) == 0:
         return
     search, seen = _CoverSearch(candidates, count, is_over), set[Cover]()
-    for cover in search.extended((), frozenset(), np.array(candidates.excess, dtype=np.int64), count):
+    for cover in search.extend((), frozenset(), np.array(candidates.excess, dtype=np.int64), count):
         cover_ = tuple(sorted(cover))
         if cover_ not in seen:
             seen.add(cover_)
@@ -48,7 +48,7 @@ class _CoverSearch:
         self.helps = strongest > 0
         self.most = np.concatenate((np.zeros((len(best), 1)), np.cumsum(best, axis=1)), axis=1)
 
-    def extended(self, chosen: Cover, used: Touched, lacks: I64, left: int) -> Iterator[Cover]:
+    def extend(self, chosen: Cover, used: Touched, lacks: I64, left: int) -> Iterator[Cover]:
         """Yield the covers that add `left` candidates to the chosen ones to cover the rows `lacks`."""
         if left == 0:
             if not (lacks > 0).any():
@@ -56,7 +56,7 @@ class _CoverSearch:
             return
         for c in self._helpers(used, lacks, left):
             more = used | self.candidates.found[c].touched
-            yield from self.extended((*chosen, c), more, lacks - self.saved[:, c], left - 1)
+            yield from self.extend((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpers(self, used: Touched, lacks: I64, left: int) -> list[int]:
         """Return the candidates that help the hardest row enough for `left - 1` others to finish, the best first."""

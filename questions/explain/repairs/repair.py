@@ -22,7 +22,7 @@ from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.questions.explain.repairs.changed import ChangedProblems, original
 from memplan.questions.explain.repairs.covers import MOST_COVERS, covers
 from memplan.questions.explain.values import KINDS, ExplainOptions, Outcome, Repair, RepairChange, Repairs
-from memplan.solvers.search.control import Control, silent
+from memplan.solvers.search.control import Control, ignore_report
 
 MOST_BUFFERS = 10_000
 """The most buffers of a problem for which repairs are searched."""
@@ -108,7 +108,7 @@ class _Search:
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
         # One hard plan took the time of all others, so each has a short turn first (decision 072).
-        for is_quick, tried in ((True, self._in_turn(sets)), (False, opened)):
+        for is_quick, tried in ((True, self._alternate(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.repairs:
                     return
@@ -124,7 +124,7 @@ class _Search:
                     self.opens += not is_quick
         self.is_cut_short |= not is_whole
 
-    def _in_turn(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
+    def _alternate(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
         """Return sets of changes in the order of trying, alternating between the cheapest and the roomiest."""
         cheap = sorted(sets, key=self._price)
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
@@ -168,13 +168,13 @@ class _Search:
                 self.failed[chosen] = touching
                 return True
         changes = tuple(self.candidates.found[c].change for c in sorted(chosen))
-        problem = self.changed.after(changes)
+        problem = self.changed.apply_changes(changes)
         answer: Answer = self.queries.fits(problem, is_quick, _QUICK_SHARE if is_quick else _SHARE)
         self.tried += is_quick
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
-            repair = self._repair(changes, problem, self.queries.whole(problem, plan))
+            repair = self._repair(changes, problem, self.queries.complete_plan(problem, plan))
             if not any(_is_within(other, repair) for other in self.found):
                 self.found = [*(other for other in self.found if not _is_within(repair, other)), repair]
         elif answer == "no" and plan is not None:
@@ -207,7 +207,7 @@ class _Search:
             return frozenset(first.buffers)
         if self.queries.is_over:
             return None
-        control = replace(self.control.within(_REASON_S), report=silent)
+        control = replace(self.control.limit_to(_REASON_S), report=ignore_report)
         explanation: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 

@@ -13,13 +13,13 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.cp_sat.boxes import (
     AddressBoxes,
     address_boxes,
+    choose_pools,
     colocated_buffers_live_in_one_pool,
-    each_buffer_lives_in_one_pool,
 )
 from memplan.solvers.cp_sat.model import offsets_are_legal
 from memplan.solvers.heuristics.ejection import Places
 from memplan.solvers.processes.threads import threads_of_one
-from memplan.solvers.search.meanwhile import meanwhile
+from memplan.solvers.search.meanwhile import call_periodically
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
@@ -49,7 +49,7 @@ class EngineLimit:
     seed: int = 0
 
 
-def fewest_moves(
+def minimise_moves(
     instance: Instance,
     homes: Places,
     weight: I64,
@@ -90,7 +90,7 @@ def fewest_moves(
         solver.parameters.num_workers = threads_of_one()
         solver.parameters.max_time_in_seconds = max(0.01, limit.seconds)
 
-    with meanwhile(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
+    with call_periodically(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
         status = solver.solve(model)
     # Buffers without a choice move in every placement.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
@@ -109,7 +109,7 @@ def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):
         return boxes
-    each_buffer_lives_in_one_pool(model, boxes)
+    choose_pools(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
     offsets_are_legal(model, instance, boxes, ends)
     return boxes

@@ -16,7 +16,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together
-from memplan.planner.verify.verifier import every_place_is_legal
+from memplan.planner.verify.verifier import check_places
 from memplan.planner.verify.violation import Violation
 
 Least = Literal["buffers", "bytes"]
@@ -46,23 +46,23 @@ class OldPlaces:
         weight = self.problem.buffers.size if least == "bytes" else np.ones(len(self.pool), dtype=np.int64)
         return column(np.where(self.is_counted, weight, 0))
 
-    def moved(self, placements: PlacementTable) -> Bool:
+    def moved_mask(self, placements: PlacementTable) -> Bool:
         """Return True for the counted buffers that placements, in the problem's order, move."""
         names = [pool.name for pool in self.problem.pools]
         pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
         is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
         return is_moved
 
-    def kept(self, least: Least) -> tuple[Bool, Cover]:
+    def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
         """Return which old places can be kept as far as pairs show, with the cover of the collisions."""
         weight = self.weights(least)
-        cover = cheapest_cover(self.collisions, weight, _fixed(self.problem))
+        cover = cheapest_cover(self.collisions, weight, _fixed_mask(self.problem))
         stays = self.offset != ABSENT
         stays[list(self.must_move)] = False
         stays[list(cover.chosen)] = False
         return stays, cover
 
-    def near_changes(self, stays: Bool) -> Bool:
+    def concurrent_with_moved(self, stays: Bool) -> Bool:
         """Return True for the buffers alive together with one that cannot keep a place."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
@@ -80,7 +80,9 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
     Without an old plan, hints take its place.
     """
-    placed = PlacedBuffers.by(problem, Plan().placements if old is None else _of_known(problem, old.placements))
+    placed = PlacedBuffers.from_placements(
+        problem, Plan().placements if old is None else _known_placements(problem, old.placements)
+    )
     pool, offset = placed.pool.copy(), np.where(placed.pool >= 0, placed.offset, ABSENT)
     hinted = np.flatnonzero((pool < 0) & (problem.buffers.hint != ABSENT))
     for i in hinted.tolist() if has_hints or old is None else ():
@@ -92,13 +94,13 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     places = PlacedBuffers(problem, np.where(_mask(len(pool), must_move), ABSENT, pool), offset)
     pairs = list(islice(_pairs(problem, places), MOST_COLLISIONS + 1))
     if len(pairs) > MOST_COLLISIONS:
-        places, pairs = _thinned(problem, places, pairs)
+        places, pairs = _thin_collisions(problem, places, pairs)
         torn = np.flatnonzero((places.pool == ABSENT) & (pool != ABSENT)).tolist()
         must_move |= {i: "its old bytes are those of many others" for i in torn if i not in must_move}
     return OldPlaces(problem, column(pool), column(offset), is_counted, must_move, tuple(pairs))
 
 
-def _of_known(problem: Problem, placements: PlacementTable) -> PlacementTable:
+def _known_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
     """Return the placements of buffers that the problem has, at possible offsets."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
@@ -119,7 +121,7 @@ def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
     """Return the buffers whose places break a rule about single buffers."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
-    for violation in every_place_is_legal(problem, placed):
+    for violation in check_places(problem, placed):
         if violation.first is not None:
             reasons.setdefault(placed.row[violation.first], violation.message)
     return reasons
@@ -132,16 +134,16 @@ def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     found = chain(*broken, groups_are_together(problem, placed))
     torn = (_pair(placed, violation) for violation in found if violation.first is not None)
-    for pair in chain(torn, _at_wrong_distances(problem, placed)):
+    for pair in chain(torn, _wrong_distance_pairs(problem, placed)):
         if pair not in seen:
             seen.add(pair)
             yield pair
 
 
-def _at_wrong_distances(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
+def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
     """Yield pairs of buffers at a wrong distance; either may move."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
-        if placed.misplaced(i, placed.row[name], distance):
+        if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
             yield min(a, b), max(a, b)
 
@@ -154,12 +156,12 @@ def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
     return min(a, b), max(a, b)
 
 
-def _thinned(
+def _thin_collisions(
     problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
 ) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
     """Remove the buffers that collide most, until few enough pairs are left."""
     pool = placed.pool.copy()
-    fixed = _fixed(problem)
+    fixed = _fixed_mask(problem)
     while len(pairs) > MOST_COLLISIONS:
         counts = np.bincount(np.array(pairs).ravel(), minlength=len(pool))
         counts[fixed] = 0
@@ -172,7 +174,7 @@ def _thinned(
     return placed, pairs
 
 
-def _fixed(problem: Problem) -> Bool:
+def _fixed_mask(problem: Problem) -> Bool:
     """Return True for the buffers that the problem pins."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.buffer_table import Bool, column
 from memplan.planner.model.plan import Plan
@@ -25,7 +25,7 @@ def read_eps(value: str | float) -> Fraction:
         eps = Fraction(-1)
     if not 0 <= eps <= 1000:
         raise OptionError(
-            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {shown(value)}"
+            f"eps: must be a part of the peak such as 0.02, or a percentage such as 2%, got {excerpt(value)}"
         )
     return eps
 
@@ -44,14 +44,14 @@ def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = Fal
     return tuple(ends)
 
 
-def limited(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
+def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
     """Return the problem with limited pools; if pools cost, buffers stay in those of the best plan."""
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
     limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
-    return limited_problem if problem.objective != "cost" else _in_pools(limited_problem, best)
+    return limited_problem if problem.objective != "cost" else _confine_to_pools(limited_problem, best)
 
 
-def _in_pools(problem: Problem, best: Plan) -> Problem:
+def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
     """Return the problem with each buffer confined to its pool in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
@@ -60,7 +60,7 @@ def _in_pools(problem: Problem, best: Plan) -> Problem:
     return problem.model_copy(update={"buffers": replace(table, pool_choice=choice, pool_choices=choices)})
 
 
-def pinned(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
+def pin_buffers(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
     """Return the problem with some buffers pinned to their old pools and offsets."""
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))

@@ -10,7 +10,7 @@ from importlib import import_module
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound
-from memplan.planner.errors import OptionError, shown
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.extras import is_installed, missing
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
@@ -21,16 +21,16 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import KeptPlaces, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, fewest_moves
+from memplan.questions.plan.replanning.fewest_moves import MOST_BUFFERS, EngineLimit, minimise_moves
 from memplan.questions.plan.replanning.old_places import Least, OldPlaces, old_places
-from memplan.questions.plan.replanning.questions import ends_for, limited, pinned, read_eps
+from memplan.questions.plan.replanning.questions import ends_for, limit_pools, pin_buffers, read_eps
 from memplan.solvers.formulation.equal_use import EqualPools
-from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflicting
+from memplan.solvers.heuristics.ejection import ENDLESS, FEATURES, Ejector, Places, conflict_lists
 from memplan.solvers.portfolio.one_search import HARD_STOP, SOONEST_S, OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.control import NEVER, Control, Deadline
-from memplan.solvers.search.meanwhile import polled
+from memplan.solvers.search.meanwhile import polling_flag
 from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02
@@ -67,26 +67,28 @@ def replan(
         chosen = chosen.model_copy(update={"time_limit_s": time_limit_s})
     part = read_eps(eps)
     if least not in ("buffers", "bytes"):
-        raise OptionError(f"least: must be buffers or bytes, got {shown(least)}")
+        raise OptionError(f"least: must be buffers or bytes, got {excerpt(least)}")
     if chosen.profile not in (None, "size"):
-        raise OptionError(f"profile: must be size where an old plan is kept, got {shown(chosen.profile)}")
+        raise OptionError(f"profile: must be size where an old plan is kept, got {excerpt(chosen.profile)}")
     findings = {"findings": lint(problem)}
     if problem.equal_use:
         pools = EqualPools(problem)
-        one = replan(pools.as_one, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control)
-        one = one.model_copy(update={"kept": pools.kept(one.kept, old_plan)})
+        one = replan(
+            pools.one_pool_problem, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control
+        )
+        one = one.model_copy(update={"kept": pools.kept_places(one.kept, old_plan)})
         return pools.plan(one).model_copy(update=findings)
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
-    deadline = control.deadline if control.has_deadline else Deadline.after(limit_s)
+    deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
     # Three tenths of the time are for the peak: with a worse peak, keeping buffers is only easier.
-    part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.left_s * _BASE_SHARE)
-    half = replace(control, deadline=NEVER if is_free else deadline.within(part_s))
+    part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
+    half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
     if not len(base.plan.placements) or base.bound is None:
         return base.answer(chosen.deterministic).model_copy(update=findings)
     ends = ends_for(problem, base.plan, part, any_end=chosen.accept == "fit")
-    question = limited(problem, ends, base.plan)
+    question = limit_pools(problem, ends, base.plan)
     old = old_places(question, old_plan)
     table = problem.buffers
     wished = old_places(question, old_plan, has_hints=True) if old_plan and table.has_any(table.hint) else old
@@ -128,61 +130,63 @@ class _Replan:
     @property
     def is_over(self) -> bool:
         """True if the time is over or the re-plan was cancelled."""
-        return self.deadline.left_s <= 0.02 or self.control.cancelled.is_set()
+        return self.deadline.remaining_s <= 0.02 or self.control.cancelled.is_set()
 
     @property
     def is_done(self) -> bool:
         """True if nothing is left to do."""
         return self.weight <= self.bound or self.is_over
 
-    def _until(self, limit_s: float) -> Deadline:
+    def _step_deadline(self, limit_s: float) -> Deadline:
         """Return the deadline of a step with a limit; none if work is counted."""
-        return self.deadline if self.options.deterministic else self.deadline.within(limit_s)
+        return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
         """Run the stages in order; return the best plan."""
-        stays, cover = self.old.kept(self.least)
-        self.bound = self._forced + cover.bound
-        if self.wished is not self.old and self._missed(self.best) and not self.is_over:
-            self._plan_with_pins(self.wished.kept(self.least)[0] & (stays | (self.old.offset == ABSENT)), self.wished)
+        stays, cover = self.old.keepable_places(self.least)
+        self.bound = self._forced_weight + cover.bound
+        if self.wished is not self.old and self._missed_wishes(self.best) and not self.is_over:
+            self._plan_with_pins(
+                self.wished.keepable_places(self.least)[0] & (stays | (self.old.offset == ABSENT)), self.wished
+            )
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
         # Ejection ignores the problem's rules: try pins again, without those near changes.
         if not self.is_done and not self._eject(stays) and not self.has_pins:
-            self._plan_with_pins(stays & ~self.old.near_changes(stays), self.old)
+            self._plan_with_pins(stays & ~self.old.concurrent_with_moved(stays), self.old)
         if not self.is_done:
             self._prove()
         return self._answer()
 
     def _weigh(self, placements: PlacementTable) -> int:
-        return int(self.weights[self.old.moved(placements)].sum())
+        return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
         """Keep placements if they are valid and weigh less than the best."""
         weight = self._weigh(placements)
-        is_better = (weight, self._missed(placements)) < (self.weight, self._missed(self.best))
+        is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
             self.best, self.weight, self.by = placements, weight, by
 
-    def _missed(self, placements: PlacementTable) -> int:
-        return 0 if self.wished is self.old else int(self.wished.moved(placements).sum())
+    def _missed_wishes(self, placements: PlacementTable) -> int:
+        return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
         """Find any plan that keeps the given places."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
-        control = Control(NEVER if self.is_free else self._until(_PINS_S), self.control.cancelled)
-        plan = OneSearch(pinned(self.question, places, stays), options, control).finish().plan
+        control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
+        plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
         if len(plan.placements):
             self._offer(plan.placements, "pins")
             self.has_pins = True
 
     @cached_property
-    def _forced(self) -> int:
+    def _forced_weight(self) -> int:
         """The weight of the buffers whose old places are illegal."""
         return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
-    def _legal(self) -> I64:
+    def _legal_offsets(self) -> I64:
         """The old offsets that may be kept, in bytes; ABSENT elsewhere."""
         legal = self.old.offset.copy()
         legal[list(self.old.must_move)] = ABSENT
@@ -192,13 +196,14 @@ class _Replan:
     def _instance(self) -> Instance:
         """The question in units that divide the old offsets and the best ones."""
         return compile_problem(
-            self.question, column(np.concatenate((self._legal[self._legal != ABSENT], self.best.offset)))
+            self.question,
+            column(np.concatenate((self._legal_offsets[self._legal_offsets != ABSENT], self.best.offset))),
         )
 
     @cached_property
     def _homes(self) -> Places:
         """The legal old places of the instance's buffers, in units; ABSENT where there is none."""
-        here = self._legal[self._instance.source]
+        here = self._legal_offsets[self._instance.source]
         offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
@@ -217,19 +222,19 @@ class _Replan:
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
             return False
-        near = conflicting(instance)
+        near = conflict_lists(instance)
         if near is None:
             return False
         homes, weights = self._homes, column(self.weights[instance.source])
-        end = self._until(min(_EJECTION_S, max(0.1, self.deadline.left_s * 0.6)))
-        with polled(lambda: self.is_done or end.left_s <= 0) as flag:
+        end = self._step_deadline(min(_EJECTION_S, max(0.1, self.deadline.remaining_s * 0.6)))
+        with polling_flag(lambda: self.is_done or end.remaining_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
             # Pinning has already given a placement that starts from the old one.
-            first = None if self.has_pins else ejector.first(stays[instance.source], turns)
+            first = None if self.has_pins else ejector.first_placement(stays[instance.source], turns)
             first = first or self._places(self.best)
             self._take(first, "ejection")
-            *_, last = (first, *ejector.better(first, self.bound - self._forced, turns))
+            *_, last = (first, *ejector.improve(first, self.bound - self._forced_weight, turns))
             self._take(last, "ejection")
         return True
 
@@ -243,7 +248,7 @@ class _Replan:
         except ImportError as error:  # highspy was imported before, and has loaded another version of HiGHS
             self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
             return
-        limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.left_s
+        limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.remaining_s
         if len(self._instance) <= MOST_BUFFERS:
             self._minimise_by_engine(None, limit_s)
             return
@@ -255,20 +260,20 @@ class _Replan:
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
         instance = self._instance
         weights = column(self.weights[instance.source])
-        with polled(lambda: self.is_over) as flag:
+        with polling_flag(lambda: self.is_over) as flag:
             start = self._places(self.best)
             limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
-            fewest = fewest_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
+            fewest = minimise_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if fewest.places is not None:
             self._take(fewest.places, "cp-sat")
         # The bound of a neighbourhood holds only for the buffers that were left free in it.
         if free is None:
-            self.bound = max(self.bound, min(self.weight, self._forced + fewest.bound))
+            self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
         """Return a moved buffer, other moved ones, and those around them, as positions in the instance."""
         instance = self._instance
-        away = np.flatnonzero(self.old.moved(self.best)[instance.source])
+        away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
         # Buffers that moved come first, whenever they are alive; then buffers nearby.
@@ -282,8 +287,8 @@ class _Replan:
             exact = compile_problem(self.problem, self.best.offset)
             places = self.best.pool[exact.source], column(self.best.offset[exact.source] // exact.unit)
             cost = total_cost(exact, self._pool_numbers(places[0]), places[1])
-        plan = to_plan.found(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
-        moved = self.old.moved(self.best)
+        plan = to_plan.make_plan(self.problem, compile_problem(self.problem), self.base_bound, self.best, self.by, cost)
+        moved = self.old.moved_mask(self.best)
         kept_places = KeptPlaces(
             eps=float(self.eps),
             least=self.least,

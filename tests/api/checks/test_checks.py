@@ -14,8 +14,8 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.check.budgets import Tolerance, plan_within, read_budgets, within
-from memplan.questions.check.check import QUESTION, Check, CheckOptions, check, checked, lines
+from memplan.questions.check.budgets import Tolerance, limit_pools, plan_within, read_budgets
+from memplan.questions.check.check import QUESTION, Check, CheckOptions, check, check_plan, lines
 from memplan.questions.check.pools import RULES
 from memplan.questions.plan.baseline import Baseline, checked_baseline, read_baseline_parts, write_baseline
 from memplan.questions.question import Control
@@ -33,8 +33,8 @@ NEW = problem_of(64, 48, 16)
 BASELINE = Baseline(solve(OLD), OLD)
 
 
-def found_of(problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int) -> Check:
-    found = checked(problem, solve(problem), budgets, baseline, Tolerance.read(tolerance))
+def check_of(problem: Problem, tolerance: str = "0", baseline: Baseline | None = BASELINE, **budgets: int) -> Check:
+    found = check_plan(problem, solve(problem), budgets, baseline, Tolerance.read(tolerance))
     return found.model_copy(update={"subject": "models/a model.csv"})
 
 
@@ -42,7 +42,7 @@ def read_baseline(data: bytes, name: str | None, now: Problem, problem: Problem 
     return checked_baseline(read_baseline_parts(data, name, problem), now)
 
 
-def solved(problem: Problem, /, *, share: float) -> Plan:
+def solve_share(problem: Problem, /, *, share: float) -> Plan:
     return solve(problem, time_limit_s=10 * share)
 
 
@@ -50,7 +50,7 @@ def solved(problem: Problem, /, *, share: float) -> Plan:
     ("text", "allowed"), [("0", 0), ("512", 512), ("1KiB", 1024), ("2%", 20), ("0.15%", 1), ("100%", 1000)]
 )
 def test_a_tolerance_is_bytes_or_a_part(text: str, allowed: int) -> None:
-    assert Tolerance.read(text).allowed(1000) == allowed
+    assert Tolerance.read(text).allowed_growth(1000) == allowed
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "1/0%", "a lot", "-5", "nan%", "1e9%"])
@@ -64,13 +64,13 @@ def test_budgets_name_pools_and_make_them_where_there_are_none() -> None:
     found, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
     assert [(pool.name, pool.size) for pool in found.pools] == [("sram", None), ("dram", None)]
     assert budgets == {"sram": 64, "dram": 1024}
-    assert [pool.size for pool in within(found, budgets).pools] == [64, 1024]
+    assert [pool.size for pool in limit_pools(found, budgets).pools] == [64, 1024]
     assert read_budgets(["sram=64", "dram=unlimited"], OLD)[1] == {"sram": 64}
     assert read_budgets(["unlimited"], found) == (found, {})
 
 
 def test_a_problem_without_buffers_uses_no_bytes() -> None:
-    found = found_of(Problem.model_validate({"buffers": []}), default=0)
+    found = check_of(Problem.model_validate({"buffers": []}), default=0)
     assert (found.passed, found.pools[0].used, found.pools[0].live_set.buffers) == (True, 0, ())
     assert found.placements is not None
     assert found.placements.gone == 3
@@ -78,12 +78,12 @@ def test_a_problem_without_buffers_uses_no_bytes() -> None:
 
 def test_a_limit_never_enlarges_a_pool() -> None:
     small = problem_of(1, pools=[{"name": "fast", "size": 8}])
-    assert within(small, {"fast": 100}).pools[0].size == 8
+    assert limit_pools(small, {"fast": 100}).pools[0].size == 8
 
 
 def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
     problem = problem_of(64, 32, 16, pools=[{"name": "fast", "size": 512}, {"name": "slow"}])
-    plan = plan_within(problem, {"fast": 80}, solved)
+    plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [(use.name, use.used, use.size) for use in plan.pools] == [("fast", 64, 512), ("slow", 32, None)]
     assert verify(problem, plan) == ()
     assert (plan.status, plan.lower_bound) == ("feasible", None)
@@ -91,14 +91,14 @@ def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
 
 def test_if_no_plan_keeps_the_budgets_the_least_excess_is_reported() -> None:
     problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
-    plan = plan_within(problem, {"fast": 80}, solved)
+    plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [use.used for use in plan.pools] == [96, 0]
     assert plan.status == "optimal"
-    assert plan_within(OLD, {"default": 80}, solved).lower_bound == 96
+    assert plan_within(OLD, {"default": 80}, solve_share).lower_bound == 96
 
 
 def test_a_plan_within_budget_and_baseline_passes() -> None:
-    found = found_of(OLD, default=96)
+    found = check_of(OLD, default=96)
     assert (found.passed, found.failures) == (True, ())
     assert (found.pools[0].over_budget, found.pools[0].growth) == (0, 0)
     assert found.placements is not None
@@ -106,7 +106,7 @@ def test_a_plan_within_budget_and_baseline_passes() -> None:
 
 
 def test_a_pool_over_budget_is_reported_with_the_excess_and_its_live_buffers() -> None:
-    (failure,) = found_of(OLD, baseline=None, default=80).failures
+    (failure,) = check_of(OLD, baseline=None, default=80).failures
     assert (failure.rule, failure.pool) == ("over-budget", "default")
     assert failure.message == (
         'pool "default": uses 96 bytes, 16 above its budget of 80; it needs at least 96. '
@@ -115,39 +115,39 @@ def test_a_pool_over_budget_is_reported_with_the_excess_and_its_live_buffers() -
 
 
 def test_a_pool_that_has_grown_is_reported_with_the_buffers_that_caused_it() -> None:
-    (failure,) = found_of(NEW).failures
+    (failure,) = check_of(NEW).failures
     assert failure.message == (
         'pool "default": uses 112 bytes, 16 more than the 96 of the baseline, where 0 are allowed. '
         'At the peak there are more of: "b1" (+16 bytes, grown, was 32)'
     )
-    assert found_of(NEW, "16").passed
-    assert found_of(NEW, "17%").passed
-    assert not found_of(NEW, "16%").passed
+    assert check_of(NEW, "16").passed
+    assert check_of(NEW, "17%").passed
+    assert not check_of(NEW, "16%").passed
 
 
 def test_many_causes_are_counted() -> None:
     rows = [{"id": f"n{k}", "size": 8, "start": 0, "end": 1} for k in range(30)]
-    (failure,) = found_of(Problem.model_validate({"buffers": rows})).failures
+    (failure,) = check_of(Problem.model_validate({"buffers": rows})).failures
     assert failure.message.endswith('"n12" (+8 bytes, new), and 25 others')
 
 
 def test_a_plan_that_packs_less_well_is_not_blamed_on_buffers() -> None:
     rows = [{"id": f"b{k}", "pool": "default", "offset": offset} for k, offset in enumerate((0, 64, 96))]
     loose = Plan.model_validate({"placements": rows})
-    (failure,) = checked(OLD, loose, {}, BASELINE, Tolerance()).failures
+    (failure,) = check_plan(OLD, loose, {}, BASELINE, Tolerance()).failures
     assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
 
 
 def test_a_new_pool_had_no_use_before() -> None:
     named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
-    (pool,) = found_of(named).pools
+    (pool,) = check_of(named).pools
     assert (pool.before, pool.growth) == (0, 96)
     assert {cause.kind for cause in pool.causes or ()} == {"from-another-pool"}
 
 
 def test_a_check_fails_with_the_reason_where_the_problem_does_not_fit() -> None:
     tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
-    (failure,) = found_of(tight).failures
+    (failure,) = check_of(tight).failures
     assert (failure.rule, failure.pool) == ("no-plan", "sram")
     assert "16" in failure.message
 
@@ -163,7 +163,7 @@ def test_a_plan_alone_is_a_baseline_of_pools() -> None:
     assert read_baseline(data, "plan.json", NEW).problem is None
     assert read_baseline(data, "plan.json", NEW, OLD).problem == OLD
     assert read_baseline(data, "plan.json", problem_of(64, 32, 16)).problem == OLD
-    (failure,) = found_of(NEW, baseline=read_baseline(data, "plan.json", NEW)).failures
+    (failure,) = check_of(NEW, baseline=read_baseline(data, "plan.json", NEW)).failures
     assert failure.message.endswith("so which buffers made it grow is not known")
 
 
@@ -172,8 +172,8 @@ def test_a_table_is_a_baseline_with_its_problem() -> None:
     assert read_baseline(table, "plan.csv", NEW, OLD).used == {"default": 96}
 
 
-PASSED, FAILED = found_of(OLD, default=96), found_of(NEW, default=80)
-NOTHING = found_of(problem_of(64, 32, pools=[{"name": "sram", "size": 80}]))
+PASSED, FAILED = check_of(OLD, default=96), check_of(NEW, default=80)
+NOTHING = check_of(problem_of(64, 32, pools=[{"name": "sram", "size": 80}]))
 
 
 def test_markdown_has_a_table_of_pools_and_one_of_causes() -> None:
@@ -192,7 +192,7 @@ def test_markdown_has_a_table_of_pools_and_one_of_causes() -> None:
 
 def test_markdown_shows_names_as_they_are() -> None:
     rows = [{"id": "a|b\n<b>*", "size": 8, "start": 0, "end": 1}]
-    text = REPORTS[".md"](found_of(Problem.model_validate({"buffers": rows}), baseline=BASELINE, default=1)).decode()
+    text = REPORTS[".md"](check_of(Problem.model_validate({"buffers": rows}), baseline=BASELINE, default=1)).decode()
     assert "a\\|b\\\\n\\<b\\>\\*" in text
     assert all(line.count(" | ") in (0, 6) for line in text.splitlines() if line.startswith("| "))
 
@@ -216,7 +216,9 @@ def test_junit_has_a_case_for_each_pool_and_rule() -> None:
 
 def test_junit_reports_are_valid_xml_with_any_characters_in_names() -> None:
     odd = problem_of(8, pools=[{"name": "a\x00\ufffe]]>&\"'<"}])
-    found = checked(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(update={"subject": "\x1b"})
+    found = check_plan(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(
+        update={"subject": "\x1b"}
+    )
     (failure,) = ET.fromstring(REPORTS[".xml"](found)).iter("failure")
     assert "above its budget" in (failure.get("message") or "")
 
@@ -253,7 +255,7 @@ def test_sarif_relates_a_result_to_the_buffers_that_made_the_peak_grow() -> None
 
 def test_a_result_is_the_same_result_when_its_numbers_change() -> None:
     prints = [
-        json.loads(REPORTS[".sarif"](found_of(problem_of(64, size), default=80)))["runs"][0]["results"][0][
+        json.loads(REPORTS[".sarif"](check_of(problem_of(64, size), default=80)))["runs"][0]["results"][0][
             "partialFingerprints"
         ]
         for size in (48, 49)

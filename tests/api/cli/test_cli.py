@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.cli.commands import Runnable
+from memplan.api.cli.commands import RunnableCommand
 from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
@@ -25,14 +25,14 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> str:
+def two_buffers_file(tmp_path: Path) -> str:
     path = tmp_path / "two.json"
     path.write_bytes(TWO)
     return str(path)
 
 
-def test_a_plan_goes_to_standard_output_as_json(two: str, capfd: Captured) -> None:
-    assert main(["plan", two]) == 0
+def test_a_plan_goes_to_standard_output_as_json(two_buffers_file: str, capfd: Captured) -> None:
+    assert main(["plan", two_buffers_file]) == 0
     out, err = capfd.readouterr()
     answer = json.loads(out)
     assert (answer["status"], answer["peak"], err) == ("optimal", 96, "")
@@ -50,14 +50,14 @@ def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Pa
     assert verify(problem, plan) == ()
 
 
-def test_the_format_that_is_requested_counts_more_than_the_name(two: str, tmp_path: Path) -> None:
+def test_the_format_that_is_requested_counts_more_than_the_name(two_buffers_file: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
-    assert main(["plan", two, "-o", str(file), "--format", "csv"]) == 0
+    assert main(["plan", two_buffers_file, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_a_table_is_printed_where_it_is_requested(two: str, capfd: Captured) -> None:
-    assert main(["plan", two, "--format", "table"]) == 0
+def test_a_table_is_printed_where_it_is_requested(two_buffers_file: str, capfd: Captured) -> None:
+    assert main(["plan", two_buffers_file, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
     assert err == ""
@@ -77,8 +77,8 @@ def test_buffers_that_share_bytes_are_reported_to_where_their_sizes_are_listed(t
     assert line == "at the peak of default, time 0: a (64), b (64), c (8); some share bytes, 64 of these 136"
 
 
-def test_pools_of_a_table_come_from_the_command_line(two: str, capfd: Captured) -> None:
-    assert main(["plan", two, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
+def test_pools_of_a_table_come_from_the_command_line(two_buffers_file: str, capfd: Captured) -> None:
+    assert main(["plan", two_buffers_file, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
     answer = json.loads(capfd.readouterr().out)
     assert [(pool["name"], pool["size"], pool["used"]) for pool in answer["pools"]] == [
         ("fast", 64, 64),
@@ -95,10 +95,10 @@ def test_probable_mistakes_are_warnings_and_no_errors(tmp_path: Path, capfd: Cap
     assert capfd.readouterr().err == ""
 
 
-def test_verify_says_whether_a_plan_is_valid(two: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_says_whether_a_plan_is_valid(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
-    assert main(["plan", two, "-o", str(plan), "-q"]) == 0
-    assert main(["verify", two, str(plan)]) == 0
+    assert main(["plan", two_buffers_file, "-o", str(plan), "-q"]) == 0
+    assert main(["verify", two_buffers_file, str(plan)]) == 0
     out, err = capfd.readouterr()
     told = json.loads(out)
     (pool,) = told.pop("pools")
@@ -106,10 +106,10 @@ def test_verify_says_whether_a_plan_is_valid(two: str, tmp_path: Path, capfd: Ca
     assert err == f"memplan: valid, 2 placements\nmemplan: {pool['name']}: {pool['sentence']}\n"
 
 
-def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_names_every_violation_and_exits_with_3(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.json"
     plan.write_bytes(WRONG_PLAN)
-    assert main(["verify", two, str(plan)]) == 3
+    assert main(["verify", two_buffers_file, str(plan)]) == 3
     out, err = capfd.readouterr()
     answer = json.loads(out)
     assert not answer["valid"]
@@ -119,9 +119,11 @@ def test_verify_names_every_violation_and_exits_with_3(two: str, tmp_path: Path,
     assert err.startswith("memplan: overlap: ")
 
 
-def test_convert_writes_the_same_problem(two: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_convert_writes_the_same_problem(
+    two_buffers_file: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     table = tmp_path / "two.csv"
-    assert main(["convert", two, "-o", str(table)]) == 0
+    assert main(["convert", two_buffers_file, "-o", str(table)]) == 0
     assert table.read_text() == "id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
     assert main(["convert", str(table), "-o", "-"]) == 0
     assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
@@ -140,21 +142,23 @@ def test_solvers_lists_the_installed_ones(capfd: Captured) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
-def test_a_problem_becomes_the_integer_program(suffix: str, two: str, tmp_path: Path) -> None:
+def test_a_problem_becomes_the_integer_program(suffix: str, two_buffers_file: str, tmp_path: Path) -> None:
     file = tmp_path / f"two{suffix}"
-    assert main(["convert", two, "-o", str(file)]) == 0
+    assert main(["convert", two_buffers_file, "-o", str(file)]) == 0
     assert "peak" in file.read_text()
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
 def test_a_fault_of_memplan_has_an_exit_status_of_its_own(
-    fault: Exception, two: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+    fault: Exception, two_buffers_file: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
-    def broken(**_options: object) -> None:
+    def fail(**_options: object) -> None:
         raise fault
 
-    monkeypatch.setattr("memplan.api.cli.commands.runnable", lambda _arguments: Runnable(broken, "memplan", ()))
-    assert main(["plan", two]) == 70
+    monkeypatch.setattr(
+        "memplan.api.cli.commands.find_command", lambda _arguments: RunnableCommand(fail, "memplan", ())
+    )
+    assert main(["plan", two_buffers_file]) == 70
     out, err = capfd.readouterr()
     first, *_, last = err.splitlines()
     assert (out, first) == ("", "Traceback (most recent call last):")
@@ -172,7 +176,7 @@ def test_the_version_is_shown(capfd: Captured) -> None:
     assert capfd.readouterr().out.startswith("memplan ")
 
 
-def refused(arguments: list[str], capfd: Captured) -> list[str]:
+def refusal_lines(arguments: list[str], capfd: Captured) -> list[str]:
     """Run a command that must be refused, and return the lines that say why."""
     assert main(arguments) == 2
     out, err = capfd.readouterr()
@@ -182,41 +186,47 @@ def refused(arguments: list[str], capfd: Captured) -> list[str]:
 
 @pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
-    command: str, two: str, tmp_path: Path, capfd: Captured
+    command: str, two_buffers_file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     plan = tmp_path / "plan.json"
-    assert main(["plan", two, "-o", str(plan), "-q"]) == 0
-    arguments = command.format(two=two, plan=plan).split()
-    (line,) = refused([*arguments, "-o", "nowhere/plan.json"], capfd)
+    assert main(["plan", two_buffers_file, "-o", str(plan), "-q"]) == 0
+    arguments = command.format(two=two_buffers_file, plan=plan).split()
+    (line,) = refusal_lines([*arguments, "-o", "nowhere/plan.json"], capfd)
     assert line.startswith("memplan: error: nowhere/plan.json: no such directory: ")
 
 
 @pytest.mark.parametrize("options", [["--views", "xml"], ["--time-limit", "long"], ["--colour"]])
-def test_a_wrong_command_line_is_explained(options: list[str], two: str, capfd: Captured) -> None:
-    lines = refused(["plan", two, *options], capfd)
+def test_a_wrong_command_line_is_explained(options: list[str], two_buffers_file: str, capfd: Captured) -> None:
+    lines = refusal_lines(["plan", two_buffers_file, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")
     assert any(line.startswith("Error: ") for line in lines)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
-def test_a_full_disk_is_an_error_and_leaves_the_old_file(two: str, tmp_path: Path, capfd: Captured) -> None:
-    assert refused(["plan", two, "-o", "/dev/full", "--format", "json"], capfd) == [
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(
+    two_buffers_file: str, tmp_path: Path, capfd: Captured
+) -> None:
+    assert refusal_lines(["plan", two_buffers_file, "-o", "/dev/full", "--format", "json"], capfd) == [
         "memplan: error: /dev/full: no space left on device"
     ]
     old = tmp_path / "plan.json"
     old.write_text("old")
     (tmp_path / f".memplan-{os.getpid()}.part").symlink_to("/dev/full")
-    assert refused(["plan", two, "-o", str(old)], capfd) == [f"memplan: error: {old}: no space left on device"]
+    assert refusal_lines(["plan", two_buffers_file, "-o", str(old)], capfd) == [
+        f"memplan: error: {old}: no space left on device"
+    ]
     assert old.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "two.json"]
 
 
-def test_a_new_file_replaces_the_target_of_a_link_and_keeps_its_permissions(two: str, tmp_path: Path) -> None:
+def test_a_new_file_replaces_the_target_of_a_link_and_keeps_its_permissions(
+    two_buffers_file: str, tmp_path: Path
+) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text("old")
     real.chmod(0o640)
     link.symlink_to(real)
-    assert main(["plan", two, "-o", str(link)]) == 0
+    assert main(["plan", two_buffers_file, "-o", str(link)]) == 0
     assert link.is_symlink()
     assert json.loads(real.read_text())["peak"] == 96
     assert real.stat().st_mode & 0o777 == 0o640

@@ -25,13 +25,13 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def larger(tmp_path: Path) -> str:
+def larger_file(tmp_path: Path) -> str:
     path = tmp_path / "larger.csv"
     path.write_text(ROWS.replace("1,3,32", "1,3,48"))
     return str(path)
 
 
-def checked(capfd: Captured, status: int, *arguments: str) -> Any:
+def run_check(capfd: Captured, status: int, *arguments: str) -> Any:
     assert main(["check", *arguments]) == status
     return json.loads(capfd.readouterr().out)
 
@@ -40,7 +40,7 @@ def checked(capfd: Captured, status: int, *arguments: str) -> Any:
 def test_a_profile_selects_the_pools_that_are_used(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
     problem = tmp_path / "pools.json"
     problem.write_text(json.dumps(PROFILED))
-    found = checked(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
+    found = run_check(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
     assert found["pools"][0]["used"] == used
 
 
@@ -59,29 +59,29 @@ def test_over_the_budget_is_status_1(file: str, capfd: Captured) -> None:
     assert err.startswith('memplan: over-budget: pool "default": uses 96 bytes, 1 above its budget of 95; it needs')
 
 
-def test_growth_is_status_1_and_names_the_buffer(file: str, larger: str, tmp_path: Path, capfd: Captured) -> None:
+def test_growth_is_status_1_and_names_the_buffer(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
     saved = str(tmp_path / "memory.json")
-    checked(capfd, 0, file, "--save-baseline", saved)
-    assert checked(capfd, 0, file, "--baseline", saved)["placements"]["same"] == 3
-    found = checked(capfd, 1, larger, "--baseline", saved)
+    run_check(capfd, 0, file, "--save-baseline", saved)
+    assert run_check(capfd, 0, file, "--baseline", saved)["placements"]["same"] == 3
+    found = run_check(capfd, 1, larger_file, "--baseline", saved)
     assert found["pools"][0]["causes"] == [{"buffer": "b", "kind": "grown", "bytes": 16, "before": 32, "after": 48}]
-    assert checked(capfd, 0, larger, "--baseline", saved, "--tolerance", "16")["pools"][0]["growth"] == 16
+    assert run_check(capfd, 0, larger_file, "--baseline", saved, "--tolerance", "16")["pools"][0]["growth"] == 16
     other = str(tmp_path / "other.json")
-    checked(capfd, 1, larger, "--baseline", saved, "--save-baseline", other)
-    checked(capfd, 0, larger, "--baseline", other)
+    run_check(capfd, 1, larger_file, "--baseline", saved, "--save-baseline", other)
+    run_check(capfd, 0, larger_file, "--baseline", other)
 
 
 def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
-    file: str, larger: str, tmp_path: Path, capfd: Captured
+    file: str, larger_file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     saved = str(tmp_path / "memory.json")
     line = ["--baseline", saved, "--save-baseline", saved]
     assert main(["check", file, *line]) == 0
     assert capfd.readouterr().err.startswith(f"memplan: {saved}: is made now, so that nothing is compared with it")
-    checked(capfd, 0, file, *line)
+    run_check(capfd, 0, file, *line)
     before = Path(saved).read_bytes()
     for _ in range(2):
-        assert main(["check", larger, *line]) == 1
+        assert main(["check", larger_file, *line]) == 1
         assert f"{saved}: stays as it was" in capfd.readouterr().err
     assert Path(saved).read_bytes() == before
 
@@ -96,18 +96,18 @@ def test_a_baseline_that_is_not_there_is_an_error_where_another_file_is_written(
     assert not Path(saved).exists()
 
 
-def test_a_plan_and_its_problem_are_a_baseline(file: str, larger: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_plan_and_its_problem_are_a_baseline(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = str(tmp_path / "plan.json")
     assert main(["plan", file, "-o", plan]) == 0
-    assert checked(capfd, 1, larger, "--baseline", plan)["pools"][0]["causes"] is None
-    found = checked(capfd, 1, larger, "--baseline", plan, "--baseline-problem", file)
+    assert run_check(capfd, 1, larger_file, "--baseline", plan)["pools"][0]["causes"] is None
+    found = run_check(capfd, 1, larger_file, "--baseline", plan, "--baseline-problem", file)
     assert [cause["buffer"] for cause in found["pools"][0]["causes"]] == ["b"]
 
 
 def test_a_given_plan_is_checked_without_a_new_search(file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,64\nc,96\n")
-    found = checked(capfd, 1, file, "--plan", str(plan), "--budget", "100")
+    found = run_check(capfd, 1, file, "--plan", str(plan), "--budget", "100")
     assert (found["pools"][0]["used"], found["pools"][0]["lower_bound"], found["solver"]) == (112, None, None)
 
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.api.http.serving.server import decided, listening
+from memplan.api.http.serving.server import bind_socket, decide_keys
 from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 
@@ -114,9 +114,9 @@ def test_a_store_that_cannot_be_opened_is_reported(
 def test_keys_are_required_where_others_can_connect(
     host: str, settings: dict[str, bool], without_keys: bool, is_required: bool
 ) -> None:
-    with listening(host, 0) as listener:
+    with bind_socket(host, 0) as listener:
         assert (
-            decided(Settings.model_validate(settings), listener, without_keys).require_keys
+            decide_keys(Settings.model_validate(settings), listener, without_keys).require_keys
             in {True: (True,), False: (False, None)}[is_required]
         )
 
@@ -124,8 +124,8 @@ def test_keys_are_required_where_others_can_connect(
 @pytest.mark.parametrize("settings", [{"require_keys": True}, {"admin_key": SECRET}])
 def test_keys_and_no_keys_are_not_wanted_together(settings: dict[str, bool | str]) -> None:
     (name,) = settings
-    with listening("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
-        decided(Settings.model_validate(settings), listener, without_keys=True)
+    with bind_socket("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
+        decide_keys(Settings.model_validate(settings), listener, without_keys=True)
     assert str(caught.value) == f"without-keys: must not be said where MEMPLAN_{name.upper()} is set"
 
 
@@ -138,7 +138,7 @@ def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Cap
 
 
 @contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def run_server(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start a server that is reachable from outside; yield its address, and the process with its log so far."""
     process = subprocess.Popen(
         [*MEMPLAN, "serve", "--host", "0.0.0.0", "--port", "0", *arguments],
@@ -160,7 +160,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[str, subproce
 
 
 def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
-    with serving(MEMPLAN_ADMIN_KEY=SECRET) as (port, process):
+    with run_server(MEMPLAN_ADMIN_KEY=SECRET) as (port, process):
         with httpx.Client(base_url=f"http://127.0.0.1{port}", trust_env=False, timeout=60) as client:
             assert client.get("/v1/solvers").status_code == 401
             assert client.get("/v1/solvers", headers={"Authorization": f"Bearer {SECRET}"}).status_code == 200
@@ -174,5 +174,5 @@ def test_a_server_with_keys_requires_one_and_shuts_down_in_order() -> None:
 
 
 def test_a_server_runs_without_keys_on_request() -> None:
-    with serving("--without-keys") as (port, _):
+    with run_server("--without-keys") as (port, _):
         assert httpx.get(f"http://127.0.0.1{port}/v1/solvers", trust_env=False).status_code == 200

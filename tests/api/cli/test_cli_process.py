@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.commands import listed, made, names
+from memplan.api.cli.commands import listing_entry, make_command, names
 from memplan.api.cli.streams import ProgressLine
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
@@ -149,9 +149,9 @@ def test_a_plan_needs_no_library_for_pictures_tables_or_servers_and_no_other_sys
 
 @pytest.mark.parametrize("name", names())
 def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
-    first = " ".join((listed(name).help or "").split())
+    first = " ".join((listing_entry(name).help or "").split())
     assert first
-    assert " ".join((made(name).help or "").split()).startswith(first)
+    assert " ".join((make_command(name).help or "").split()).startswith(first)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -19,9 +19,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions import QUESTIONS
-from tests.support.hard_requests import hard_request, soon
-from tests.support.processes import WORKER, below, command, runs
-from tests.support.server import Running
+from tests.support.hard_requests import hard_request, wait_until
+from tests.support.processes import WORKER, child_processes, command, runs
+from tests.support.server import RunningServer
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
 ROOT = Path(__file__).parents[3]
@@ -29,11 +29,11 @@ ROOT = Path(__file__).parents[3]
 Captured = pytest.CaptureFixture[str]
 
 
-def url(server: Running) -> str:
+def url(server: RunningServer) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_a_service_accepts_the_formats_of_the_command(server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_a_service_accepts_the_formats_of_the_command(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "plan.csv"
     assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -41,14 +41,16 @@ def test_a_service_accepts_the_formats_of_the_command(server: Running, tmp_path:
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_a_service_keeps_the_offsets_of_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_a_service_keeps_the_offsets_of_an_older_plan(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
 
 
-def test_a_profile_goes_to_the_service_with_an_older_plan(server: Running, tmp_path: Path, capfd: Captured) -> None:
+def test_a_profile_goes_to_the_service_with_an_older_plan(
+    server: RunningServer, tmp_path: Path, capfd: Captured
+) -> None:
     old = tmp_path / "old.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     for where in ([], ["--server", url(server)]):
@@ -57,7 +59,7 @@ def test_a_profile_goes_to_the_service_with_an_older_plan(server: Running, tmp_p
 
 
 def test_the_service_may_be_named_by_the_environment(
-    server: Running, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+    server: RunningServer, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMPLAN_SERVER", url(server))
     assert main(["plan", str(EXAMPLE), "--capacity", "1kB"]) == 1
@@ -77,17 +79,19 @@ def test_an_unreachable_service_is_reported_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_an_interrupt_stops_the_search_on_the_service_and_writes_its_best_plan(server: Running, tmp_path: Path) -> None:
+def test_an_interrupt_stops_the_search_on_the_service_and_writes_its_best_plan(
+    server: RunningServer, tmp_path: Path
+) -> None:
     problem, plan = tmp_path / "hard.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(hard_request(31)["problem"]))
     command = [sys.executable, "-m", "memplan.api.cli.main", "plan", str(problem), "-o", str(plan)]
     command += ["--server", url(server), "--time-limit", "60", "-q"]
     running = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})
     try:
-        assert soon(lambda: server.service.queue.busy == 1)
+        assert wait_until(lambda: server.service.queue.busy_slots == 1)
         running.send_signal(signal.SIGINT)
         assert running.wait(timeout=30) == 130
-        assert soon(lambda: server.service.queue.busy == 0)
+        assert wait_until(lambda: server.service.queue.busy_slots == 0)
     finally:
         running.kill()
     found = json.loads(plan.read_text())
@@ -130,14 +134,14 @@ def test_settings_with_which_a_worker_cannot_start_are_reported(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_path: Path) -> None:
     with command("worker", "--store", f"sqlite:///{tmp_path}/memplan.db", "--workers", "1") as process:
-        while not (children := below(process.pid, WORKER)):
+        while not (children := child_processes(process.pid, WORKER)):
             time.sleep(0.05)
         process.send_signal(number)
         assert process.wait(30) == 0
     assert not any(runs(child, WORKER) for child in children)
 
 
-def test_an_error_of_the_service_is_one_line(server: Running, capfd: Captured) -> None:
+def test_an_error_of_the_service_is_one_line(server: RunningServer, capfd: Captured) -> None:
     assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
     sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")

@@ -19,16 +19,16 @@ EXAMPLES = FOLDER.parent
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def change_to_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def written(name: str, content: str | bytes) -> str:
+def write_file(name: str, content: str | bytes) -> str:
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
     return name
 
 
-def planned(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
+def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
     """Return the plan that the command prints, and its messages."""
     assert main(["plan", *arguments, "--format", "json"]) == status
     out, err = capfd.readouterr()
@@ -37,28 +37,28 @@ def planned(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str
 
 def test_2_a_column_of_ends_is_inclusive_and_one_of_uppers_is_not(capfd: Captured) -> None:
     rows = "a,0,1,100\nb,1,2,100\n"
-    assert planned(capfd, written("ends.csv", f"id,start,end,size\n{rows}"))[0]["peak"] == 200
-    assert planned(capfd, written("uppers.csv", f"id,lower,upper,size\n{rows}"))[0]["peak"] == 100
+    assert run_plan(capfd, write_file("ends.csv", f"id,start,end,size\n{rows}"))[0]["peak"] == 200
+    assert run_plan(capfd, write_file("uppers.csv", f"id,lower,upper,size\n{rows}"))[0]["peak"] == 100
     assert main(["plan", "uppers.csv", "-o", "plan.json"]) == 0
     assert main(["verify", "ends.csv", "plan.json"]) == 3
 
 
 def test_2_a_column_of_ends_that_makes_more_alive_is_noted_unless_lifetimes_are_surely_closed(capfd: Captured) -> None:
     rows = "a,0,2,64\nb,2,4,64\n"
-    plan, said = planned(capfd, written("ends.csv", f"id,start,end,size\n{rows}"))
+    plan, said = run_plan(capfd, write_file("ends.csv", f"id,start,end,size\n{rows}"))
     assert plan["peak"] == 128
     assert "closed-ends: " in said
     assert "128 bytes are alive at once, 64 if it is the first time after" in said
-    once = written("once.csv", f"id,start,end,size\n{rows}c,4,4,1\n")
-    apart = written("apart.csv", "id,start,end,size\na,0,2,64\nb,3,5,64\n")
-    uppers = written("uppers.csv", f"id,lower,upper,size\n{rows}")
+    once = write_file("once.csv", f"id,start,end,size\n{rows}c,4,4,1\n")
+    apart = write_file("apart.csv", "id,start,end,size\na,0,2,64\nb,3,5,64\n")
+    uppers = write_file("uppers.csv", f"id,lower,upper,size\n{rows}")
     for arguments in ((once,), (apart,), (uppers,), ("ends.csv", "--inclusive"), ("ends.csv", "--half-open")):
-        assert "closed-ends" not in planned(capfd, *arguments)[1]
+        assert "closed-ends" not in run_plan(capfd, *arguments)[1]
 
 
 def test_3_offsets_that_pin_all_are_reported_and_audited(capfd: Captured) -> None:
-    pinned = written("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n")
-    plan, said = planned(capfd, pinned)
+    pinned = write_file("solved.csv", "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n")
+    plan, said = run_plan(capfd, pinned)
     assert plan["peak"] == 250
     assert (
         "all-pinned: all 4 buffers are pinned, so nothing is left to plan; `memplan verify solved.csv --better`" in said
@@ -70,12 +70,12 @@ def test_3_offsets_that_pin_all_are_reported_and_audited(capfd: Captured) -> Non
 def test_4_the_fast_memory_is_used_and_the_gap_is_that_of_what_was_asked(capfd: Captured) -> None:
     rows = [{"id": k, "size": 64, "start": k, "end": k + 2} for k in range(4)]
     pools = [{"name": "fast", "size": 128}, {"name": "slow"}]
-    problem = written("pools.json", json.dumps({"buffers": rows, "pools": pools}))
+    problem = write_file("pools.json", json.dumps({"buffers": rows, "pools": pools}))
     for asked in ([], ["--profile", "speed"]):
-        plan, _ = planned(capfd, problem, *asked)
+        plan, _ = run_plan(capfd, problem, *asked)
         assert {row["pool"] for row in plan["placements"]} == {"fast"}
         assert (plan["status"], plan["gap"]) == ("optimal", 0)
-    assert planned(capfd, problem, "--profile", "size")[0]["peak"] == 128
+    assert run_plan(capfd, problem, "--profile", "size")[0]["peak"] == 128
 
 
 def test_6_nothing_is_linked_to_an_address_that_was_not_given(capfd: Captured) -> None:
@@ -95,5 +95,5 @@ def test_10_mixed_alignments_are_settled_without_a_clock(capfd: Captured) -> Non
         {"id": k, "start": start, "end": start + steps, "size": size, "alignment": alignment}
         for k, (start, steps, size, alignment) in enumerate(lives)
     ]
-    plan, _ = planned(capfd, written("mixed.json", json.dumps({"buffers": rows})), "--deterministic")
+    plan, _ = run_plan(capfd, write_file("mixed.json", json.dumps({"buffers": rows})), "--deterministic")
     assert (plan["status"], plan["reproducible"]) == ("optimal", True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.api.cli.commands import listed, made, names
+from memplan.api.cli.commands import listing_entry, make_command, names
 from memplan.api.cli.main import main
 from memplan.questions import Command, question_rows
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", names())
 def test_the_list_has_the_first_sentence_of_each_command(name: str) -> None:
-    first = (made(name).help or "").partition("\n\n")[0]
-    assert listed(name).help == " ".join(first.split())
+    first = (make_command(name).help or "").partition("\n\n")[0]
+    assert listing_entry(name).help == " ".join(first.split())
 
 
 def test_the_list_of_commands_includes_those_of_other_distributions(

@@ -41,7 +41,7 @@ released = threading.Event()
 
 
 @pytest.fixture(autouse=True)
-def _released() -> Iterator[None]:
+def _release_work() -> Iterator[None]:
     """Let abandoned work end with its test, as otherwise it ends with its process."""
     released.clear()
     yield
@@ -55,7 +55,7 @@ def go_on() -> list[str]:
     return []
 
 
-def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
+def run_forever(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
     """Run forever, without looking at a clock, after noting the answers."""
     assert control.note is not None
     for count in range(options.notes):
@@ -64,7 +64,7 @@ def endless(options: NotedOptions = NOTED, control: Control = CONTROL) -> Count:
     return Count(count=-1)
 
 
-ENDLESS = Question(endless, inputs=(), lines=lambda found: [str(found.count)], example={})
+ENDLESS = Question(run_forever, inputs=(), lines=lambda found: [str(found.count)], example={})
 
 
 def test_a_command_that_ignores_its_time_limit_returns_the_last_result_that_it_recorded() -> None:

@@ -24,8 +24,8 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions import QUESTIONS
 from tests.support.hard_requests import hard_request
-from tests.support.renaming import respelled, spelled
-from tests.support.server import Running
+from tests.support.renaming import problem_data, respell
+from tests.support.server import RunningServer
 
 TWO = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 24, "start": 0, "end": 2}, {"id": "b", "size": 40, "start": 1, "end": 3}]}
@@ -35,7 +35,7 @@ SUMS = ({"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]})
 
 
 @pytest.fixture
-def client(server: Running) -> Iterator[Client]:
+def client(server: RunningServer) -> Iterator[Client]:
     with Client(f"http://127.0.0.1:{server.port}") as found:
         yield found
 
@@ -47,7 +47,7 @@ def test_a_problem_is_planned_and_verified(client: Client) -> None:
 
 
 def test_a_cached_plan_has_the_ids_of_the_callers_problem(client: Client) -> None:
-    other = Problem.model_validate(respelled(spelled(TWO), random.Random(3), 7))
+    other = Problem.model_validate(respell(problem_data(TWO), random.Random(3), 7))
     client.plan(TWO)
     known = client.known_plan(other)
     assert known is not None
@@ -93,7 +93,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
 def test_a_batch_is_answered_one_by_one(client: Client) -> None:
     tight = TWO.model_copy(update={"pools": (TWO.pools[0].model_copy(update={"size": 40}),)})
     wrong = Options(solver="exact", time_limit_s=5)
-    many = [TWO, tight, Problem.model_validate(spelled(TWO) | {"pools": [{"name": "x"}, {"name": "y"}]})]
+    many = [TWO, tight, Problem.model_validate(problem_data(TWO) | {"pools": [{"name": "x"}, {"name": "y"}]})]
     found = {result.index: result for result in client.batch(many, wrong)}
     statuses = [None if found[k].plan is None else found[k].plan.status for k in range(3)]
     assert statuses == ["optimal", "infeasible", None]
@@ -121,7 +121,7 @@ def test_a_service_that_is_not_there_is_away() -> None:
         client.plan(TWO)
 
 
-def test_an_event_loop_does_the_same(server: Running) -> None:
+def test_an_event_loop_does_the_same(server: RunningServer) -> None:
     async def day() -> None:
         async with AsyncClient(f"http://127.0.0.1:{server.port}") as client:
             assert (await client.plan(TWO)).peak == 64

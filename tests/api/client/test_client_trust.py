@@ -15,7 +15,7 @@ import pytest
 
 from memplan.api.client import http_async
 from memplan.api.client.http import Client
-from memplan.api.client.trust import believed, harmless
+from memplan.api.client.trust import check_plan, escape_answer
 from memplan.api.client.values import AwayError, RefusedError, WrongAnswerError, refusal_of
 from memplan.api.options import Options
 from memplan.planner.formats import read_problem
@@ -82,13 +82,13 @@ def test_a_refusal_has_no_text_that_a_terminal_would_obey() -> None:
 def test_an_answer_has_no_text_that_a_terminal_would_obey_unless_it_was_asked_with() -> None:
     for ascii_only in (True, False):
         data = json.dumps({"message": CLEAR, "ids": ["\x1b[1m", "é"], CLEAR: [1.5, None]}, ensure_ascii=ascii_only)
-        found = json.loads(harmless(data.encode(), json.dumps({"id": "\x1b[1m"}).encode()))
+        found = json.loads(escape_answer(data.encode(), json.dumps({"id": "\x1b[1m"}).encode()))
         assert found == {
             "message": "\\x1b[2J\\u202e\\x9b",
             "ids": ["\x1b[1m", "é"],
             "\\x1b[2J\\u202e\\x9b": [1.5, None],
         }
-    assert harmless(b'{"id": "plain"}', b"") == b'{"id": "plain"}'
+    assert escape_answer(b'{"id": "plain"}', b"") == b'{"id": "plain"}'
 
 
 def test_an_answer_that_trickles_is_awaited_until_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_a_claim_is_proved_by_a_certificate_where_the_caller_asks() -> None:
     bare = best.model_copy(update={"proof": None, "lower_bound": None, "pools": (), "gap": None})
     answer = {"kind": "lemmas", "lemmas": 0, "buffers": [], "reason": None, "left_open": None, "sha256": None}
     plan = json.loads(best.model_dump_json())
-    assert believed(problem, bare) == bare
+    assert check_plan(problem, bare) == bare
     with answering(json.dumps({**answer, "text": text, "plan": plan}).encode()) as client:
         assert client.proved(problem, bare) == bare
     for wrong in (other, "", text.replace("\n", "\nl 0 1\n", 1)):

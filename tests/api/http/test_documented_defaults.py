@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from memplan.api.http.app import create_app
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 SCHEMA: dict[str, Any] = create_app().openapi()
 CALLS = [(path, call) for path, methods in SCHEMA["paths"].items() for call in methods.values()]
@@ -18,7 +18,7 @@ POSTS = {
 }
 
 
-def resolved(schema: Any) -> Any:
+def resolve(schema: Any) -> Any:
     while "$ref" in schema:
         schema = SCHEMA["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return schema
@@ -26,14 +26,14 @@ def resolved(schema: Any) -> Any:
 
 def defaults(call: Any) -> Iterator[tuple[str, Any]]:
     for parameter in call.get("parameters", ()):
-        default = resolved(parameter["schema"]).get("default", parameter["schema"].get("default"))
+        default = resolve(parameter["schema"]).get("default", parameter["schema"].get("default"))
         if parameter["in"] == "query" and default is not None:
             for value in default if isinstance(default, list) else [default]:
                 yield parameter["name"], str(value).lower() if isinstance(value, bool) else value
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_defaults_that_are_sent_are_taken(server: Running, path: str) -> None:
+def test_defaults_that_are_sent_are_taken(server: RunningServer, path: str) -> None:
     call = POSTS[path]
     sent = call["requestBody"]["content"]["application/json"]["example"]
     answer = server.client.post(f"{path}?{urlencode(list(defaults(call)))}", json=sent)
@@ -47,12 +47,12 @@ def test_every_call_has_a_short_name_of_its_own() -> None:
 
 
 def test_lists_have_limits_of_lists() -> None:
-    def wrong(part: Any) -> Iterator[Any]:
+    def wrong_lists(part: Any) -> Iterator[Any]:
         if isinstance(part, dict):
             if part.get("type") == "array" and {"minLength", "maxLength"} & part.keys():
                 yield part
             part = list(part.values())
         for each in part if isinstance(part, list) else ():
-            yield from wrong(each)
+            yield from wrong_lists(each)
 
-    assert list(wrong(SCHEMA)) == []
+    assert list(wrong_lists(SCHEMA)) == []

@@ -23,21 +23,21 @@ from memplan.questions.reading import ReadOptions
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SOLVERS
 from tests.support.depth import GRACE_S
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
 CSV_PLAN_EXAMPLE = "id,lower,upper,size,offset\nconv1,0,3,401408,0\nconv2,2,5,200704,401408\n"
 TOO_TIGHT: dict[str, Any] = {**PROBLEM_EXAMPLE, "pools": [{"name": "sram", "size": 500_000}]}
 
 
-def plan(server: Running, content: object, **options: object) -> Any:
+def plan(server: RunningServer, content: object, **options: object) -> Any:
     answer = server.client.post("/v1/plan", json=content, params={name: str(value) for name, value in options.items()})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
     return answer.json()
 
 
-def test_a_bare_problem_is_planned_and_proved(server: Running) -> None:
+def test_a_bare_problem_is_planned_and_proved(server: RunningServer) -> None:
     found = plan(server, PROBLEM_EXAMPLE)
     assert (found["status"], found["stop_reason"]) == ("optimal", "proved")
     assert (found["peak"], found["lower_bound"], found["gap"]) == (602112, 602112, 0.0)
@@ -59,14 +59,14 @@ def test_a_bare_problem_is_planned_and_proved(server: Running) -> None:
         ("", "application/json"),
     ],
 )
-def test_a_plan_is_csv_where_the_request_prefers_it(server: Running, accept: str, kind: str) -> None:
+def test_a_plan_is_csv_where_the_request_prefers_it(server: RunningServer, accept: str, kind: str) -> None:
     answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers={"accept": accept})
     assert answer.headers["content-type"].partition(";")[0] == kind
     if kind == "text/csv":
         assert answer.text == CSV_PLAN_EXAMPLE
 
 
-def test_infeasible_problems_are_answered_in_json(server: Running) -> None:
+def test_infeasible_problems_are_answered_in_json(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": "text/csv"})
     assert answer.status_code == 200
     found = answer.json()
@@ -74,14 +74,14 @@ def test_infeasible_problems_are_answered_in_json(server: Running) -> None:
     assert found["explanation"]["message"]
 
 
-def test_the_query_sets_capacities(server: Running) -> None:
+def test_the_query_sets_capacities(server: RunningServer) -> None:
     assert plan(server, PROBLEM_EXAMPLE, capacity="1MiB")["pools"][0]["size"] == 2**20
     assert plan(server, PROBLEM_EXAMPLE, capacity="100kB")["status"] == "infeasible"
 
 
 @pytest.mark.parametrize("capacity", [48, "48", [48], ["48B"]])
 def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_named(
-    server: Running, capacity: object
+    server: RunningServer, capacity: object
 ) -> None:
     found = plan(server, {"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}], "capacity": capacity})
     said = (
@@ -90,7 +90,7 @@ def test_a_capacity_in_the_body_is_a_number_or_a_text_and_a_larger_buffer_is_nam
     assert (found["status"], found["explanation"]["message"]) == ("infeasible", f"{said} would do")
 
 
-def test_capacities_of_several_pools_are_named(server: Running) -> None:
+def test_capacities_of_several_pools_are_named(server: RunningServer) -> None:
     answer = server.client.post(
         "/v1/plan",
         params={"capacity": ["fast=250kB", "slow=1MB"]},
@@ -100,13 +100,13 @@ def test_capacities_of_several_pools_are_named(server: Running) -> None:
     assert answer.text == "id,lower,upper,size,offset,pool\nconv1,0,3,401408,0,slow\nconv2,2,5,200704,0,fast\n"
 
 
-def test_ids_are_returned_unchanged(server: Running) -> None:
+def test_ids_are_returned_unchanged(server: RunningServer) -> None:
     ids = [0, -5, 10**30, "0", "é\u0000\U0001f40d", '"quoted"\n', " "]
     found = plan(server, {"buffers": [{"id": name, "size": 8, "start": 0, "end": 1} for name in ids]})
     assert [row["id"] for row in found["placements"]] == ids
 
 
-def test_a_wrong_plan_is_answered_with_its_violations(server: Running) -> None:
+def test_a_wrong_plan_is_answered_with_its_violations(server: RunningServer) -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("conv1", "conv2")]
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": {"placements": rows}})
     assert answer.status_code == 200
@@ -117,7 +117,7 @@ def test_a_wrong_plan_is_answered_with_its_violations(server: Running) -> None:
     assert (violation["bytes"], violation["time"]) == ([0, 200704], [2, 3])
 
 
-def test_the_solvers_are_listed(server: Running) -> None:
+def test_the_solvers_are_listed(server: RunningServer) -> None:
     listed = server.client.get("/v1/solvers").json()["solvers"]
     assert [row["name"] for row in listed] == [*(row.name for row in SOLVERS), *reference_planners()]
     assert all(row["installed"] and row["can"] for row in listed)
@@ -125,12 +125,12 @@ def test_the_solvers_are_listed(server: Running) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_a_server_that_is_well_says_so(server: Running, path: str) -> None:
+def test_a_server_that_is_well_says_so(server: RunningServer, path: str) -> None:
     answer = server.client.get(path)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "version": __version__})
 
 
-def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) -> None:
+def test_the_schema_names_every_call_and_its_examples_are_true(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     calls = {"/v1/plan", "/v1/verify", "/v1/liveness", "/v1/solvers", "/healthz", "/readyz", "/metrics"}
     assert calls <= set(schema["paths"])
@@ -143,7 +143,7 @@ def test_the_schema_names_every_call_and_its_examples_are_true(server: Running) 
                 assert answer.status_code == 200, answer.text
 
 
-def test_options_in_the_schema_are_those_of_the_query(server: Running) -> None:
+def test_options_in_the_schema_are_those_of_the_query(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     asked = [one["name"] for one in schema["paths"]["/v1/plan"]["post"]["parameters"]]
     assert asked == list(dict.fromkeys((*Options.model_fields, *ReadOptions.model_fields, "fields", "fail")))
@@ -156,7 +156,7 @@ def _parts(value: object) -> Iterator[dict[str, Any]]:
         yield from _parts(each)
 
 
-def test_clients_can_be_made_from_the_schema(server: Running) -> None:
+def test_clients_can_be_made_from_the_schema(server: RunningServer) -> None:
     schema = server.client.get("/openapi.json").json()
     components, parts = schema["components"], [*_parts(schema)]
     references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
@@ -169,7 +169,7 @@ def test_clients_can_be_made_from_the_schema(server: Running) -> None:
     assert len(fields) > 100
 
 
-def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: Running) -> None:
+def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: RunningServer) -> None:
     example = QUESTIONS["shapes"].example
     query = {"symbol": "n=2..16,b=1..4", "limits": "true", "within": "1048576", "at": "b=2"}
     answer = server.client.post("/v1/shapes", json={"problem": example["problem"]}, params=query)
@@ -180,20 +180,20 @@ def test_ranges_and_values_of_symbols_can_be_given_in_the_query(server: Running)
 _ROWS = [{"id": 1, "size": 8, "start": 0, "end": 2}, {"id": ',"wall_time_s":1', "size": 4, "start": 1, "end": 3}]
 
 
-def ask(server: Running, body: object, **headers: str) -> httpx.Response:
+def ask(server: RunningServer, body: object, **headers: str) -> httpx.Response:
     answer = server.client.post("/v1/plan", content=json.dumps(body).encode(), headers=headers)
     assert answer.status_code == 200, answer.text
     return answer
 
 
-def kept(server: Running) -> int:
+def count_kept(server: RunningServer) -> int:
     return len(server.service.written._plans)
 
 
-def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) -> None:
-    first, before = ask(server, {"buffers": _ROWS}), kept(server)
+def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: RunningServer) -> None:
+    first, before = ask(server, {"buffers": _ROWS}), count_kept(server)
     again = ask(server, {"buffers": _ROWS})
-    assert kept(server) == before >= 1
+    assert count_kept(server) == before >= 1
     one, other = first.json(), again.json()
     assert 0 <= other.pop("wall_time_s") < 5 + GRACE_S
     assert one.pop("wall_time_s") >= 0
@@ -201,7 +201,7 @@ def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: Running) ->
     assert first.headers["link"] == again.headers["link"]
 
 
-def test_other_bytes_another_query_or_another_format_are_other_answers(server: Running) -> None:
+def test_other_bytes_another_query_or_another_format_are_other_answers(server: RunningServer) -> None:
     ask(server, {"buffers": _ROWS})
     assert ask(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
     assert ask(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
@@ -212,12 +212,12 @@ def test_other_bytes_another_query_or_another_format_are_other_answers(server: R
     ]
 
 
-def test_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: Running) -> None:
-    before = kept(server)
+def test_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: RunningServer) -> None:
+    before = count_kept(server)
     for options in ({"deterministic": True}, {"solver": "greedy"}):
         ask(server, {"problem": {"buffers": _ROWS}, "options": options})
     ask(server, {"problem": {"buffers": _ROWS, "objective": "fit", "pools": [{"name": "a", "size": 99}]}})
-    assert kept(server) <= before + 1  # that which fits may be proved, too
+    assert count_kept(server) <= before + 1  # that which fits may be proved, too
 
 
 def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
@@ -233,14 +233,14 @@ def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
     assert plans.find(b"large") is None
 
 
-def test_an_answer_states_whether_it_came_from_the_cache(server: Running) -> None:
+def test_an_answer_states_whether_it_came_from_the_cache(server: RunningServer) -> None:
     rows = [{"id": k, "size": 17 + k, "start": 0, "end": 2} for k in range(3)]
     first, again = (ask(server, {"buffers": rows}).headers["x-memplan-cache"] for _ in range(2))
     renamed = ask(server, {"buffers": [row | {"id": f"b{row['id']}"} for row in rows]})
     assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")
 
 
-def test_a_query_and_a_body_are_no_kept_request_where_their_bytes_are_together(server: Running) -> None:
+def test_a_query_and_a_body_are_no_kept_request_where_their_bytes_are_together(server: RunningServer) -> None:
     body = json.dumps({"buffers": _ROWS}).encode()
     ask(server, {"buffers": _ROWS})
     torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])

@@ -13,86 +13,86 @@ import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.http.serving import connections
-from memplan.api.http.serving.server import listening
+from memplan.api.http.serving.server import bind_socket
 from memplan.api.settings import Settings
-from tests.support.hard_requests import AS_HARD, HARD_TOO, asking, hard_request, soon
-from tests.support.server import Running, running
+from tests.support.hard_requests import AS_HARD, HARD_TOO, hard_request, send_request, wait_until
+from tests.support.server import RunningServer, run_server
 
 
 @pytest.fixture
-def narrow() -> Iterator[Running]:
+def narrow_server() -> Iterator[RunningServer]:
     """A server that solves one problem at a time and lets one caller wait."""
-    with running(Settings(solves=1, waiting=1)) as found:
+    with run_server(Settings(solves=1, waiting=1)) as found:
         yield found
 
 
-def test_a_client_that_hangs_up_stops_its_solve(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-    assert soon(lambda: narrow.service.queue.busy == 0)
+def test_a_client_that_hangs_up_stops_its_solve(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+    assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_a_client_that_hangs_up_leaves_the_line(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.queue.waiting == 1)
-        assert soon(lambda: narrow.service.queue.waiting == 0)
-        assert narrow.service.queue.busy == 1
+def test_a_client_that_hangs_up_leaves_the_line(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        with send_request(narrow_server, HARD_TOO):
+            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
+        assert wait_until(lambda: narrow_server.service.queue.waiting_count == 0)
+        assert narrow_server.service.queue.busy_slots == 1
 
 
-def test_a_request_to_a_full_queue_is_turned_away(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.queue.waiting == 1)
-            answer = narrow.client.post("/v1/plan", content=AS_HARD)
+def test_a_request_to_a_full_queue_is_turned_away(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        with send_request(narrow_server, HARD_TOO):
+            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
+            answer = narrow_server.client.post("/v1/plan", content=AS_HARD)
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
 
 
-def test_quick_requests_do_not_wait_in_the_queue(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        with asking(narrow, HARD_TOO):
-            assert soon(lambda: narrow.service.queue.waiting == 1)
-            assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
+def test_quick_requests_do_not_wait_in_the_queue(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        with send_request(narrow_server, HARD_TOO):
+            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
+            assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
 
 
-def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow: Running) -> None:
+def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow_server: RunningServer) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        found = narrow.client.post("/v1/plan", json=asked).json()
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        found = narrow_server.client.post("/v1/plan", json=asked).json()
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
 
-def test_equal_requests_share_one_slot_until_the_last_client_disconnects(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
-        with asking(narrow):
-            assert soon(lambda: 'result="joined"} 1.0' in narrow.client.get("/metrics").text)
-            assert (narrow.service.queue.busy, narrow.service.queue.waiting) == (1, 0)
-        assert narrow.service.queue.busy == 1
-    assert soon(lambda: narrow.service.queue.busy == 0)
+def test_equal_requests_share_one_slot_until_the_last_client_disconnects(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        with send_request(narrow_server):
+            assert wait_until(lambda: 'result="joined"} 1.0' in narrow_server.client.get("/metrics").text)
+            assert (narrow_server.service.queue.busy_slots, narrow_server.service.queue.waiting_count) == (1, 0)
+        assert narrow_server.service.queue.busy_slots == 1
+    assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_other_calls_are_answered_during_a_search(narrow: Running) -> None:
-    with asking(narrow):
-        assert soon(lambda: narrow.service.queue.busy == 1)
+def test_other_calls_are_answered_during_a_search(narrow_server: RunningServer) -> None:
+    with send_request(narrow_server):
+        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
         for path in ("/healthz", "/readyz", "/v1/solvers"):
-            assert narrow.client.get(path).status_code == 200
+            assert narrow_server.client.get(path).status_code == 200
         asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
-        assert narrow.client.post("/v1/verify", json=asked).status_code == 200
-        assert narrow.service.queue.busy == 1
+        assert narrow_server.client.post("/v1/verify", json=asked).status_code == 200
+        assert narrow_server.service.queue.busy_slots == 1
 
 
-def test_a_client_that_disconnects_in_its_body_does_not_affect_others(narrow: Running) -> None:
-    with socket.create_connection(("127.0.0.1", narrow.port)) as connection:
+def test_a_client_that_disconnects_in_its_body_does_not_affect_others(narrow_server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", narrow_server.port)) as connection:
         connection.sendall(b'POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{"buffers": [')
-    assert narrow.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
-    assert narrow.service.queue.busy == 0
+    assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+    assert narrow_server.service.queue.busy_slots == 0
 
 
 def test_many_callers_at_once_each_get_their_own_plan() -> None:
@@ -101,14 +101,14 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
         peak: int = server.client.post("/v1/plan", json={"buffers": [row]}).json()["peak"]
         return peak
 
-    with running(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
+    with run_server(Settings(solves=2, waiting=64)) as server, ThreadPoolExecutor(16) as callers:
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
 def test_incomplete_headers_close_their_connection_and_no_other(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.2)
-    with running(Settings()) as server:
+    with run_server(Settings()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
             slow.sendall(sent)
             slow.settimeout(20)
@@ -120,8 +120,8 @@ def test_incomplete_headers_close_their_connection_and_no_other(sent: bytes, mon
 
 
 def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(Settings()) as server:
-        monkeypatch.setattr(connections, "most_connections", lambda: 2)
+    with run_server(Settings()) as server:
+        monkeypatch.setattr(connections, "max_connections", lambda: 2)
         first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
         with first, second, third:
             third.settimeout(20)
@@ -131,7 +131,7 @@ def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.Monkey
 
 
 def test_a_server_that_is_not_ready_takes_no_connection() -> None:
-    with listening("127.0.0.1", 0) as listener, pytest.raises(ConnectionRefusedError):
+    with bind_socket("127.0.0.1", 0) as listener, pytest.raises(ConnectionRefusedError):
         socket.create_connection(listener.getsockname())
 
 
@@ -146,7 +146,7 @@ def test_a_server_that_is_not_ready_takes_no_connection() -> None:
     ],
 )
 def test_headers_with_two_lengths_or_without_end_are_refused_and_the_connection_is_closed(head: bytes) -> None:
-    with running(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
+    with run_server(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
         odd.settimeout(20)
         answer = b""
         with suppress(ConnectionError):
@@ -160,7 +160,7 @@ def test_headers_with_two_lengths_or_without_end_are_refused_and_the_connection_
 def test_a_problem_that_takes_too_long_to_compile_is_answered_as_unknown_with_the_reason() -> None:
     rows = [{"id": i, "size": 1, "lifetimes": [[0, 1]]} for i in range(60_000)]
     body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}})
-    with running() as server:
+    with run_server() as server:
         answer = server.client.post("/v1/plan", content=body).json()
         assert answer["status"] == "unknown"
         assert answer["stop_reason"] == "time_limit"

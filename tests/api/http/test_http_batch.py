@@ -13,72 +13,74 @@ from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from tests.support.hard_requests import HARD, soon
-from tests.support.server import Running, running
+from tests.support.hard_requests import HARD, wait_until
+from tests.support.server import RunningServer, run_server
 
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
+def server() -> Iterator[RunningServer]:
+    with run_server() as found:
         found.service.streams.limit = 1
         yield found
 
 
 @pytest.fixture(autouse=True)
-def _no_stream_is_left(server: Running) -> None:
+def _no_stream_is_left(server: RunningServer) -> None:
     """Wait for the stream of the previous test, which counts until it is sent completely."""
-    assert soon(lambda: server.service.streams.count == 0)
+    assert wait_until(lambda: server.service.streams.count == 0)
 
 
-def ask(server: Running, *lines: object, **query: str) -> list[dict[str, Any]]:
+def ask(server: RunningServer, *lines: object, **query: str) -> list[dict[str, Any]]:
     """Send lines, texts unchanged, and return the lines of the answer in the order of the requests."""
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    soon(lambda: server.service.streams.count == 0)  # a stream counts until all of it has been sent
+    wait_until(lambda: server.service.streams.count == 0)  # a stream counts until all of it has been sent
     answer = server.client.post("/v1/batch", content=body, headers=NDJSON, params=query)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
     return sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
 
 
-def one(size: int) -> dict[str, Any]:
+def one_buffer(size: int) -> dict[str, Any]:
     return {"buffers": [{"id": "a", "size": size, "start": 0, "end": 1}]}
 
 
-def test_each_problem_gets_its_plan(server: Running) -> None:
-    results = ask(server, *(one(size) for size in range(1, 31)))
+def test_each_problem_gets_its_plan(server: RunningServer) -> None:
+    results = ask(server, *(one_buffer(size) for size in range(1, 31)))
     assert [line["index"] for line in results] == list(range(30))
     assert [line["plan"]["peak"] for line in results] == list(range(1, 31))
     for size, line in enumerate(results, 1):
-        assert verify(Problem.model_validate(one(size)), Plan.model_validate(line["plan"])) == ()
+        assert verify(Problem.model_validate(one_buffer(size)), Plan.model_validate(line["plan"])) == ()
 
 
-def test_plans_have_the_fields_that_are_wanted(server: Running) -> None:
-    results = ask(server, one(1), {"problem": one(2), "options": {"format": "triples"}}, fields="peak,status")
+def test_plans_have_the_fields_that_are_wanted(server: RunningServer) -> None:
+    results = ask(
+        server, one_buffer(1), {"problem": one_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
+    )
     assert results[0]["plan"] == {"status": "optimal", "peak": 1}
     assert results[1]["error"]["status"] == 422
-    soon(lambda: server.service.streams.count == 0)
+    wait_until(lambda: server.service.streams.count == 0)
     refused = server.client.post("/v1/batch", json={"submissions": []}, params={"fields": "-peaks"})
     assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
-    refused = server.client.post("/v1/plan", json=one(1), params={"format": "triples", "fields": "peak"})
+    refused = server.client.post("/v1/plan", json=one_buffer(1), params={"format": "triples", "fields": "peak"})
     assert (refused.status_code, "another format" in refused.text) == (422, True)
 
 
-def test_results_are_known_by_the_ids_that_were_given(server: Running) -> None:
-    results = ask(server, one(1) | {"id": "first"}, {"id": 2, "problem": one(2)}, one(3))
+def test_results_are_known_by_the_ids_that_were_given(server: RunningServer) -> None:
+    results = ask(server, one_buffer(1) | {"id": "first"}, {"id": 2, "problem": one_buffer(2)}, one_buffer(3))
     assert [line["id"] for line in results] == ["first", 2, None]
 
 
-def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: Running) -> None:
+def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: RunningServer) -> None:
     results = ask(
         server,
-        one(1),
+        one_buffer(1),
         "{",
         {"buffers": [{"id": "a", "size": -1, "start": 0, "end": 1}], "id": "b"},
-        {"problem": one(1), "options": {"format": "csv"}},
-        {"problem": one(1), "id": [1]},
+        {"problem": one_buffer(1), "options": {"format": "csv"}},
+        {"problem": one_buffer(1), "id": [1]},
         "[]",
-        one(2),
+        one_buffer(2),
     )
     assert [line["plan"]["peak"] for line in results if "plan" in line] == [1, 2]
     errors = [line["error"] for line in results if "error" in line]
@@ -92,51 +94,55 @@ def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server
     assert results[2]["id"] == "b"
 
 
-def test_every_one_of_many_that_are_wrong_is_reported(server: Running) -> None:
-    results = ask(server, *["{}"] * 150, one(1), *["{"] * 150)
+def test_every_one_of_many_that_are_wrong_is_reported(server: RunningServer) -> None:
+    results = ask(server, *["{}"] * 150, one_buffer(1), *["{"] * 150)
     assert [line["index"] for line in results] == list(range(301))
     assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
     assert results[150]["plan"]["peak"] == 1
 
 
-def test_lines_may_be_blank_and_end_as_on_windows(server: Running) -> None:
-    results = ask(server, "", json.dumps(one(1)) + "\r", "  ", json.dumps(one(2)), "")
+def test_lines_may_be_blank_and_end_as_on_windows(server: RunningServer) -> None:
+    results = ask(server, "", json.dumps(one_buffer(1)) + "\r", "  ", json.dumps(one_buffer(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
     assert ask(server) == []
 
 
-def test_options_come_with_each_or_for_all_in_the_query(server: Running) -> None:
-    assert [line["plan"]["wall_time_s"] for line in ask(server, one(1), one(2), deterministic="true")] == [None, None]
+def test_options_come_with_each_or_for_all_in_the_query(server: RunningServer) -> None:
+    assert [
+        line["plan"]["wall_time_s"] for line in ask(server, one_buffer(1), one_buffer(2), deterministic="true")
+    ] == [None, None]
     results = ask(
         server,
-        {"problem": one(1), "options": {"format": "triples"}},
-        one(2),
+        {"problem": one_buffer(1), "options": {"format": "triples"}},
+        one_buffer(2),
     )
     assert results[0]["plan"] == [["a", "default", 0]]
     assert results[1]["plan"]["peak"] == 2
 
 
-def test_a_batch_may_be_one_object(server: Running) -> None:
-    answer = server.client.post("/v1/batch", json={"submissions": [one(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]})
+def test_a_batch_may_be_one_object(server: RunningServer) -> None:
+    answer = server.client.post(
+        "/v1/batch", json={"submissions": [one_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
+    )
     results = sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
-def test_a_wrong_query_is_reported_as_a_whole(server: Running) -> None:
-    answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON, params={"seed": "x"})
+def test_a_wrong_query_is_reported_as_a_whole(server: RunningServer) -> None:
+    answer = server.client.post("/v1/batch", content=json.dumps(one_buffer(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
         'seed: must be an integer, got "x" (the default is 0)',
     )
 
 
-def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: Running) -> None:
+def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: RunningServer) -> None:
     body = HARD + b"\n" + HARD.replace(b'"size": ', b'"size": 1', 1)
     head = f"POST /v1/batch HTTP/1.1\r\nHost: here\r\nContent-Type: application/x-ndjson\r\nContent-Length: {len(body)}"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head.encode() + b"\r\n\r\n" + body)
-        assert soon(lambda: server.service.queue.busy > 0)
-        answer = server.client.post("/v1/batch", content=json.dumps(one(1)), headers=NDJSON)
+        assert wait_until(lambda: server.service.queue.busy_slots > 0)
+        answer = server.client.post("/v1/batch", content=json.dumps(one_buffer(1)), headers=NDJSON)
         assert answer.status_code == 429
-    assert soon(lambda: server.service.queue.busy == 0 and server.service.streams.count == 0)
-    assert ask(server, one(3))[0]["plan"]["peak"] == 3
+    assert wait_until(lambda: server.service.queue.busy_slots == 0 and server.service.streams.count == 0)
+    assert ask(server, one_buffer(3))[0]["plan"]["peak"] == 3

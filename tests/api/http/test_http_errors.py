@@ -14,7 +14,7 @@ from memplan.api.store.errors import StoreError
 from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import TimeOverError
 from memplan.planner.foreign.imported import reader_fault
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 BUFFER = {"id": "a", "size": 8, "start": 0, "end": 1}
 PROBLEM = {"buffers": [BUFFER]}
@@ -33,7 +33,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
     ],
 )
 def test_options_may_be_beside_the_problem_in_the_object_options_or_in_the_query(
-    server: Running, query: str, content: object
+    server: RunningServer, query: str, content: object
 ) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200
     options = server.client.post(f"/v1/jobs{query}", json=content).json()["options"]
@@ -51,13 +51,13 @@ def test_options_may_be_beside_the_problem_in_the_object_options_or_in_the_query
     ],
 )
 def test_a_body_that_is_large_deep_packed_or_of_another_kind_is_refused(
-    server: Running, path: str, body: bytes, headers: dict[str, str], status: int, sentence: str
+    server: RunningServer, path: str, body: bytes, headers: dict[str, str], status: int, sentence: str
 ) -> None:
     answer = server.client.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"} | headers)
     assert (answer.status_code, answer.json()["detail"][: len(sentence)]) == (status, sentence)
 
 
-def test_a_body_that_turns_out_too_large_is_not_kept(server: Running) -> None:
+def test_a_body_that_turns_out_too_large_is_not_kept(server: RunningServer) -> None:
     chunks = (b" " * 1000 for _ in range(1001))
     answer = server.client.post("/v1/verify", content=chunks)
     assert (answer.status_code, answer.json()["errors"]) == (
@@ -66,14 +66,14 @@ def test_a_body_that_turns_out_too_large_is_not_kept(server: Running) -> None:
     )
 
 
-def test_many_pools_are_too_many(server: Running) -> None:
+def test_many_pools_are_too_many(server: RunningServer) -> None:
     pools = [{"name": f"p{q}"} for q in range(4_001)]
     answer = server.client.post("/v1/verify", json={"problem": {"buffers": [], "pools": pools}, "plan": {}})
     rule = "buffers or pairs (at least 5000 are counted) times pools must be at most 20000000"
     assert (answer.status_code, answer.json()["errors"]) == (413, [f"problem: {rule}, got 20005000"])
 
 
-def test_an_unsupported_method_is_reported_with_the_supported_ones(server: Running) -> None:
+def test_an_unsupported_method_is_reported_with_the_supported_ones(server: RunningServer) -> None:
     assert server.client.get("/v1/plan").headers["allow"] == "POST"
 
 
@@ -82,7 +82,7 @@ def test_any_value_that_an_error_quotes_is_valid_json() -> None:
     assert bytes(answer.body).isascii()
 
 
-def test_problems_are_not_logged(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+def test_problems_are_not_logged(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret"}]})
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret", "size": -1}]})

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import HARD
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 CSV_EXAMPLE = "id,lower,upper,size\nconv1,0,3,401408\nconv2,2,5,200704\n"
@@ -25,13 +25,13 @@ CSV_PLAN_EXAMPLE = "id,lower,upper,size,offset\nconv1,0,3,401408,0\nconv2,2,5,20
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings(max_jobs=20)) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings(max_jobs=20)) as found:
         found.service.streams.limit = 3
         yield found
 
 
-def submit(server: Running, content: object = PROBLEM_EXAMPLE, **headers: str) -> dict[str, Any]:
+def submit(server: RunningServer, content: object = PROBLEM_EXAMPLE, **headers: str) -> dict[str, Any]:
     answer = server.client.post("/v1/jobs", json=content, headers=headers)
     assert answer.status_code == 202, answer.text
     found: dict[str, Any] = answer.json()
@@ -39,16 +39,16 @@ def submit(server: Running, content: object = PROBLEM_EXAMPLE, **headers: str) -
     return found
 
 
-def hard(limit_s: float = 100.0, **said: Any) -> dict[str, Any]:
+def hard_request(limit_s: float = 100.0, **said: Any) -> dict[str, Any]:
     return {"problem": json.loads(HARD)["problem"], "options": {"time_limit_s": limit_s}} | said
 
 
-def look(server: Running, job: dict[str, Any]) -> dict[str, Any]:
+def look(server: RunningServer, job: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = server.client.get(job["links"]["self"]).json()
     return found
 
 
-def wait(server: Running, job: dict[str, Any], is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+def wait(server: RunningServer, job: dict[str, Any], is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     give_up = time.monotonic() + 30
     while not is_so(found := look(server, job)):
         assert time.monotonic() < give_up, found
@@ -56,7 +56,7 @@ def wait(server: Running, job: dict[str, Any], is_so: Callable[[dict[str, Any]],
     return found
 
 
-def ended(server: Running, job: dict[str, Any]) -> dict[str, Any]:
+def wait_for_end(server: RunningServer, job: dict[str, Any]) -> dict[str, Any]:
     return wait(server, job, lambda found: found["finished_at"] is not None)
 
 
@@ -65,7 +65,7 @@ def events_of(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-def test_a_job_has_the_name_that_is_given_with_it(server: Running) -> None:
+def test_a_job_has_the_name_that_is_given_with_it(server: RunningServer) -> None:
     accepted = server.client.post("/v1/jobs?name=nightly", json=PROBLEM_EXAMPLE | {"name": "two"}).json()
     assert accepted["name"] == "nightly"
     listed = server.client.get("/v1/jobs", params={"name": "nightly"}).json()["jobs"]
@@ -74,11 +74,11 @@ def test_a_job_has_the_name_that_is_given_with_it(server: Running) -> None:
     assert (refused.status_code, refused.json()["detail"][:5]) == (422, "name:")
 
 
-def test_a_job_is_accepted_and_solved(server: Running) -> None:
+def test_a_job_is_accepted_and_solved(server: RunningServer) -> None:
     accepted = submit(server, PROBLEM_EXAMPLE | {"name": "two"})
     assert (accepted["state"], accepted["meaning"]) == ("queued", MEANINGS["queued"])
     assert (accepted["name"], accepted["buffers"], accepted["priority"], accepted["attempts"]) == ("two", 2, 0, 0)
-    found = ended(server, accepted)
+    found = wait_for_end(server, accepted)
     assert (found["state"], found["plan_status"], found["error"], found["late_s"]) == (
         "succeeded",
         "optimal",
@@ -90,7 +90,7 @@ def test_a_job_is_accepted_and_solved(server: Running) -> None:
     assert found["created_at"].endswith("Z")
 
 
-def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: Running) -> None:
+def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: RunningServer) -> None:
     page = b"<script>alert(1)</script>"
     job = server.client.post("/v1/jobs", content=page, headers={"content-type": "text/html"}).json()
     answer = server.client.get(f"{job['links']['self']}/request")
@@ -98,25 +98,25 @@ def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: Runnin
     assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_its_plan_is_written_in_the_requested_format(server: Running) -> None:
+def test_its_plan_is_written_in_the_requested_format(server: RunningServer) -> None:
     job = submit(server)
-    ended(server, job)
+    wait_for_end(server, job)
     assert server.client.get(job["links"]["plan"], headers={"accept": "text/csv"}).text == CSV_PLAN_EXAMPLE
     triples = submit(server, {"problem": PROBLEM_EXAMPLE, "options": {"format": "triples"}})
-    ended(server, triples)
+    wait_for_end(server, triples)
     assert server.client.get(triples["links"]["plan"]).json()[0] == ["conv1", "default", 0]
 
 
-def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: Running) -> None:
+def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: RunningServer) -> None:
     said = {"time_limit_s": 3, "priority": -7, "deadline_s": 1000}
     answer = server.client.post("/v1/jobs", content=CSV_EXAMPLE, params=said, headers={"content-type": "text/csv"})
     job = answer.json()
     assert (answer.status_code, job["priority"], job["options"]["time_limit_s"]) == (202, -7, 3.0)
     assert job["deadline_at"] > job["created_at"]
-    assert ended(server, job)["progress"]["peak"] == 602112
+    assert wait_for_end(server, job)["progress"]["peak"] == 602112
 
 
-def test_events_are_told_from_the_first_to_the_last(server: Running) -> None:
+def test_events_are_told_from_the_first_to_the_last(server: RunningServer) -> None:
     job = submit(server)
     with server.client.stream("GET", job["links"]["events"]) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -127,17 +127,17 @@ def test_events_are_told_from_the_first_to_the_last(server: Running) -> None:
     assert (last["state"], last["peak"], last["plan_status"]) == ("succeeded", 602112, "optimal")
 
 
-def test_a_client_that_reconnects_receives_the_events_after_the_last_one_it_knows(server: Running) -> None:
+def test_a_client_that_reconnects_receives_the_events_after_the_last_one_it_knows(server: RunningServer) -> None:
     job = submit(server)
-    ended(server, job)
+    wait_for_end(server, job)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "2"})
     assert [event["event"] for event in events_of(answer.text)] == ["finished"]
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "3"})
     assert (answer.status_code, answer.content) == (204, b"")  # which tells a browser not to come back
 
 
-def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan(server: Running) -> None:
-    job, kinds = submit(server, hard(priority=100)), []
+def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan(server: RunningServer) -> None:
+    job, kinds = submit(server, hard_request(priority=100)), []
     with server.client.stream("GET", job["links"]["events"]) as answer:
         lines = answer.iter_lines()
         for line in lines:
@@ -149,18 +149,18 @@ def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan
         assert cancelled.status_code == 200
         kinds += [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     assert (kinds[:2], kinds[-1], kinds.count("finished")) == (["queued", "started"], "finished", 1)
-    found = ended(server, job)
+    found = wait_for_end(server, job)
     assert (found["state"], found["plan_status"]) == ("cancelled", "feasible")
     plan = Plan.model_validate_json(server.client.get(job["links"]["plan"]).content)
     assert plan.peak == found["progress"]["peak"]
-    assert verify(Problem.model_validate(hard()["problem"]), plan) == ()
+    assert verify(Problem.model_validate(hard_request()["problem"]), plan) == ()
     again = server.client.delete(job["links"]["self"])
     assert (again.status_code, again.json()["finished_at"]) == (200, found["finished_at"])
 
 
-def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: Running) -> None:
-    first = [submit(server, hard(100 + k, priority=100)) for k in range(server.service.settings.workers)]
-    job = submit(server, hard(priority=-100))
+def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: RunningServer) -> None:
+    first = [submit(server, hard_request(100 + k, priority=100)) for k in range(server.service.settings.workers)]
+    job = submit(server, hard_request(priority=-100))
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")
     assert answer.json()["detail"] == "plan: the job has no answer; it is queued"
@@ -169,10 +169,10 @@ def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: Running) 
     assert (answer.status_code, "retry-after" in answer.headers) == (404, False)
     for one in first:
         server.client.delete(one["links"]["self"])
-        ended(server, one)
+        wait_for_end(server, one)
 
 
-def test_the_same_request_with_the_same_key_is_one_job(server: Running) -> None:
+def test_the_same_request_with_the_same_key_is_one_job(server: RunningServer) -> None:
     first = submit(server, **{"Idempotency-Key": "once"})
     assert submit(server, **{"Idempotency-Key": "once"})["id"] == first["id"]
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE | {"name": "x"}, headers={"Idempotency-Key": "once"})
@@ -180,10 +180,10 @@ def test_the_same_request_with_the_same_key_is_one_job(server: Running) -> None:
     assert answer.json()["detail"].startswith("Idempotency-Key: must be new for a new request")
 
 
-def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: Running) -> None:
+def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: RunningServer) -> None:
     job = submit(server)
     at = job["links"]["self"]
-    ended(server, job)
+    wait_for_end(server, job)
     assert server.client.patch(at, json={"name": "Büro_50%"}).json()["name"] == "Büro_50%"
     for part, count in (("ÜRO", 0), ("bü", 1), ("RO_5", 1), ("0%", 1), ("r%5", 0), ("", None)):
         answer = server.client.get("/v1/jobs", params={"search": part})
@@ -198,18 +198,18 @@ def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: Runnin
     assert server.client.delete(at, params={"forget": "true"}).status_code == 404
 
 
-def test_a_job_that_goes_on_is_not_forgotten(server: Running) -> None:
-    job = submit(server, hard(priority=100))
+def test_a_job_that_goes_on_is_not_forgotten(server: RunningServer) -> None:
+    job = submit(server, hard_request(priority=100))
     answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
     assert (answer.status_code, answer.json()["detail"][:47]) == (
         409,
         "forget: must be of a job that has ended, and th",
     )
     server.client.delete(job["links"]["self"])
-    ended(server, job)
+    wait_for_end(server, job)
 
 
-def test_jobs_are_found_by_their_problem(server: Running) -> None:
+def test_jobs_are_found_by_their_problem(server: RunningServer) -> None:
     raw = {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]}
     job = submit(server, raw)
     same = submit(server, {"buffers": [{"id": "renamed", "size": 12345, "start": 5, "end": 9}]})
@@ -217,7 +217,7 @@ def test_jobs_are_found_by_their_problem(server: Running) -> None:
     assert {one["id"] for one in found} == {job["id"], same["id"]}
 
 
-def test_an_option_of_a_job_that_is_given_twice_is_refused(server: Running) -> None:
+def test_an_option_of_a_job_that_is_given_twice_is_refused(server: RunningServer) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
     assert answer.json()["detail"] == "priority: must be given once, got it in the body and in the query"
@@ -226,69 +226,69 @@ def test_an_option_of_a_job_that_is_given_twice_is_refused(server: Running) -> N
 
 
 @pytest.mark.parametrize("job_id", [NOBODY, "nobody", "%00", "a" * 36])
-def test_calls_about_an_unknown_job_answer_404(server: Running, job_id: str) -> None:
+def test_calls_about_an_unknown_job_answer_404(server: RunningServer, job_id: str) -> None:
     for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/plan"), ("DELETE", "")):
         answer = server.client.request(method, f"/v1/jobs/{job_id}{path}")
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("header", ["first", "-1", "1.5", "9" * 30])
-def test_a_wrong_last_event_is_reported(server: Running, header: str) -> None:
+def test_a_wrong_last_event_is_reported(server: RunningServer, header: str) -> None:
     job = submit(server)
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": header})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Last-Event-ID: must be the number of an event")
 
 
-def test_a_wrong_idempotency_key_is_reported(server: Running) -> None:
+def test_a_wrong_idempotency_key_is_reported(server: RunningServer) -> None:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers={"idempotency-key": "x" * 201})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Idempotency-Key: must be at most 200 visible ASCII characters")
 
 
 def test_too_many_jobs_are_turned_away() -> None:
-    with running(Settings(max_jobs=2)) as server:
-        first = submit(server, hard())
-        submit(server, hard())
+    with run_server(Settings(max_jobs=2)) as server:
+        first = submit(server, hard_request())
+        submit(server, hard_request())
         answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
         assert answer.json()["detail"] == "jobs: at most 2 may wait or run at a time"
         server.client.delete(first["links"]["self"])
-        ended(server, first)
+        wait_for_end(server, first)
         submit(server)
 
 
-def test_too_many_followers_are_turned_away(server: Running) -> None:
-    job = submit(server, hard())
+def test_too_many_followers_are_turned_away(server: RunningServer) -> None:
+    job = submit(server, hard_request())
     with httpx.Client(base_url=server.client.base_url, trust_env=False) as client:
         answers = [client.send(client.build_request("GET", job["links"]["events"]), stream=True) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
         for answer in answers:
             answer.close()
     server.client.delete(job["links"]["self"])
-    ended(server, job)
+    wait_for_end(server, job)
 
 
 def test_a_server_that_stops_lets_its_followers_go_and_keeps_its_jobs(tmp_path: Any) -> None:
     settings = Settings(data_folder=tmp_path)
     with httpx.Client(trust_env=False, timeout=30.0) as client:
-        with running(settings) as server:
-            job = submit(server, hard())
+        with run_server(settings) as server:
+            job = submit(server, hard_request())
             events = client.send(
                 client.build_request("GET", f"{server.client.base_url}{job['links']['events']}"), stream=True
             )
             wait(server, job, lambda found: found["progress"] is not None)
         text = events.read().decode()
     assert "event: finished" not in text
-    with running(settings) as server:
+    with run_server(settings) as server:
         found = look(server, job)
         assert (found["state"] in ("queued", "running"), found["progress"] is not None) == (True, True)
         server.client.delete(job["links"]["self"])
-        assert ended(server, job)["state"] == "cancelled"
+        assert wait_for_end(server, job)["state"] == "cancelled"
 
 
-def test_a_stream_resumed_after_a_future_event_ends_with_its_job(server: Running) -> None:
-    job = submit(server, hard())
+def test_a_stream_resumed_after_a_future_event_ends_with_its_job(server: RunningServer) -> None:
+    job = submit(server, hard_request())
     with server.client.stream("GET", job["links"]["events"], headers={"last-event-id": "999"}) as stream:
         server.client.delete(job["links"]["self"])
         assert "event: finished" in stream.read().decode()

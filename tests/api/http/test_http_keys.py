@@ -13,56 +13,56 @@ import pytest
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import new_secret
-from tests.support.server import Running, key_for, running
+from tests.support.server import RunningServer, key_for, run_server
 
 OPEN_CALLS = {("GET", "/healthz"), ("GET", "/readyz")}
 ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Running]:
+def guarded_server() -> Iterator[RunningServer]:
     """A server that requires keys."""
-    with running(Settings(require_keys=True, admin_key=ADMIN_KEY, workers=0, max_body_bytes=100_000)) as found:
+    with run_server(Settings(require_keys=True, admin_key=ADMIN_KEY, workers=0, max_body_bytes=100_000)) as found:
         yield found
 
 
-def calls(server: Running) -> list[tuple[str, str, dict[str, Any]]]:
+def calls(server: RunningServer) -> list[tuple[str, str, dict[str, Any]]]:
     schema = server.client.get("/openapi.json").json()
     return [(method.upper(), path, call) for path, verbs in schema["paths"].items() for method, call in verbs.items()]
 
 
-def refused(answer: httpx.Response, status: int) -> None:
+def assert_refused(answer: httpx.Response, status: int) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
 
 
-def test_every_call_but_two_checks_the_key_before_anything_else(guarded: Running) -> None:
+def test_every_call_but_two_checks_the_key_before_anything_else(guarded_server: RunningServer) -> None:
     found = set()
-    for method, path, _ in calls(guarded):
-        answer = guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), content=b"{not json")
+    for method, path, _ in calls(guarded_server):
+        answer = guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), content=b"{not json")
         if answer.status_code == 401:
             assert answer.headers["www-authenticate"] == 'Bearer realm="memplan"'
-            refused(answer, 401)
+            assert_refused(answer, 401)
         else:
             found.add((method, path))
     assert found == OPEN_CALLS
 
 
-def test_no_call_lets_in_a_wrong_key(guarded: Running) -> None:
-    for method, path, _ in calls(guarded):
+def test_no_call_lets_in_a_wrong_key(guarded_server: RunningServer) -> None:
+    for method, path, _ in calls(guarded_server):
         if (method, path) not in OPEN_CALLS:
             wrong = {"Authorization": f"Bearer {new_secret()[1]}"}
-            refused(guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=wrong), 401)
+            assert_refused(guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=wrong), 401)
 
 
-def test_no_call_is_for_a_key_without_scopes(guarded: Running) -> None:
-    nothing = key_for(guarded, "nothing")
-    for method, path, _ in calls(guarded):
+def test_no_call_is_for_a_key_without_scopes(guarded_server: RunningServer) -> None:
+    nothing = key_for(guarded_server, "nothing")
+    for method, path, _ in calls(guarded_server):
         if (method, path) not in OPEN_CALLS:
-            refused(guarded.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=nothing), 403)
+            assert_refused(guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=nothing), 403)
 
 
-def test_the_schema_states_which_calls_require_a_key_and_how_they_refuse(guarded: Running) -> None:
-    for method, path, call in calls(guarded):
+def test_the_schema_states_which_calls_require_a_key_and_how_they_refuse(guarded_server: RunningServer) -> None:
+    for method, path, call in calls(guarded_server):
         if (method, path) not in OPEN_CALLS | {("GET", "/metrics")}:
             assert call["security"] == [{"HTTPBearer": []}]
         if (method, path) not in OPEN_CALLS:
@@ -71,38 +71,38 @@ def test_the_schema_states_which_calls_require_a_key_and_how_they_refuse(guarded
             assert "408" in call["responses"]
 
 
-def test_a_key_allows_only_the_calls_of_its_scopes(guarded: Running) -> None:
-    planner, reader = key_for(guarded, "planner", "plan"), key_for(guarded, "reader", "read")
-    assert guarded.client.post("/v1/plan", headers=planner, json=PROBLEM_EXAMPLE).status_code == 200
-    assert guarded.client.get("/v1/solvers", headers=reader).status_code == 200
-    refused(answer := guarded.client.post("/v1/plan", headers=reader, json=PROBLEM_EXAMPLE), 403)
+def test_a_key_allows_only_the_calls_of_its_scopes(guarded_server: RunningServer) -> None:
+    planner, reader = key_for(guarded_server, "planner", "plan"), key_for(guarded_server, "reader", "read")
+    assert guarded_server.client.post("/v1/plan", headers=planner, json=PROBLEM_EXAMPLE).status_code == 200
+    assert guarded_server.client.get("/v1/solvers", headers=reader).status_code == 200
+    assert_refused(answer := guarded_server.client.post("/v1/plan", headers=reader, json=PROBLEM_EXAMPLE), 403)
     assert answer.json()["detail"] == "key reader: must have the scope plan for this"
-    refused(guarded.client.get("/v1/solvers", headers=planner), 403)
+    assert_refused(guarded_server.client.get("/v1/solvers", headers=planner), 403)
 
 
-def test_the_admins_key_opens_everything(guarded: Running) -> None:
+def test_the_admins_key_opens_everything(guarded_server: RunningServer) -> None:
     admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
-    assert guarded.client.post("/v1/plan", headers=admin, json=PROBLEM_EXAMPLE).status_code == 200
-    assert guarded.client.get("/metrics", headers=admin).status_code == 200
+    assert guarded_server.client.post("/v1/plan", headers=admin, json=PROBLEM_EXAMPLE).status_code == 200
+    assert guarded_server.client.get("/metrics", headers=admin).status_code == 200
 
 
-def test_a_revoked_key_is_like_one_that_never_was(guarded: Running) -> None:
-    shown = key_for(guarded, "leaver", "plan", "read")
-    guarded.service.store.keys.revoke("leaver", time.time())
-    refused(answer := guarded.client.get("/v1/solvers", headers=shown), 401)
+def test_a_revoked_key_is_like_one_that_never_was(guarded_server: RunningServer) -> None:
+    shown = key_for(guarded_server, "leaver", "plan", "read")
+    guarded_server.service.store.keys.revoke("leaver", time.time())
+    assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 401)
     assert (
         answer.json()["detail"]
         == "authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"
     )
 
 
-def test_requests_above_the_rate_learn_when_to_retry(guarded: Running) -> None:
-    shown = key_for(guarded, "eager", "read", max_requests_per_minute=1)
-    assert guarded.client.get("/v1/solvers", headers=shown).status_code == 200
-    refused(answer := guarded.client.get("/v1/solvers", headers=shown), 429)
+def test_requests_above_the_rate_learn_when_to_retry(guarded_server: RunningServer) -> None:
+    shown = key_for(guarded_server, "eager", "read", max_requests_per_minute=1)
+    assert guarded_server.client.get("/v1/solvers", headers=shown).status_code == 200
+    assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 429)
     assert 50 <= int(answer.headers["retry-after"]) <= 60
     assert answer.json()["detail"] == "key eager: may ask 1 times a minute"
 
 
-def test_a_large_body_does_not_hide_that_there_is_no_key(guarded: Running) -> None:
-    refused(guarded.client.post("/v1/plan", content=b" " * 90_000), 401)
+def test_a_large_body_does_not_hide_that_there_is_no_key(guarded_server: RunningServer) -> None:
+    assert_refused(guarded_server.client.post("/v1/plan", content=b" " * 90_000), 401)

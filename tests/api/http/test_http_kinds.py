@@ -15,7 +15,7 @@ from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.questions import QUESTIONS
 from memplan.questions.question.wire import request_model
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 # Given, both inputs of each sum are alive at once; in pairs, one sum at a time.
 GRAPH: dict[str, Any] = {
@@ -32,18 +32,18 @@ OTHERS = tuple(name for name in QUESTIONS if name != "plan")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running(Settings(max_jobs=20)) as found:
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings(max_jobs=20)) as found:
         found.client.post("/v1/order", json={"graph": GRAPH, "options": {"time_limit_s": 60}})  # compiles
         yield found
 
 
-def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> None:
+def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: RunningServer) -> None:
     job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
     assert (job["links"]["plan"], job["deadline_at"] > job["created_at"]) == (None, True)
-    found = server.ended(job)
+    found = server.wait_for_end(job)
     assert (found["state"], found["plan_status"]) == ("succeeded", "optimal")
     answer = server.client.get(job["links"]["result"])
     assert (answer.headers["content-type"], answer.json()["peak"]) == ("application/json", 18)
@@ -55,12 +55,12 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: Running) -> No
     ]
 
 
-def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: Running) -> None:
+def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: RunningServer) -> None:
     body = QUESTIONS["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
     job = server.client.post("/v1/jobs?kind=cascade", json=body).json()
-    assert (server.ended(job)["state"], job["options"]["input"]) == ("succeeded", "streamed")
+    assert (server.wait_for_end(job)["state"], job["options"]["input"]) == ("succeeded", "streamed")
     assert server.client.get(job["links"]["result"]).json()["points"] == found["points"]
     told = [line[6:] for line in server.client.get(job["links"]["events"]).text.splitlines() if "macs_ratio" in line]
     assert 4_667 in [json.loads(line)["peak"] for line in told]
@@ -68,11 +68,11 @@ def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: Running)
         assert client.cascade(graph_from(body["graph"]), input="streamed", macs=1.1).points[-1].peak == 4_667
 
 
-def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> None:
+def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: RunningServer) -> None:
     plan = server.client.post("/v1/jobs?kind=plan", json=PROBLEM_EXAMPLE).json()
     order = server.client.post("/v1/jobs?kind=order", json=GRAPH).json()
-    server.ended(plan)
-    server.ended(order)
+    server.wait_for_end(plan)
+    server.wait_for_end(order)
     listed = {
         kind: [job["id"] for job in server.client.get(f"/v1/jobs?kind={kind}&limit=1").json()["jobs"]]
         for kind in ("plan", "order")
@@ -83,7 +83,7 @@ def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: Running) -> 
     assert json.loads(result.content)["status"] == "optimal"
 
 
-def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
+def test_a_kind_that_is_not_known_is_refused(server: RunningServer) -> None:
     known = ", ".join(("plan", *OTHERS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
         answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
@@ -93,7 +93,7 @@ def test_a_kind_that_is_not_known_is_refused(server: Running) -> None:
     )
 
 
-def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> None:
+def test_every_kind_has_a_call_that_the_schema_describes(server: RunningServer) -> None:
     described = server.client.get("/openapi.json").json()
     for kind in map(QUESTIONS.__getitem__, OTHERS):
         call = described["paths"][kind.path]["post"]
@@ -101,7 +101,7 @@ def test_every_kind_has_a_call_that_the_schema_describes(server: Running) -> Non
         assert request_model(kind).__name__ in described["components"]["schemas"]
 
 
-def test_sizes_of_pools_are_swept(server: Running) -> None:
+def test_sizes_of_pools_are_swept(server: RunningServer) -> None:
     asked = {name: QUESTIONS["sweep"].example[name] for name in ("problem", "sizes")}
     found = server.client.post("/v1/sweep", json=asked).json()
     assert found["combinations"] == 3
@@ -141,7 +141,7 @@ PROGRAM: dict[str, Any] = {
         ("sweep", {"problem": PROGRAM, "sizes": {"default": {"first": 90, "last": 96, "step": 6}}}),
     ],
 )
-def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body: Any, server: Running) -> None:
+def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body: Any, server: RunningServer) -> None:
     answer = server.client.post(f"/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text
     found = answer.json()
@@ -149,7 +149,7 @@ def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body:
         assert (found["status"], found["peak"]) == ("optimal", 96)
 
 
-def test_operations_that_make_too_much_are_refused_before_they_are_expanded(server: Running) -> None:
+def test_operations_that_make_too_much_are_refused_before_they_are_expanded(server: RunningServer) -> None:
     functions: dict[str, Any] = {"f0": {"buffers": [{"id": "a", "size": 1}], "body": [{"op": "x", "outputs": ["a"]}]}}
     for k in range(1, 21):
         functions[f"f{k}"] = {"body": [{"call": f"f{k - 1}"}, {"call": f"f{k - 1}"}]}
@@ -158,14 +158,14 @@ def test_operations_that_make_too_much_are_refused_before_they_are_expanded(serv
     assert "functions: must be at most 200000 statements and buffers" in answer.text
 
 
-def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: Running) -> None:
+def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: RunningServer) -> None:
     body = {"graph": GRAPH, "options": {"deterministic": True}}
-    job = server.ended(server.client.post("/v1/jobs?kind=order", json=body).json())
+    job = server.wait_for_end(server.client.post("/v1/jobs?kind=order", json=body).json())
     assert server.client.get(f"{job['links']['self']}/request").json() == body
     said = server.client.get(job["links"]["result"], headers={"Accept": "text/plain"})
     assert said.headers["content-type"].startswith("text/plain")
     answer = QUESTIONS["order"].answer.model_validate(server.client.get(job["links"]["result"]).json())
     assert said.text.splitlines() == list(QUESTIONS["order"].lines(answer))
-    plan = server.ended(server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
+    plan = server.wait_for_end(server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE).json())
     assert server.client.get(f"{plan['links']['self']}/request").json() == PROBLEM_EXAMPLE
     assert server.client.get("/v1/jobs/none/request").status_code == 404

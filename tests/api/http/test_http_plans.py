@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memplan.api.service.cache.canonical_plan import translated
+from memplan.api.service.cache.canonical_plan import translate_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -15,7 +15,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.questions.plan.plan import QUESTION, PlanOptions, plan
 from tests.support.hard_requests import hard_request
 from tests.support.profiled import POOL_OF_Y, PROFILED
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 
 def problem(scale: int, names: str = "ab") -> dict[str, Any]:
@@ -23,15 +23,15 @@ def problem(scale: int, names: str = "ab") -> dict[str, Any]:
     return {"buffers": [{"id": names[k], "size": sizes[k], "start": k, "end": k + 2} for k in range(2)]}
 
 
-def asked(server: Running, content: object, **options: object) -> dict[str, Any]:
+def ask_plan(server: RunningServer, content: object, **options: object) -> dict[str, Any]:
     answer = server.client.post("/v1/plan", json={"problem": content, "options": options})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: Running) -> None:
-    problem_hash = asked(server, problem(1))["problem_hash"]
+def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: RunningServer) -> None:
+    problem_hash = ask_plan(server, problem(1))["problem_hash"]
     answer = server.client.get(f"/v1/plans/{problem_hash}")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     told = Plan.model_validate(answer.json())
@@ -42,11 +42,11 @@ def test_a_proved_plan_is_served_by_its_hash_and_never_changes(server: Running) 
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
-def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(server: Running) -> None:
-    problem_hash = asked(server, problem(11))["problem_hash"]
+def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(server: RunningServer) -> None:
+    problem_hash = ask_plan(server, problem(11))["problem_hash"]
     url, cache = f"/v1/plans/{problem_hash}", server.service.cache
     proved = server.client.get(url)
-    cache._memory[problem_hash] = (cache._memory[problem_hash][0].without_claims, *cache._memory[problem_hash][1:])
+    cache._memory[problem_hash] = (cache._memory[problem_hash][0].unclaimed_plan, *cache._memory[problem_hash][1:])
     unproved = server.client.get(url)
     assert [answer.json()["status"] for answer in (proved, unproved)] == ["optimal", "optimal"]
     assert proved.headers["etag"] == unproved.headers["etag"]
@@ -54,29 +54,29 @@ def test_servers_report_the_same_plan_with_or_without_a_proof_of_their_own(serve
 
 
 @pytest.mark.parametrize("profile", POOL_OF_Y)
-def test_a_profile_is_an_option_of_bodies_and_of_queries(profile: str, server: Running) -> None:
-    plans = [asked(server, PROFILED, profile=profile)]
+def test_a_profile_is_an_option_of_bodies_and_of_queries(profile: str, server: RunningServer) -> None:
+    plans = [ask_plan(server, PROFILED, profile=profile)]
     plans.append(server.client.post(f"/v1/plan?profile={profile}", json=PROFILED).json())
     assert [plan["placements"][1]["pool"] for plan in plans] == [POOL_OF_Y[profile]] * 2
 
 
-def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: Running) -> None:
-    problem_hash = asked(server, problem(1))["problem_hash"]
+def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: RunningServer) -> None:
+    problem_hash = ask_plan(server, problem(1))["problem_hash"]
     told = Plan.model_validate(server.client.get(f"/v1/plans/{problem_hash}").json())
     mine = Problem.model_validate(problem(7, "yx"))
-    plan = translated(CompiledProblem.of(mine), told)
+    plan = translate_plan(CompiledProblem.from_problem(mine), told)
     assert plan is not None
     assert verify(mine, plan) == ()
     assert plan.peak == 28_000
 
 
-def test_a_plan_that_may_become_better_is_requested_again(server: Running) -> None:
+def test_a_plan_that_may_become_better_is_requested_again(server: RunningServer) -> None:
     hard = hard_request(21)["problem"]
-    first = asked(server, hard, accept="fit")
+    first = ask_plan(server, hard, accept="fit")
     url = f"/v1/plans/{first['problem_hash']}"
     answer = server.client.get(url)
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, no-cache")
-    better = asked(server, hard, time_limit_s=3)
+    better = ask_plan(server, hard, time_limit_s=3)
     assert better["peak"] <= first["peak"]
     changed = server.client.get(url, headers={"if-none-match": answer.headers["etag"]})
     assert changed.status_code == (200 if changed.headers["etag"] != answer.headers["etag"] else 304)
@@ -89,26 +89,26 @@ def test_a_plan_that_may_become_better_is_requested_again(server: Running) -> No
         ("%00", 'must be sha256: and 64 hexadecimal digits, got "\\u0000"'),
     ],
 )
-def test_a_hash_without_a_stored_plan_answers_404(server: Running, name: str, sentence: str) -> None:
+def test_a_hash_without_a_stored_plan_answers_404(server: RunningServer, name: str, sentence: str) -> None:
     answer = server.client.get(f"/v1/plans/{name}")
     assert answer.json()["detail"] == f"problem_hash: {sentence}"
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_repeated_request_gets_the_same_plan_in_its_own_names(server: Running) -> None:
-    first, again, other = asked(server, problem(2)), asked(server, problem(2)), asked(server, problem(6, "cd"))
+def test_a_repeated_request_gets_the_same_plan_in_its_own_names(server: RunningServer) -> None:
+    first, again, other = ask_plan(server, problem(2)), ask_plan(server, problem(2)), ask_plan(server, problem(6, "cd"))
     assert again["placements"] == first["placements"]
     assert [row["id"] for row in other["placements"]] == ["c", "d"]
     assert [row["offset"] for row in other["placements"]] == [3 * row["offset"] for row in first["placements"]]
     assert other["proof"]["buffers"] == ["c", "d"]
 
 
-def test_a_hit_is_written_as_each_caller_wants_it(server: Running) -> None:
-    asked(server, problem(3))
+def test_a_hit_is_written_as_each_caller_wants_it(server: RunningServer) -> None:
+    ask_plan(server, problem(3))
     answer = server.client.post("/v1/plan", json=problem(3), headers={"accept": "text/csv"})
     assert answer.text.startswith("id,lower,upper,size,offset\n")
-    assert isinstance(asked(server, problem(3), format="triples"), list)
+    assert isinstance(ask_plan(server, problem(3), format="triples"), list)
 
 
 OLD: dict[str, Any] = {
@@ -122,15 +122,15 @@ NEW: dict[str, Any] = {"buffers": [*OLD["buffers"], {"id": "d", "size": 4, "star
 
 
 @pytest.fixture(scope="module")
-def job(server: Running) -> dict[str, Any]:
-    return server.ended(server.client.post("/v1/jobs", json=OLD).json())
+def job(server: RunningServer) -> dict[str, Any]:
+    return server.wait_for_end(server.client.post("/v1/jobs", json=OLD).json())
 
 
 def offsets(content: dict[str, Any]) -> dict[str, int]:
     return {row["id"]: row["offset"] for row in content["placements"]}
 
 
-def test_the_plan_of_a_job_is_stored_by_its_hash(server: Running, job: dict[str, Any]) -> None:
+def test_the_plan_of_a_job_is_stored_by_its_hash(server: RunningServer, job: dict[str, Any]) -> None:
     before = server.client.get(job["links"]["plan"]).json()
     keep = {"plan_hash": job["plan_hash"]}
     options = {"time_limit_s": 5, "accept": "5%"}
@@ -144,7 +144,7 @@ def test_the_plan_of_a_job_is_stored_by_its_hash(server: Running, job: dict[str,
     assert csv.text.startswith("id,lower,upper,size,offset\n")
 
 
-def test_re_planning_keeps_the_offsets_of_the_given_plan(server: Running) -> None:
+def test_re_planning_keeps_the_offsets_of_the_given_plan(server: RunningServer) -> None:
     old = {"placements": [{"id": "c", "pool": "default", "offset": 8}, {"id": "a", "pool": "default", "offset": 0}]}
     plan = server.client.post("/v1/plan", json={"problem": NEW, "keep": old}).json()
     assert {name: offsets(plan)[name] for name in "ac"} == {"a": 0, "c": 8}
@@ -153,7 +153,7 @@ def test_re_planning_keeps_the_offsets_of_the_given_plan(server: Running) -> Non
     assert (offsets(again)["c"], again["reproducible"]) == (8, True)
 
 
-def test_a_buffer_may_be_called_keep(server: Running) -> None:
+def test_a_buffer_may_be_called_keep(server: RunningServer) -> None:
     problem = {"buffers": [{"id": "keep", "size": 4, "start": 0, "end": 1}]}
     assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
 
@@ -169,7 +169,7 @@ TIGHT: dict[str, Any] = {
 }
 
 
-def test_an_infeasible_answer_links_to_its_explanation(server: Running) -> None:
+def test_an_infeasible_answer_links_to_its_explanation(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TIGHT)
     certified = '</v1/certify>; rel="certificate"'
     explained = f'</v1/explain>; rel="explanation", {certified}'
@@ -177,7 +177,7 @@ def test_an_infeasible_answer_links_to_its_explanation(server: Running) -> None:
     assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
 
 
-def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -> None:
+def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: RunningServer) -> None:
     submitted = server.client.post("/v1/jobs", json=TIGHT).json()
     links = submitted["links"]
     told = server.client.get(links["events"]).text
@@ -187,7 +187,7 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     stages = [json.loads(block["data"])["stage"] for block in blocks if block["event"] == "progress"]
     assert stages
     assert set(stages) <= {"infeasible", "witness", "stretch", "core", "irreducible", "enough"}
-    job = server.ended(submitted)
+    job = server.wait_for_end(submitted)
     assert (job["state"], job["plan_status"]) == ("succeeded", "infeasible")
     answer = server.client.get(links["plan"])
     plan = answer.json()
@@ -196,9 +196,9 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: Running) -
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
 
 
-def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: Running) -> None:
+def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: RunningServer) -> None:
     asked = {"problem": TIGHT, "options": {"deterministic": True}}
     answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
-    links = server.ended(server.client.post("/v1/jobs", json=asked).json())["links"]
+    links = server.wait_for_end(server.client.post("/v1/jobs", json=asked).json())["links"]
     here = QUESTION.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3

@@ -11,89 +11,91 @@ from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.errors import FullDiskError
 from memplan.api.store.tables.jobs import _drop_requests
-from tests.support.server import Running, key_for, running
+from tests.support.server import RunningServer, key_for, run_server
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Running]:
+def separate_server() -> Iterator[RunningServer]:
     """A server that requires keys, and keeps what they know apart."""
-    with running(Settings(require_keys=True, share_plans=False, workers=0)) as found:
+    with run_server(Settings(require_keys=True, share_plans=False, workers=0)) as found:
         yield found
 
 
-def submit(server: Running, headers: dict[str, str], status: int = 202) -> dict[str, Any]:
+def submit(server: RunningServer, headers: dict[str, str], status: int = 202) -> dict[str, Any]:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers=headers)
     assert answer.status_code == status, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def test_a_key_that_keeps_too_much_is_told_what_it_can_forget(apart: Running) -> None:
-    mine, other = (key_for(apart, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
-    jobs = [submit(apart, mine) for _ in range(2)]
-    refused = submit(apart, mine, 429)
+def test_a_key_that_keeps_too_much_is_told_what_it_can_forget(separate_server: RunningServer) -> None:
+    mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
+    jobs = [submit(separate_server, mine) for _ in range(2)]
+    refused = submit(separate_server, mine, 429)
     assert refused["detail"].startswith("jobs: at most 5000 bytes of requests and answers of this key may be kept, ")
     assert refused["hints"][0].endswith("with all that is kept of it: none has yet")
-    submit(apart, other)
+    submit(separate_server, other)
     url = jobs[0]["links"]["self"]
-    assert apart.client.delete(url, headers=mine).json()["state"] == "cancelled"
-    assert f": {jobs[0]['id']} with " in submit(apart, mine, 429)["hints"][0]
-    assert apart.client.delete(f"{url}?forget=true", headers=mine).status_code == 200
-    submit(apart, mine)
+    assert separate_server.client.delete(url, headers=mine).json()["state"] == "cancelled"
+    assert f": {jobs[0]['id']} with " in submit(separate_server, mine, 429)["hints"][0]
+    assert separate_server.client.delete(f"{url}?forget=true", headers=mine).status_code == 200
+    submit(separate_server, mine)
 
 
-def test_a_request_that_was_dropped_is_gone_and_its_job_is_not(apart: Running) -> None:
-    mine = key_for(apart, "dropped", "plan", "read")
-    job = submit(apart, mine)
+def test_a_request_that_was_dropped_is_gone_and_its_job_is_not(separate_server: RunningServer) -> None:
+    mine = key_for(separate_server, "dropped", "plan", "read")
+    job = submit(separate_server, mine)
     url = job["links"]["self"]
-    apart.client.delete(url, headers=mine)
-    store = apart.service.store
+    separate_server.client.delete(url, headers=mine)
+    store = separate_server.service.store
     with store._database.writing() as connection:
         found = store.jobs.find(job["id"])
         assert found is not None
         assert _drop_requests(connection, found.key_id, 1.0, float("inf")) > 0
     for part in ("request", "problem"):
-        answer = apart.client.get(f"{url}/{part}", headers=mine)
+        answer = separate_server.client.get(f"{url}/{part}", headers=mine)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
         sentence = "request: is not kept any more, as others needed its room; the job's answer is"
         assert answer.json()["detail"] == sentence
-    assert apart.client.get(url, headers=mine).json()["state"] == "cancelled"
+    assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 
 
-def test_a_full_disk_stops_jobs_and_nothing_else(apart: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+def test_a_full_disk_stops_jobs_and_nothing_else(
+    separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_full(*_: object) -> None:
         raise FullDiskError("database: is on a machine whose name no caller hears")
 
-    mine, store = key_for(apart, "calm", "plan", "read"), apart.service.store
-    monkeypatch.setattr(store.jobs, "add", full)
-    monkeypatch.setattr(store, "check", full)
+    mine, store = key_for(separate_server, "calm", "plan", "read"), separate_server.service.store
+    monkeypatch.setattr(store.jobs, "add", raise_full)
+    monkeypatch.setattr(store, "check", raise_full)
     monkeypatch.setattr(store._database, "lacks_room", True)
-    refused = submit(apart, mine, 503)
+    refused = submit(separate_server, mine, 503)
     assert refused["detail"] == "jobs: the disk of the database is full, so that none can be taken for now"
     assert "forget=true" in refused["hints"][0]
-    monkeypatch.setattr(apart.service.readiness, "_checked_at", float("-inf"))
-    answer = apart.client.get("/readyz")
+    monkeypatch.setattr(separate_server.service.readiness, "_checked_at", float("-inf"))
+    answer = separate_server.client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["limits"] == [f"{refused['detail']}; {refused['hints'][0]}"]
-    assert "memplan_disk_full 1.0" in apart.client.get("/metrics", headers=mine).text
-    assert apart.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=mine).json()["status"] == "optimal"
+    assert "memplan_disk_full 1.0" in separate_server.client.get("/metrics", headers=mine).text
+    assert separate_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=mine).json()["status"] == "optimal"
 
 
-def test_keys_that_do_not_share_plans_do_not_learn_what_others_planned(apart: Running) -> None:
-    mine, other = (key_for(apart, name, "plan", "read") for name in ("one", "another"))
+def test_keys_that_do_not_share_plans_do_not_learn_what_others_planned(separate_server: RunningServer) -> None:
+    mine, other = (key_for(separate_server, name, "plan", "read") for name in ("one", "another"))
 
-    def planned(headers: dict[str, str], **options: object) -> tuple[str, str]:
+    def post_plan(headers: dict[str, str], **options: object) -> tuple[str, str]:
         sent = {"problem": PROBLEM_EXAMPLE, "options": options}
-        answer = apart.client.post("/v1/plan", json=sent, headers=headers)
+        answer = separate_server.client.post("/v1/plan", json=sent, headers=headers)
         return answer.headers["x-memplan-cache"], answer.json()["problem_hash"]
 
     for options in ({}, {"time_limit_s": 9.5}):  # the same bytes, and the same problem
-        assert planned(mine, **options)[0] == ("hit" if options else "miss")
-        _, known = planned(mine, **options)
-        assert planned(mine, **options)[0] == "hit"
+        assert post_plan(mine, **options)[0] == ("hit" if options else "miss")
+        _, known = post_plan(mine, **options)
+        assert post_plan(mine, **options)[0] == "hit"
     url = f"/v1/plans/{known}"
-    assert apart.client.get(url, headers=mine).json()["problem_hash"] == known
-    assert apart.client.get(url, headers=other).status_code == 404
-    assert planned(other)[0] == "miss"
-    assert planned(other)[0] == "hit"
-    assert apart.client.get(url, headers=other).status_code == 200
+    assert separate_server.client.get(url, headers=mine).json()["problem_hash"] == known
+    assert separate_server.client.get(url, headers=other).status_code == 404
+    assert post_plan(other)[0] == "miss"
+    assert post_plan(other)[0] == "hit"
+    assert separate_server.client.get(url, headers=other).status_code == 200

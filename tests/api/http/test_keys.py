@@ -17,7 +17,7 @@ from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key, digest, is_same, new_secret, split
 from memplan.api.store.caller import ANY_CALLER, Caller
 from memplan.api.store.store import Store
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 
 class Clock:
@@ -56,8 +56,8 @@ class Lobby:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
+def server() -> Iterator[RunningServer]:
+    with run_server() as found:
         yield found
 
 
@@ -234,7 +234,7 @@ CROSS = [
 @pytest.mark.parametrize("said", CROSS)
 @pytest.mark.parametrize("path", ["/v1/plan", "/v1/jobs", "/v1/batch", "/v1/verify"])
 def test_a_page_of_another_origin_cannot_post_to_a_server_without_keys(
-    server: Running, path: str, said: dict[str, str]
+    server: RunningServer, path: str, said: dict[str, str]
 ) -> None:
     answer = server.client.post(path, content=json.dumps(PROBLEM_EXAMPLE), headers=said)
     assert answer.status_code == 403, answer.text
@@ -242,7 +242,7 @@ def test_a_page_of_another_origin_cannot_post_to_a_server_without_keys(
     assert server.client.get("/v1/jobs").json()["jobs"] == []
 
 
-def test_the_servers_own_pages_and_programs_may_post(server: Running) -> None:
+def test_the_servers_own_pages_and_programs_may_post(server: RunningServer) -> None:
     own = {"origin": f"http://127.0.0.1:{server.port}", "sec-fetch-site": "same-origin"}
     for said in (own, {"sec-fetch-site": "none"}, {}):
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=said).status_code == 200
@@ -250,6 +250,6 @@ def test_the_servers_own_pages_and_programs_may_post(server: Running) -> None:
 
 
 def test_a_server_behind_a_proxy_may_be_told_to_take_all_origins() -> None:
-    with running(Settings(require_keys=False, workers=0)) as server:
+    with run_server(Settings(require_keys=False, workers=0)) as server:
         answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0])
         assert answer.status_code == 200

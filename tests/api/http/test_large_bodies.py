@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from memplan.api.http.receiving import Grown
+from memplan.api.http.receiving import JsonGrowth
 from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS
 from memplan.api.settings import Settings
 from tests.support.depth import GRACE_S
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 JSON = {"content-type": "application/json"}
 SMALL, LARGE = 2_000, 5_000
@@ -25,22 +25,22 @@ BODY = json.dumps(PROBLEM).encode()
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
+def server() -> Iterator[RunningServer]:
     modules = ("receiving", "app_state", "routes.questions", "routes.batch")
     with pytest.MonkeyPatch.context() as patch:
         for module in modules:
             patch.setattr(f"memplan.api.http.{module}.LARGE_BYTES", LARGE)
         patch.setattr("memplan.api.http.receiving.SMALL_BYTES", SMALL)
-        with running(Settings(workers=1)) as found:
+        with run_server(Settings(workers=1)) as found:
             yield found
 
 
-def sent(server: Running, path: str, body: bytes, **headers: str) -> Any:
+def post(server: RunningServer, path: str, body: bytes, **headers: str) -> Any:
     return server.client.post(path, content=body, headers={**JSON, **headers})
 
 
 def test_what_a_body_becomes_is_counted_part_by_part() -> None:
-    grown = Grown()
+    grown = JsonGrowth()
     for part in (b'{"buffers":[{', b'"id":1,"size":', b"2},{}]}"):
         grown.add(part, 10**6)
     assert grown.n_openings == 4
@@ -48,21 +48,23 @@ def test_what_a_body_becomes_is_counted_part_by_part() -> None:
     with pytest.raises(TooLargeError, match="body: must be read with 1000 bytes of memory, and needs more"):
         grown.add(b"[],[],[]", 1000)
     with pytest.raises(TooLargeError, match=f"body: objects and lists must be at most {MOST_BUFFERS}, got more"):
-        Grown().add(b"{}," * (MOST_BUFFERS + 1), 2**62)
+        JsonGrowth().add(b"{}," * (MOST_BUFFERS + 1), 2**62)
 
 
 @pytest.mark.parametrize("part", [b"{},", b"[],", b'{"":0},', b"0,"])
-def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(server: Running, part: bytes) -> None:
+def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(
+    server: RunningServer, part: bytes
+) -> None:
     most, server.service.bodies.most_grown = server.service.bodies.most_grown, 100_000
     try:
-        answer = sent(server, "/v1/plan", b'{"buffers":[' + part * 4000 + b"0]}")
-        lines = sent(
+        answer = post(server, "/v1/plan", b'{"buffers":[' + part * 4000 + b"0]}")
+        lines = post(
             server,
             "/v1/batch",
             (b'{"buffers":[' + part * 400 + b"0]}\n") * 10,
             **{"content-type": "application/x-ndjson"},
         )
-        job = sent(server, "/v1/jobs", b'{"buffers":[' + part * 4000 + b"0]}")
+        job = post(server, "/v1/jobs", b'{"buffers":[' + part * 4000 + b"0]}")
     finally:
         server.service.bodies.most_grown = most
     assert {each.status_code for each in (answer, lines, job)} == {413}
@@ -70,11 +72,11 @@ def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(s
     assert server.service.bodies.held == 0
 
 
-def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: Running) -> None:
+def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: RunningServer) -> None:
     bodies = server.service.bodies
     most, bodies.most = bodies.most, 20_000
     try:
-        answer = sent(server, "/v1/plan", b'{"buffers":[' + b"{}," * 1000 + b"{}]}")
+        answer = post(server, "/v1/plan", b'{"buffers":[' + b"{}," * 1000 + b"{}]}")
     finally:
         bodies.most = most
     assert answer.status_code == 429
@@ -82,48 +84,48 @@ def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: Run
     assert bodies.held == 0
 
 
-def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: Running) -> None:
+def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: RunningServer) -> None:
     assert len(BODY) > LARGE
     made = 'memplan_plans_total{status="optimal"} '
     before = server.client.get("/metrics").text.partition(made)[2].partition("\n")[0] or "0"
-    first = sent(server, "/v1/plan?time_limit_s=100", BODY)
+    first = post(server, "/v1/plan?time_limit_s=100", BODY)
     plan = first.json()
     assert (plan["status"], first.headers["x-memplan-cache"]) == ("optimal", "miss")
     assert f"{made}{float(before) + 1}" in server.client.get("/metrics").text
     # A child proves again what it is told of, so a later plan starts from the known one.
     started = 'memplan_cache_lookups_total{result="started_from"} '
     assert started not in server.client.get("/metrics").text
-    assert sent(server, "/v1/plan?time_limit_s=100", BODY).json()["status"] == "optimal"
+    assert post(server, "/v1/plan?time_limit_s=100", BODY).json()["status"] == "optimal"
     assert f"{started}1.0" in server.client.get("/metrics").text
     assert len(plan["placements"]) == 200
     known = server.client.get(f"/v1/plans/{plan['problem_hash']}").json()
     assert known["peak"] <= plan["peak"]
-    table = sent(server, "/v1/plan?time_limit_s=100", BODY, accept="text/csv")
+    table = post(server, "/v1/plan?time_limit_s=100", BODY, accept="text/csv")
     assert table.headers["content-type"].startswith("text/csv")
     assert len(table.text.splitlines()) == 201
-    assert sent(server, "/v1/plan?time_limit_s=100&fields=status", BODY).json() == {"status": plan["status"]}
+    assert post(server, "/v1/plan?time_limit_s=100&fields=status", BODY).json() == {"status": plan["status"]}
 
 
-def test_a_large_batch_is_planned_line_by_line(server: Running) -> None:
+def test_a_large_batch_is_planned_line_by_line(server: RunningServer) -> None:
     line = json.dumps({"problem": PROBLEM, "id": "mine", "options": {"time_limit_s": 100}}).encode()
     small = b'{"buffers":[],"id":7}'
-    lines = sent(server, "/v1/batch?fields=status", line + b"\n" + small, **{"content-type": "application/x-ndjson"})
-    one = sent(server, "/v1/batch?fields=status", b'{"submissions":[%b,%b]}' % (line, small))
+    lines = post(server, "/v1/batch?fields=status", line + b"\n" + small, **{"content-type": "application/x-ndjson"})
+    one = post(server, "/v1/batch?fields=status", b'{"submissions":[%b,%b]}' % (line, small))
     for answer in (lines, one):
         found = {each["id"]: each["plan"]["status"] for each in map(json.loads, answer.text.splitlines())}
         assert found == {"mine": "optimal", 7: "optimal"}
 
 
-def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Running) -> None:
-    job = sent(server, "/v1/jobs?time_limit_s=100", BODY).json()
+def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: RunningServer) -> None:
+    job = post(server, "/v1/jobs?time_limit_s=100", BODY).json()
     assert job["kind"] == "plan", job
-    assert server.ended(job)["state"] == "succeeded"
+    assert server.wait_for_end(job)["state"] == "succeeded"
     links = job["links"]["self"]
     assert server.client.get(f"{links}/request").content == BODY
     assert len(server.client.get(f"{links}/problem").json()["buffers"]) == 200
     assert server.client.get(f"{links}/plan", headers={"accept": "text/csv"}).text.count("\n") == 201
     plan_hash = server.client.get(links).json()["plan_hash"]
-    kept = sent(
+    kept = post(
         server, "/v1/plan?time_limit_s=100", json.dumps({"problem": PROBLEM, "keep": {"plan_hash": plan_hash}}).encode()
     ).json()
     assert kept["kept"]["moved"] == 0
@@ -145,16 +147,16 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
     ],
 )
 def test_what_is_wrong_with_a_large_body_is_told_as_of_a_small_one(
-    server: Running, path: str, body: bytes, status: int, detail: str
+    server: RunningServer, path: str, body: bytes, status: int, detail: str
 ) -> None:
-    answer = sent(server, path, body)
+    answer = post(server, path, body)
     assert (answer.status_code, answer.json()["detail"][: len(detail)]) == (status, detail)
     assert server.service.bodies.held == 0
 
 
-def test_a_large_plan_is_verified_by_a_child(server: Running) -> None:
-    plan = sent(server, "/v1/plan?time_limit_s=100", BODY).json()
-    found = sent(server, "/v1/verify?time_limit_s=100", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
+def test_a_large_plan_is_verified_by_a_child(server: RunningServer) -> None:
+    plan = post(server, "/v1/plan?time_limit_s=100", BODY).json()
+    found = post(server, "/v1/verify?time_limit_s=100", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
     assert found["valid"]
 
 
@@ -168,7 +170,7 @@ def drip(into: socket.socket) -> None:
 
 def test_a_connection_is_closed_soon_after_a_refusal_of_a_body_that_goes_on() -> None:
     head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n"
-    with running(Settings(max_body_bytes=1000, workers=0)) as server:
+    with run_server(Settings(max_body_bytes=1000, workers=0)) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sender:
             sender.sendall(head)
             with pytest.raises(ConnectionError):

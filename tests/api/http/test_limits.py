@@ -16,7 +16,7 @@ from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS, check_extent
 from memplan.api.settings import Settings
 from memplan.questions.inputs.extent import Extent
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 
 def drip(into: socket.socket) -> None:
@@ -78,20 +78,20 @@ def short_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan.api.http.serving.connections.HEAD_S", 0.2)
 
 
-def connection(server: Running) -> socket.socket:
+def connection(server: RunningServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
 
-def everything(from_: socket.socket) -> bytes:
+def read_all(from_: socket.socket) -> bytes:
     """Read until the server hangs up."""
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 
 def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "BODY_S", 0.2)
-    with running(Settings(workers=0)) as server, connection(server) as slow:
+    with run_server(Settings(workers=0)) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
-        answer = everything(slow)
+        answer = read_all(slow)
         assert answer.startswith(b"HTTP/1.1 408 ")
         assert b'"detail": "body: must come within 0.2 s"' in answer
         assert server.service.bodies.held == 0
@@ -99,16 +99,16 @@ def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPat
 
 
 def test_bytes_that_are_not_http_are_answered_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
-    with running() as server, connection(server) as odd:
+    with run_server() as server, connection(server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
-        assert everything(odd).startswith(b"HTTP/1.1 400 ")
+        assert read_all(odd).startswith(b"HTTP/1.1 400 ")
     assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.usefixtures("short_heads")
 def test_a_connection_that_sends_after_the_response_is_closed() -> None:
     settings = Settings(require_keys=True, max_body_bytes=10**9)
-    with running(settings) as server, connection(server) as slow:
+    with run_server(settings) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
         assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
         with pytest.raises(ConnectionError):
@@ -119,7 +119,7 @@ def test_a_connection_that_sends_after_the_response_is_closed() -> None:
 def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
     """The time for headers ends with them: a body, and an answer, have times of their own."""
     body = b'{"buffers": []}'
-    with running(Settings(workers=0)) as server, connection(server) as slow:
+    with run_server(Settings(workers=0)) as server, connection(server) as slow:
         head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
         slow.sendall(head % len(body))
         slow.settimeout(0.5)
@@ -127,11 +127,11 @@ def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
             slow.recv(1)
         slow.settimeout(30)
         slow.sendall(body)
-        assert everything(slow).startswith(b"HTTP/1.1 200 ")
+        assert read_all(slow).startswith(b"HTTP/1.1 200 ")
 
 
 def test_bodies_beyond_the_limit_are_refused_and_others_continue() -> None:
-    with running(Settings(max_body_bytes=100_000, workers=0)) as server, connection(server) as large:
+    with run_server(Settings(max_body_bytes=100_000, workers=0)) as server, connection(server) as large:
         server.service.bodies.most = 100_000
         large.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n" + b" " * 90_000)
         while server.service.bodies.held < 90_000:

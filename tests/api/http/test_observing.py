@@ -17,8 +17,8 @@ from memplan.api.metrics import Metrics
 from memplan.api.store.tables.jobs import JobCounts
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.result import SolveResult
-from tests.support.hard_requests import soon
-from tests.support.server import Running
+from tests.support.hard_requests import wait_until
+from tests.support.server import RunningServer
 
 ROOT = Path(__file__).resolve().parents[3]
 STORED = JobCounts(open={"queued": 3}, ended={"failed": 4}, kept_bytes=70, oldest_s=5.5, workers=2)
@@ -33,11 +33,11 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def rendered(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    return samples(metrics.rendered(STORED, {"workers": 2}).decode())
+def samples_of(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    return samples(metrics.render(STORED, {"workers": 2}).decode())
 
 
-def test_requests_are_counted_by_the_path_that_the_app_declares(server: Running) -> None:
+def test_requests_are_counted_by_the_path_that_the_app_declares(server: RunningServer) -> None:
     server.client.post("/v1/plan", json=PROBLEM_EXAMPLE)
     server.client.post("/v1/plan", content=b"")
     for path in ("/nothing", "/v1/plan/../../etc", "/v1/jobs/some-id"):
@@ -54,7 +54,7 @@ def test_requests_are_counted_by_the_path_that_the_app_declares(server: Running)
     assert not any("nothing" in label for labels in found for label in labels)
 
 
-def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_counted_and_logged_by_reason(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     before = samples(server.client.get("/metrics").text)
     with caplog.at_level(logging.INFO, "memplan"):
         server.client.post("/v1/plan", content=b"{", headers={"content-type": "application/json"})
@@ -68,7 +68,7 @@ def test_refusals_are_counted_and_logged_by_reason(server: Running, caplog: pyte
 
 
 def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
-    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "secret"
 
@@ -92,13 +92,13 @@ def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
     assert "secret" not in caplog.text
 
 
-def test_metrics_report_the_present_state(server: Running) -> None:
-    def now() -> dict[tuple[str, ...], float]:
+def test_metrics_report_the_present_state(server: RunningServer) -> None:
+    def current_samples() -> dict[tuple[str, ...], float]:
         server.service.store.jobs._counts = None  # counts are kept for a while
         return samples(server.client.get("/metrics").text)
 
-    assert soon(lambda: now()["memplan_jobs", "queued"] == 0), "jobs of other tests are taken"
-    found = now()
+    assert wait_until(lambda: current_samples()["memplan_jobs", "queued"] == 0), "jobs of other tests are taken"
+    found = current_samples()
     assert found["memplan_workers",] >= 1
     assert found["memplan_open_streams",] == 0
     assert "process_resident_memory_bytes" in {labels[0] for labels in found}
@@ -106,9 +106,9 @@ def test_metrics_report_the_present_state(server: Running) -> None:
 
 def test_solves_are_counted_by_solver_stage_and_place() -> None:
     metrics = Metrics()
-    metrics.solved(SolveResult(Plan(solver="greedy:size", gap=0.03), elapsed_s=0.2), "auto", "server")
-    metrics.solved(SolveResult(Plan(status="unknown"), elapsed_s=2.0), "cp-sat", "worker")
-    found = rendered(metrics)
+    metrics.count_solve(SolveResult(Plan(solver="greedy:size", gap=0.03), elapsed_s=0.2), "auto", "server")
+    metrics.count_solve(SolveResult(Plan(status="unknown"), elapsed_s=2.0), "cp-sat", "worker")
+    found = samples_of(metrics)
     assert found["memplan_solve_seconds_count", "server", "greedy", "auto"] == 1
     assert found["memplan_solve_seconds_sum", "worker", "none", "cp-sat"] == 2.0
     assert found["memplan_plans_total", "unknown"] == 1
@@ -119,9 +119,9 @@ def test_each_event_increments_its_metric() -> None:
     metrics = Metrics()
     metrics.looked_up("hit")
     metrics.missed_deadline()
-    metrics.lost_worker()
-    metrics.failed("order", "0123456789ab")
-    found = rendered(metrics)
+    metrics.count_lost_worker()
+    metrics.count_fault("order", "0123456789ab")
+    found = samples_of(metrics)
     assert found["memplan_cache_lookups_total", "hit"] == 1
     assert found["memplan_deadline_misses_total",] == 1
     assert found["memplan_workers_lost_total",] == 1
@@ -133,7 +133,7 @@ def test_each_event_increments_its_metric() -> None:
     assert (found["memplan_jobs", "queued"], found["memplan_workers",]) == (3, 2)
 
 
-def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: Running) -> None:
+def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: RunningServer) -> None:
     assert server.client.get("/healthz", headers={"X-Request-ID": "build-7.1"}).headers["x-request-id"] == "build-7.1"
     for wrong in ("", "a b", "x" * 65):
         given = server.client.get("/healthz", headers={"X-Request-ID": wrong}).headers["x-request-id"]
@@ -143,7 +143,7 @@ def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: Runnin
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/solvers", "/nothing", "/openapi.json"])
-def test_every_answer_is_data_that_browsers_do_not_run_frame_or_keep(server: Running, path: str) -> None:
+def test_every_answer_is_data_that_browsers_do_not_run_frame_or_keep(server: RunningServer, path: str) -> None:
     headers = server.client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -156,12 +156,12 @@ def is_ours(record: logging.LogRecord) -> bool:
 
 
 def test_a_request_log_line_states_caller_and_route_and_nothing_of_the_body(
-    server: Running, caplog: pytest.LogCaptureFixture
+    server: RunningServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = {"buffers": [{"id": "secret-conv", "size": 987654321, "start": 0, "end": 1}], "name": "secret-net"}
     with caplog.at_level(logging.INFO):
         server.client.post("/v1/plan?seed=987654321", json=body, headers={"X-Request-ID": "r1"})
-        assert soon(lambda: any(is_ours(record) for record in caplog.records))
+        assert wait_until(lambda: any(is_ours(record) for record in caplog.records))
     (line,) = filter(is_ours, caplog.records)  # a line of another test's request may come late
     assert (line.__dict__["route"], line.__dict__["status"]) == ("/v1/plan", 200)
     told = " ".join(str(vars(record)) for record in caplog.records if record.name != "httpx")
@@ -171,16 +171,16 @@ def test_a_request_log_line_states_caller_and_route_and_nothing_of_the_body(
 
 _LOGS = """
 import logging, logging.config, sys
-from memplan.api.logs import about, log_config
+from memplan.api.logs import log_context, log_config
 logging.config.dictConfig(log_config(sys.argv[1]))
 logging.getLogger("memplan").info("begun")
-with about("r1", "j1"):
+with log_context("r1", "j1"):
     logging.getLogger("memplan").warning("in it", extra={"status": 7})
 logging.getLogger("sqlalchemy").info("chatter")
 """
 
 
-def logged(*arguments: str) -> list[str]:
+def log_lines(*arguments: str) -> list[str]:
     """Log some lines in a process of their own, since logging is set up once for a process."""
     done = subprocess.run(
         [sys.executable, "-c", _LOGS, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
@@ -189,7 +189,7 @@ def logged(*arguments: str) -> list[str]:
 
 
 def test_log_lines_in_json_carry_the_ids_of_their_request_and_job() -> None:
-    first, second = (json.loads(line) for line in logged("json"))
+    first, second = (json.loads(line) for line in log_lines("json"))
     assert first.keys() == {"time", "level", "logger", "message"}
     assert second.pop("time").endswith("+00:00")
     assert second == {
@@ -203,6 +203,6 @@ def test_log_lines_in_json_carry_the_ids_of_their_request_and_job() -> None:
 
 
 def test_lines_of_text_carry_them_at_the_end() -> None:
-    first, second = logged("text")
+    first, second = log_lines("text")
     assert first.endswith(" INFO    memplan begun")
     assert second.endswith(" WARNING memplan in it request_id=r1 job_id=j1")

@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 
 from memplan.api.http.app import create_app
 from tests.support.depth import DEPTH
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 
 def no_fault(context: CheckContext, response: Response, case: schemathesis.Case) -> bool | None:
@@ -64,7 +64,9 @@ CALLS = [
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("method", "path", "mode"), CALLS)
-def test_every_answer_is_as_the_schema_says(server: Running, method: str, path: str, mode: GenerationMode) -> None:
+def test_every_answer_is_as_the_schema_says(
+    server: RunningServer, method: str, path: str, mode: GenerationMode
+) -> None:
     examples = 3 if path == "/v1/liveness" else 6  # a schema of statements in statements is slow to draw from
 
     @settings(max_examples=examples * DEPTH, suppress_health_check=list(HealthCheck))

@@ -10,13 +10,13 @@ import anyio
 import httpx
 import pytest
 
-from memplan.api.http.serving.server import listening
+from memplan.api.http.serving.server import bind_socket
 from memplan.api.readiness import Readiness
 from memplan.api.settings import read_settings
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import OptionError
-from tests.support.hard_requests import HARD, soon
-from tests.support.server import running
+from tests.support.hard_requests import HARD, wait_until
+from tests.support.server import run_server
 
 
 def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,30 +38,32 @@ def test_a_wrong_setting_is_reported_with_its_variable(monkeypatch: pytest.Monke
 
 
 def test_a_port_that_is_taken_is_reported() -> None:
-    with listening("127.0.0.1", 0) as listener:
+    with bind_socket("127.0.0.1", 0) as listener:
         listener.listen()
         port = listener.getsockname()[1]
         with pytest.raises(OptionError, match=f"^port: cannot listen on 127.0.0.1:{port}: Address already in use"):
-            listening("127.0.0.1", port)
+            bind_socket("127.0.0.1", port)
 
 
 def test_a_stopped_server_answers_with_the_best_plan_so_far() -> None:
     with ThreadPoolExecutor(1) as callers:
-        with running() as server:
+        with run_server() as server:
             url = f"http://127.0.0.1:{server.port}/v1/plan"
             asked: Future[httpx.Response] = callers.submit(httpx.post, url, content=HARD, timeout=60.0, trust_env=False)
-            assert soon(lambda: server.service.queue.busy == 1)
+            assert wait_until(lambda: server.service.queue.busy_slots == 1)
         answer = asked.result()
     assert answer.status_code == 200
     assert answer.json()["stop_reason"] == "cancelled"
 
 
 def test_a_server_that_is_not_ready_states_the_reason() -> None:
-    async def no() -> bool:
+    async def return_false() -> bool:
         return False
 
-    with running() as server:
-        server.service.readiness = Readiness({"memplan: could not solve": no, "memplan: could not store": no})
+    with run_server() as server:
+        server.service.readiness = Readiness(
+            {"memplan: could not solve": return_false, "memplan: could not store": return_false}
+        )
         answer = server.client.get("/readyz")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
     assert answer.headers["retry-after"] == "1"
@@ -72,14 +74,14 @@ def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
     async def fails() -> bool:
         raise StoreError("the disk is full")
 
-    async def never() -> bool:
+    async def sleep_forever() -> bool:
         await anyio.sleep_forever()
         return True
 
-    async def yes() -> bool:
+    async def return_true() -> bool:
         return True
 
-    readiness = Readiness({"one": fails, "two": never, "three": yes}, patience_s=0.01)
+    readiness = Readiness({"one": fails, "two": sleep_forever, "three": return_true}, patience_s=0.01)
     assert anyio.run(readiness.lacks) == ("one", "two")
 
 
@@ -100,7 +102,7 @@ def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
 
 def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
     asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
-    solves = "from lab.families import tight; from memplan.solvers.portfolio.solve import solve"
+    solves = "from lab.families import draw_tight_problem; from memplan.solvers.portfolio.solve import solve"
     poses = "solve(tight(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"
     tells = "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
@@ -110,11 +112,11 @@ def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
 
 
 def test_a_server_is_ready_without_children_as_it_can_fork_them() -> None:
-    with running() as server:
+    with run_server() as server:
         pool = server.service.workers.pool
         for child in list(pool._all):
             child.kill()
-        assert soon(lambda: server.client.get("/readyz").status_code == 200)
+        assert wait_until(lambda: server.client.get("/readyz").status_code == 200)
         assert pool.count > 0
         assert any(not child.has_ended() for child in pool._all)
 

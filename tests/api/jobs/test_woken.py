@@ -14,7 +14,7 @@ from sqlalchemy import text
 from memplan.api.jobs.workers import CONNECTIONS, JobWorkers
 from memplan.api.store.database import Database
 from memplan.api.store.store import Store
-from tests.support.job_workers import Pool, ended, job_workers, soon, submit
+from tests.support.job_workers import Pool, job_workers, submit, wait_for_end, wait_until
 from tests.support.ports import free_port
 
 
@@ -31,7 +31,7 @@ def far_apart(store: Store, pool: Pool) -> Iterator[JobWorkers]:
     """
     with job_workers(store, pool) as found:
         found._look_s = found._last_place_s = 3600.0
-        soon(lambda: hears(found))
+        wait_until(lambda: hears(found))
         yield found
 
 
@@ -45,7 +45,7 @@ def test_a_worker_that_waits_is_woken_by_a_job(store: Store) -> None:
     with far_apart(store, pool) as found:
         found._poll_s = 3600.0
         for _ in range(3):
-            assert ended(store, submit(store)).state == "succeeded"
+            assert wait_for_end(store, submit(store)).state == "succeeded"
 
 
 def test_a_running_worker_can_be_cancelled(store: Store) -> None:
@@ -53,9 +53,9 @@ def test_a_running_worker_can_be_cancelled(store: Store) -> None:
     with far_apart(store, pool) as found:
         found._renew_s = 3600.0
         job_id = submit(store)
-        soon(lambda: pool.in_work == 1)
+        wait_until(lambda: pool.in_work == 1)
         store.jobs.ask_to_cancel(job_id)
-        assert ended(store, job_id).state == "cancelled"
+        assert wait_for_end(store, job_id).state == "cancelled"
 
 
 def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: Store) -> None:
@@ -65,10 +65,10 @@ def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: St
         with store._database.writing() as connection:
             cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN memplan_jobs'"
             assert connection.execute(text(cut)).scalars().all() == [True]
-        soon(lambda: not hears(found))
-        assert ended(store, submit(store)).state == "succeeded"
-        soon(lambda: hears(found))
-        assert ended(store, submit(store)).state == "succeeded"
+        wait_until(lambda: not hears(found))
+        assert wait_for_end(store, submit(store)).state == "succeeded"
+        wait_until(lambda: hears(found))
+        assert wait_for_end(store, submit(store)).state == "succeeded"
 
 
 def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
         closing(Store.open(url, tmp_path, connections=CONNECTIONS)) as store,
         job_workers(store, pool, workers=4) as found,
     ):
-        soon(lambda: hears(found))
+        wait_until(lambda: hears(found))
         jobs = [submit(store) for _ in range(12)]
-        assert {ended(store, job).state for job in jobs} == {"succeeded"}
+        assert {wait_for_end(store, job).state for job in jobs} == {"succeeded"}
         with store._database.reading() as connection:
             query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             assert connection.execute(text(query)).scalar_one() == 2
@@ -119,7 +119,7 @@ def test_behind_a_pooler_that_shares_two_connections_all_jobs_are_done(url: str,
         job_workers(store, pool, workers=4),
     ):
         jobs = [submit(store) for _ in range(40)]
-        assert [ended(store, job).attempts for job in jobs] == [1] * 40
+        assert [wait_for_end(store, job).attempts for job in jobs] == [1] * 40
         assert not hears(found)
     with closing(Database.open(url, tmp_path)) as database, database.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM jobs WHERE state = 'succeeded'")).scalar_one() == 40

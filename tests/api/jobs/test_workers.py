@@ -21,9 +21,20 @@ from memplan.api.workers.task import LostWorkersError
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan
 from memplan.planner.verify.verifier import verify
-from tests.support.job_workers import LOOSE, LOOSE_ANSWER, PROBLEM, Pool, ended, job, job_workers, kinds, soon, submit
+from tests.support.job_workers import (
+    LOOSE,
+    LOOSE_ANSWER,
+    PROBLEM,
+    Pool,
+    job,
+    job_workers,
+    kinds,
+    submit,
+    wait_for_end,
+    wait_until,
+)
 from tests.support.made_jobs import states
-from tests.support.postgresql import PostgreSQL, postgresql, why_not
+from tests.support.postgresql import PostgreSQL, obstacle, postgresql
 
 
 @pytest.fixture
@@ -34,7 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def ready() -> Pool:
+def ready_pool() -> Pool:
     """A pool whose workers are ready to run jobs."""
     pool = Pool()
     pool.may_run.set()
@@ -49,10 +60,10 @@ def plan_of(store: Store, job_id: str) -> Plan:
 def test_a_job_is_planned_and_told_of(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
-        soon(lambda: "better" in kinds(store, job_id))
+        wait_until(lambda: "better" in kinds(store, job_id))
         assert plan_of(store, job_id).peak == 40
         pool.may_run.set()
-        found = ended(store, job_id)
+        found = wait_for_end(store, job_id)
     assert (found.state, found.attempts, found.plan_status, found.error) == ("succeeded", 1, "optimal", None)
     assert found.progress is not None
     assert (found.progress["peak"], found.progress["gap"]) == (30, 0.0)
@@ -65,42 +76,42 @@ def test_a_job_is_planned_and_told_of(store: Store) -> None:
 def test_one_key_cannot_occupy_all_workers(store: Store) -> None:
     flood, pool = [submit(store, key_id="flood", priority=9) for _ in range(5)], Pool()
     with job_workers(store, pool, workers=2) as here:
-        soon(lambda: pool.in_work == 2)
+        wait_until(lambda: pool.in_work == 2)
         other = submit(store, key_id="other")
-        soon(lambda: pool.in_work == 3)
-        assert (states(store), here.running) == ({"running": 3, "queued": 3}, 3)
+        wait_until(lambda: pool.in_work == 3)
+        assert (states(store), here.run_count) == ({"running": 3, "queued": 3}, 3)
         pool.may_run.set()
-        assert all(ended(store, name).attempts == 1 for name in (*flood, other))
+        assert all(wait_for_end(store, name).attempts == 1 for name in (*flood, other))
     assert pool.most_at_once == 3
 
 
 def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
-        soon(lambda: pool.in_work == 1)
+        wait_until(lambda: pool.in_work == 1)
         store.jobs.ask_to_cancel(job_id)
-        found = ended(store, job_id)
+        found = wait_for_end(store, job_id)
     assert (found.state, found.plan_status) == ("cancelled", "feasible")
     assert plan_of(store, job_id).placements == LOOSE.placements
 
 
-def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(store: Store, ready: Pool) -> None:
+def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(store: Store, ready_pool: Pool) -> None:
     job_id, here = submit(store), Pool()
     with job_workers(store, here):
-        soon(lambda: here.in_work == 1)
+        wait_until(lambda: here.in_work == 1)
     assert (job(store, job_id).state, job(store, job_id).attempts) == ("queued", 0)
-    with job_workers(store, ready):
-        assert ended(store, job_id).state == "succeeded"
-    assert Plan.model_validate_json(ready.tasks[0].arguments[4]).placements == LOOSE.placements
+    with job_workers(store, ready_pool):
+        assert wait_for_end(store, job_id).state == "succeeded"
+    assert Plan.model_validate_json(ready_pool.tasks[0].arguments[4]).placements == LOOSE.placements
 
 
-def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready: Pool) -> None:
+def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store)
     (claim,) = store.leases.claim("dead", 1, 1, lease_s=0.1)
-    with job_workers(store, ready):
+    with job_workers(store, ready_pool):
         time.sleep(0.2)
         assert store.leases.tend() == ([], [job_id])
-        assert ended(store, job_id).attempts == 2
+        assert wait_for_end(store, job_id).attempts == 2
     assert not store.leases.release(claim, "too late")
     assert kinds(store, job_id) == ["queued", "started", "retried", "started", "better", "finished"]
 
@@ -108,15 +119,15 @@ def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready: Po
 def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool, lease_s=3.0):
-        soon(lambda: pool.in_work == 1)
+        wait_until(lambda: pool.in_work == 1)
         time.sleep(4.0)
         assert store.leases.tend() == ([], [])
         pool.may_run.set()
-        assert ended(store, job_id).attempts == 1
+        assert wait_for_end(store, job_id).attempts == 1
 
 
 def test_a_claim_whose_confirmation_was_lost_is_returned_to_the_queue(
-    store: Store, ready: Pool, monkeypatch: pytest.MonkeyPatch
+    store: Store, ready_pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id, claim = submit(store), store.leases.claim
 
@@ -126,18 +137,18 @@ def test_a_claim_whose_confirmation_was_lost_is_returned_to_the_queue(
         raise StoreError("database: the connection was lost before the answer came")
 
     monkeypatch.setattr(store.leases, "claim", unheard)
-    with job_workers(store, ready):
-        assert ended(store, job_id).attempts == 1
+    with job_workers(store, ready_pool):
+        assert wait_for_end(store, job_id).attempts == 1
     assert kinds(store, job_id).count("retried") == 1
 
 
 def test_a_worker_that_lost_its_claim_ends_its_search_and_writes_nothing(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
-        soon(lambda: pool.in_work == 1)
+        wait_until(lambda: pool.in_work == 1)
         assert store.leases.release(job(store, job_id), "as another worker would")
         (claim,) = store.leases.claim("another", 1, 1, PATIENCE)
-        soon(lambda: pool.in_work == 0)
+        wait_until(lambda: pool.in_work == 0)
     assert (job(store, job_id).state, job(store, job_id).attempts) == ("running", 1)
     assert store.leases.release(claim, "still its own")
 
@@ -153,67 +164,67 @@ PATIENCE, FAULT = 60.0, 12 * "0"
     ],
 )
 def test_a_job_that_cannot_be_solved_fails_with_a_sentence(
-    store: Store, ready: Pool, error: Exception, sentence: str
+    store: Store, ready_pool: Pool, error: Exception, sentence: str
 ) -> None:
-    job_id, ready.error = submit(store), error
-    with job_workers(store, ready):
-        found = ended(store, job_id)
+    job_id, ready_pool.error = submit(store), error
+    with job_workers(store, ready_pool):
+        found = wait_for_end(store, job_id)
     assert (found.state, re.sub(r"[0-9a-f]{12}$", FAULT, found.error or "")) == ("failed", sentence)
 
 
 @pytest.mark.parametrize("error", [NotInTimeError("plan: no answer came"), LostWorkersError("plan: no answer came")])
 def test_a_job_without_an_answer_is_retried_with_longer_patience_before_it_fails(
-    store: Store, ready: Pool, error: Exception
+    store: Store, ready_pool: Pool, error: Exception
 ) -> None:
-    job_id, ready.error = submit(store), error
-    with job_workers(store, ready):
-        found = ended(store, job_id)
+    job_id, ready_pool.error = submit(store), error
+    with job_workers(store, ready_pool):
+        found = wait_for_end(store, job_id)
     assert (found.state, found.failures, found.error) == ("failed", MOST_FAILURES, "plan: no answer came")
     assert kinds(store, job_id).count("retried") == MOST_FAILURES
-    assert [task.grace_s for task in ready.tasks] == [3.0, 6.0, 12.0, 24.0]
+    assert [task.grace_s for task in ready_pool.tasks] == [3.0, 6.0, 12.0, 24.0]
 
 
-def test_a_deterministic_job_starts_anew(store: Store, ready: Pool) -> None:
+def test_a_deterministic_job_starts_anew(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store, deterministic=True)
     (claim,) = store.leases.claim("before", 1, 1, PATIENCE)
     store.leases.release(claim, "its worker stopped", LOOSE_ANSWER)
-    with job_workers(store, ready):
-        assert ended(store, job_id).plan_status == "optimal"
+    with job_workers(store, ready_pool):
+        assert wait_for_end(store, job_id).plan_status == "optimal"
     plan = plan_of(store, job_id)
     assert (plan.reproducible, plan.wall_time_s) == (True, None)
 
 
-def test_a_deadline_bounds_the_time_limit(store: Store, ready: Pool) -> None:
+def test_a_deadline_bounds_the_time_limit(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store, deadline_at=time.time() + 2.0)
-    with job_workers(store, ready):
-        ended(store, job_id)
-    limit_s = ready.tasks[0].limit_s
+    with job_workers(store, ready_pool):
+        wait_for_end(store, job_id)
+    limit_s = ready_pool.tasks[0].limit_s
     assert limit_s is not None
     assert 0 < limit_s <= 2.0
 
 
-def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready: Pool) -> None:
-    with job_workers(store, ready):
-        first, again = (ended(store, submit(store)) for _ in range(2))
+def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready_pool: Pool) -> None:
+    with job_workers(store, ready_pool):
+        first, again = (wait_for_end(store, submit(store)) for _ in range(2))
     assert (first.plan_status, again.plan_status) == ("optimal", "optimal")
-    assert [task.arguments[3] is None for task in ready.tasks] == [True, False]
+    assert [task.arguments[3] is None for task in ready_pool.tasks] == [True, False]
 
 
-@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+@pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
 @pytest.mark.slow
 def test_a_job_that_ends_while_the_database_is_unreachable_is_written_when_it_returns(tmp_path: Path) -> None:
     def check(server: PostgreSQL, store: Store) -> None:
         job_id, pool = submit(store), Pool()
         with job_workers(store, pool):
-            soon(lambda: pool.in_work == 1)
+            wait_until(lambda: pool.in_work == 1)
             server.kill()
             pool.may_run.set()
-            soon(lambda: pool.in_work == 0)
+            wait_until(lambda: pool.in_work == 0)
             with ThreadPoolExecutor(1) as starting:  # a worker that starts while its database does waits for it
                 late = starting.submit(Store.open, server.url(), tmp_path, 60.0)
                 server.start()
                 late.result().close()
-            assert ended(store, job_id).state == "succeeded"
+            assert wait_for_end(store, job_id).state == "succeeded"
         assert kinds(store, job_id)[-1] == "finished"
 
     with postgresql(is_safe=True) as server, closing(Store.open(server.url(), tmp_path)) as store:
@@ -225,6 +236,6 @@ def test_two_workers_share_the_jobs_and_run_each_once(store: Store) -> None:
     here.may_run.set()
     there.may_run.set()
     with job_workers(store, here, workers=2), job_workers(store, there, workers=2):
-        assert all(ended(store, name).attempts == 1 for name in names)
+        assert all(wait_for_end(store, name).attempts == 1 for name in names)
     assert len(here.tasks) + len(there.tasks) == 30
     assert all(kinds(store, name)[-1] == "finished" for name in names)

@@ -17,7 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import seeds
-from tests.support.server import Running
+from tests.support.server import RunningServer
 from tests.support.tiny import FEATURES, random_tiny
 
 TWO_MEMORIES: dict[str, Any] = {
@@ -51,7 +51,7 @@ TOO_LARGE = {"buffers": [{"id": "a", "size": 9, "start": 0, "end": 1}], "pools":
 Captured = pytest.CaptureFixture[str]
 
 
-def planned(problem: object) -> tuple[Problem, Plan]:
+def plan_of(problem: object) -> tuple[Problem, Plan]:
     valid = Problem.model_validate(problem)
     return valid, solve(valid, solver=BY_CADENCE)
 
@@ -64,12 +64,12 @@ def file(tmp_path: Path) -> str:
 
 
 def test_the_tables_of_memories_are_printed_as_cadence_prints_them() -> None:
-    assert memory_tables(*planned(TWO_MEMORIES)) == TABLES
+    assert memory_tables(*plan_of(TWO_MEMORIES)) == TABLES
 
 
 def test_names_of_memories_stay_in_one_line() -> None:
     problem = {"buffers": [], "pools": [{"name": "a\nb"}]}
-    lines = memory_tables(*planned(problem)).splitlines()
+    lines = memory_tables(*plan_of(problem)).splitlines()
     assert lines[3].split() == ["|", '"a\\nb"', "|", "0x0", "|", "|", "0", "|"]
     assert len({len(line) for line in lines[:5]}) == 1
 
@@ -81,7 +81,7 @@ def test_the_peak_over_time_is_reported_with_the_first_time_that_reaches_it() ->
 
 
 def test_without_times_the_peak_is_at_none() -> None:
-    problem, plan = planned({"buffers": [{"id": "a", "size": 4}, {"id": "b", "size": 2, "start": 0, "end": 1}]})
+    problem, plan = plan_of({"buffers": [{"id": "a", "size": 4}, {"id": "b", "size": 2, "start": 0, "end": 1}]})
     assert peak_over_time(problem) is None
     assert "| 4 bytes | Node unknown |" in memory_tables(problem, plan)
     assert json.loads(write_plan(plan, problem, "exir"))["peak_memory_usage"] is None
@@ -97,12 +97,12 @@ def test_the_peak_over_time_is_at_most_the_sum_of_the_peaks_of_the_pools(seed: i
 
 
 def test_triples_are_a_list_of_lists_with_the_ids_as_they_were() -> None:
-    problem, plan = planned(TWO_MEMORIES)
+    problem, plan = plan_of(TWO_MEMORIES)
     assert json.loads(write_plan(plan, problem, "triples")) == TRIPLES
 
 
 def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
-    problem, plan = planned(TWO_MEMORIES)
+    problem, plan = plan_of(TWO_MEMORIES)
     assert json.loads(write_plan(plan, problem, "exir")) == {
         "bufsizes": [0, 48, 24],
         "peak_memory_usages_per_memory": [48, 20],
@@ -151,7 +151,7 @@ def test_an_answer_without_placements_is_json_for_every_requested_format(
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "text/plain;q=0.9, application/json;q=0.5", "text/plain, text/csv"])
-def test_plain_text_is_the_tables(server: Running, accept: str) -> None:
+def test_plain_text_is_the_tables(server: RunningServer, accept: str) -> None:
     query, headers = {"solver": BY_CADENCE}, {"accept": accept}
     answer = server.client.post("/v1/plan", json=TWO_MEMORIES, params=query, headers=headers)
     if accept.endswith("csv"):
@@ -161,7 +161,7 @@ def test_plain_text_is_the_tables(server: Running, accept: str) -> None:
 
 
 @pytest.mark.parametrize(("plan_format", "expected"), [("triples", TRIPLES), ("exir", None)])
-def test_the_service_writes_the_requested_format(server: Running, plan_format: str, expected: object) -> None:
+def test_the_service_writes_the_requested_format(server: RunningServer, plan_format: str, expected: object) -> None:
     options = {"solver": BY_CADENCE, "format": plan_format}
     content = {"problem": TWO_MEMORIES, "options": options}
     answer = server.client.post("/v1/plan", json=content, headers={"accept": "text/csv"})
@@ -169,7 +169,7 @@ def test_the_service_writes_the_requested_format(server: Running, plan_format: s
     assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
 
 
-def test_infeasibility_is_json_where_text_is_requested(server: Running) -> None:
+def test_infeasibility_is_json_where_text_is_requested(server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=TOO_LARGE, headers={"accept": "text/plain"})
     assert (answer.headers["content-type"], answer.json()["status"]) == ("application/json", "infeasible")
 
@@ -177,7 +177,7 @@ def test_infeasibility_is_json_where_text_is_requested(server: Running) -> None:
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
+def draw_picture(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
     """Return the picture as a tree, and its texts."""
     root = ElementTree.fromstring(picture.draw(problem, plan))
     return root, ["".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")]
@@ -194,7 +194,7 @@ def rows(n: int) -> list[dict[str, object]]:
 
 def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -> None:
     problem = Problem.model_validate({"buffers": [*rows(4), {"id": "b4", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
-    root, texts = drawn(problem, solve(problem))
+    root, texts = draw_picture(problem, solve(problem))
     assert root.tag == f"{SVG}svg"
     assert rectangles(root) == 6
     assert "lower bound 2,112" in texts
@@ -204,7 +204,7 @@ def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -
 
 def test_a_rectangle_has_an_id_and_a_title_of_its_own() -> None:
     problem = Problem.model_validate({"buffers": [*rows(2), {"id": "<&>", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
-    root, _ = drawn(problem, solve(problem))
+    root, _ = draw_picture(problem, solve(problem))
     titles = {group.get("id"): group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")}
     assert titles["buffer-0-0"] == "b0: 1,024 bytes, alive [0, 2), offset 0"
     assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
@@ -216,21 +216,21 @@ def test_the_fullest_time_and_what_ends_above_the_bound_are_distinguished() -> N
     placements = [{"id": name, "pool": "default", "offset": offset} for name, offset in at.items()]
     pools = [{"name": "default", "used": 3072, "lower_bound": 2048}]
     plan = Plan.model_validate({"status": "feasible", "peak": 3072, "pools": pools, "placements": placements})
-    _, texts = drawn(problem, plan)
+    _, texts = draw_picture(problem, plan)
     assert {"fullest at 1: 2,048 alive", "above the bound", "at the fullest time", "at other times"} <= set(texts)
 
 
 def test_the_ten_largest_buffers_are_labelled_regardless_of_number_and_names() -> None:
     large = [{"id": f"large/{'very_' * 9}{i}", "size": 10**6, "start": 40 * i, "end": 40 * i + 30} for i in range(10)]
     problem = Problem.model_validate({"buffers": [*rows(300), *large]})
-    _, texts = drawn(problem, solve(problem))
+    _, texts = draw_picture(problem, solve(problem))
     assert sum(text.startswith("lar") for text in texts) == 10
 
 
 def test_each_pool_has_its_own_panel_with_address_and_size() -> None:
     pools = [{"name": "fast", "size": 1024, "base_address": 0x20000000}, {"name": "slow", "reserved": [[0, 512]]}]
     problem = Problem.model_validate({"buffers": rows(4), "pools": pools})
-    _, texts = drawn(problem, solve(problem))
+    _, texts = draw_picture(problem, solve(problem))
     assert "fast at 0x20000000: peak 1,024 bytes (1 KiB), optimal" in texts
     assert "slow: peak 1,536 bytes (1.5 KiB), optimal" in texts
     assert "size 1,024" in texts
@@ -238,13 +238,13 @@ def test_each_pool_has_its_own_panel_with_address_and_size() -> None:
 
 def test_buffers_without_lifetimes_span_all_of_time() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 8}, {"id": "b", "size": 8}]})
-    _, texts = drawn(problem, solve(problem))
+    _, texts = draw_picture(problem, solve(problem))
     assert "default: peak 8 bytes (8 B), optimal" in texts
 
 
 def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
     problem = Problem.model_validate({"buffers": rows(2), "pools": [{"size": 1}]})
-    root, texts = drawn(problem, solve(problem))
+    root, texts = draw_picture(problem, solve(problem))
     assert "default, infeasible" in texts
     assert rectangles(root) == 0
 
@@ -255,7 +255,7 @@ def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
 def test_names_are_written_as_they_are_if_they_can_be(name: str, text: str) -> None:
     row = {"id": name, "size": 8, "start": 0, "end": 1}
     problem = Problem.model_validate({"buffers": [row], "pools": [{"name": name}]})
-    _, texts = drawn(problem, solve(problem))
+    _, texts = draw_picture(problem, solve(problem))
     assert f"{text}: peak 8 bytes (8 B), optimal" in texts
     assert text in texts
 
@@ -263,5 +263,5 @@ def test_names_are_written_as_they_are_if_they_can_be(name: str, text: str) -> N
 def test_the_largest_numbers_are_drawn() -> None:
     row = {"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}
     problem = Problem.model_validate({"buffers": [row]})
-    root, _ = drawn(problem, solve(problem))
+    root, _ = draw_picture(problem, solve(problem))
     assert rectangles(root) == 1

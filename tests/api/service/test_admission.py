@@ -23,52 +23,52 @@ def wish(limit_s: float = 60.0, caller: str | None = None, sort: Sort | None = N
     return Seat(caller, time.monotonic() + limit_s, sort, **more)
 
 
-async def taken(queue: AdmissionQueue, each: Seat) -> Seat:
+async def take_seat(queue: AdmissionQueue, each: Seat) -> Seat:
     assert await queue.take(each)
     return each
 
 
 def run(day: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
+    async def run_limited() -> None:
         async with asyncio.timeout(20.0):
             await day()
 
-    asyncio.run(whole())
+    asyncio.run(run_limited())
 
 
-def served(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | None = None) -> list[str]:
+def admission_order(arrivals: list[tuple[str, float]], places: int = 1, of_key: int | None = None) -> list[str]:
     """Return the callers in the order in which they were admitted; all came while `a` was served."""
     order: list[str] = []
 
     async def ask(queue: AdmissionQueue, caller: str, limit_s: float) -> None:
-        place = await taken(queue, wish(limit_s, caller))
+        place = await take_seat(queue, wish(limit_s, caller))
         order.append(caller)
         await asyncio.sleep(0)
         queue.leave(place)
 
     async def day() -> None:
         queue = AdmissionQueue(places, 99, of_key)
-        place = await taken(queue, wish(caller="a"))
+        place = await take_seat(queue, wish(caller="a"))
         async with asyncio.TaskGroup() as callers:
             for each in arrivals:
                 callers.create_task(ask(queue, *each))
             await asyncio.sleep(0)
             queue.leave(place)
-        assert (queue.busy, queue.waiting) == (0, 0)
+        assert (queue.busy_slots, queue.waiting_count) == (0, 0)
 
     run(day)
     return order
 
 
 def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> None:
-    assert served([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
-    assert served([(name, 60.0) for name in "bacab"]) == list("bacab")
+    assert admission_order([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
+    assert admission_order([(name, 60.0) for name in "bacab"]) == list("bacab")
 
 
 def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        place = await taken(queue, wish())
+        place = await take_seat(queue, wish())
         waiting = [wish(), wish(15.0)]
         for each in waiting:
             queue.ask(each)
@@ -88,7 +88,7 @@ def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.Monke
 def test_older_measurements_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        slow = await taken(queue, wish(sort=LARGE))
+        slow = await take_seat(queue, wish(sort=LARGE))
         slow.began = time.monotonic() - 4.0
         queue.leave(slow, is_measured=True)
         for passed_s, least_s in ((0.0, 4.0), (30.0, 2.0), (3600.0, 2.0)):
@@ -102,17 +102,17 @@ def test_older_measurements_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
-    assert served([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
+    assert admission_order([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
 
 
 def test_a_full_queue_refuses_and_a_free_slot_is_granted_at_once() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
-        place = await taken(queue, wish(0.0))
+        place = await take_seat(queue, wish(0.0))
         with pytest.raises(FullError, match="all 1 places are taken and 0 callers wait already"):
             await queue.take(wish())
         queue.leave(place)
-        await taken(queue, wish(0.0))
+        await take_seat(queue, wish(0.0))
 
     run(day)
 
@@ -120,16 +120,16 @@ def test_a_full_queue_refuses_and_a_free_slot_is_granted_at_once() -> None:
 def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to_retry() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        place = await taken(queue, wish(10.0, can_end=False))
+        place = await take_seat(queue, wish(10.0, can_end=False))
         place.began = time.monotonic() - 3.0  # it has no answer yet, and may take as long again
         queue.ask(late := wish(1.0))
         assert isinstance(late.refusal, NoTurnError)  # at once, without a turn of the loop
         assert "all 1 places stay taken for 7." in str(late.refusal)
         assert late.refusal.headers["Retry-After"] in ("7", "8")
-        assert queue.waiting == 0
+        assert queue.waiting_count == 0
         waiting = asyncio.ensure_future(queue.take(wish(9.0)))
         await asyncio.sleep(0)
-        assert queue.waiting == 1
+        assert queue.waiting_count == 1
         with pytest.raises(NoTurnError):  # beside it there is no time for one that is due earlier and takes long
             await queue.take(wish(8.5, least_s=3.0))
         queue.leave(place)
@@ -142,9 +142,9 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
 def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_none_comes() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        place = await taken(queue, wish())
-        admitted = [await taken(queue, wish(2.0)) for _ in range(2)]
-        assert (place.is_short.is_set(), queue.busy, queue.waiting) == (True, 3, 0)
+        place = await take_seat(queue, wish())
+        admitted = [await take_seat(queue, wish(2.0)) for _ in range(2)]
+        assert (place.is_short.is_set(), queue.busy_slots, queue.waiting_count) == (True, 3, 0)
         with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # they are all short, and none ended
             await queue.take(wish(2.0))
         for each in admitted:
@@ -161,11 +161,11 @@ def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_
 def test_a_key_whose_slots_stay_occupied_is_refused_at_once_while_other_keys_have_slots() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=2, length=9, of_key=1)
-        place = await taken(queue, wish(10.0, "a", can_end=False))
+        place = await take_seat(queue, wish(10.0, "a", can_end=False))
         place.began = time.monotonic() - 3.0
         queue.ask(late := wish(1.0, "a"))
         assert isinstance(late.refusal, NoTurnError)
-        await taken(queue, wish(1.0, "b"))
+        await take_seat(queue, wish(1.0, "b"))
 
     run(day)
 
@@ -173,10 +173,10 @@ def test_a_key_whose_slots_stay_occupied_is_refused_at_once_while_other_keys_hav
 def test_a_request_with_little_time_left_starts_beyond_the_places() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        slow = await taken(queue, wish(sort=LARGE))
+        slow = await take_seat(queue, wish(sort=LARGE))
         slow.began = time.monotonic() - 2.0
         queue.leave(slow, is_measured=True)  # so it needed two seconds
-        place = await taken(queue, wish())
+        place = await take_seat(queue, wish())
         soon_due, others = (asyncio.ensure_future(queue.take(wish(limit_s, sort=LARGE))) for limit_s in (2.4, 9.0))
         assert await soon_due  # with two seconds left
         assert not others.done()
@@ -191,9 +191,9 @@ def test_a_request_with_little_time_left_starts_beyond_the_places() -> None:
 def test_light_requests_do_not_wait_behind_searches_unless_they_are_not_light() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
-        search = await taken(queue, wish())
-        light = await taken(queue, wish(sort=LIGHT))
-        assert queue.busy == 2
+        search = await take_seat(queue, wish())
+        light = await take_seat(queue, wish(sort=LIGHT))
+        assert queue.busy_slots == 2
         other = asyncio.ensure_future(queue.take(wish(sort=LIGHT)))
         await asyncio.sleep(0.3)  # which is no light one's time
         assert not light.is_light
@@ -210,10 +210,10 @@ def test_light_requests_do_not_wait_behind_searches_unless_they_are_not_light() 
 def test_requests_that_must_not_be_refused_may_exceed_the_length_of_the_queue() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=0)
-        place = await taken(queue, wish())
+        place = await take_seat(queue, wish())
         waiting = asyncio.ensure_future(queue.take(Seat(None)))
         await asyncio.sleep(0)
-        assert (waiting.done(), queue.waiting) == (False, 0)
+        assert (waiting.done(), queue.waiting_count) == (False, 0)
         queue.leave(place)
         assert await waiting
         cancelled = asyncio.Event()

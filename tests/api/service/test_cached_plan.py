@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import memplan
 from memplan.api.cli.main import main
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of, result_of, units_of
-from memplan.api.service.cache.canonical_plan import canonical_plan, translated
+from memplan.api.service.cache.canonical_plan import canonical_plan, translate_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.stored_plan import StoredPlan
 from memplan.planner.bounds.lower_bound import lower_bound
@@ -29,24 +29,24 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
-from tests.support.renaming import Data, respelled, spelled
-from tests.support.server import Running, running
+from tests.support.renaming import Data, problem_data, respell
+from tests.support.server import RunningServer, run_server
 from tests.support.strategies import raw_problems, tied_problems
 
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 
 
-def compiled(data: Data) -> CompiledProblem:
-    return CompiledProblem.of(Problem.model_validate(data))
+def compile_data(data: Data) -> CompiledProblem:
+    return CompiledProblem.from_problem(Problem.model_validate(data))
 
 
 def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan = solve(first.problem, solver="local-search", time_limit_s=0.05)
-    known = CachedPlan.of(first, SolveResult(plan), 1.0)
+    known = CachedPlan.from_result(first, SolveResult(plan), 1.0)
     assert (known is None) == (plan.peak is None)
     if known is None:
         return
-    stored = CachedPlan.read(known.stored(first.hash))
+    stored = CachedPlan.read(known.to_stored(first.hash))
     assert stored is not None
     for kept, claims in ((known, units_of(first) == units_of(other)), (stored, False)):
         result = result_of(kept, other)
@@ -64,7 +64,7 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     assert plan.peak is not None
     assert again.peak is not None
     assert again.peak * first.instance.unit == plan.peak * other.instance.unit
-    told = translated(other, canonical_plan(first.hash, stored))
+    told = translate_plan(other, canonical_plan(first.hash, stored))
     assert told is not None
     assert verify(other.problem, told) == ()
     assert (told.peak, told.status) == (again.peak, again.status)
@@ -72,17 +72,17 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
 
 @given(data=raw_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_an_answer_maps_onto_every_copy(data: Data, rng: random.Random, k: int) -> None:
-    check_translation(compiled(data), compiled(respelled(data, rng, k)))
+    check_translation(compile_data(data), compile_data(respell(data, rng, k)))
 
 
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
 def test_an_answer_with_constraints_maps_onto_every_copy(problem: Problem, rng: random.Random, k: int) -> None:
-    other = compiled(respelled(spelled(problem), rng, k))
+    other = compile_data(respell(problem_data(problem), rng, k))
     if not other.instance.unplaceable:
-        check_translation(CompiledProblem.of(problem), other)
+        check_translation(CompiledProblem.from_problem(problem), other)
 
 
-def loose(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
+def loose_plan(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
     """A plan of TWO that leaves `gap` units unused between its buffers, with a bound that was proved, in units."""
     offset = column_of(asked, {"a": 0, "b": 2 + gap})
     return CachedPlan(
@@ -96,23 +96,23 @@ def column_of(asked: CompiledProblem, offsets: dict[str, int]) -> I64:
 
 
 def test_the_better_plan_stays_with_the_bound_of_its_own_search() -> None:
-    asked = compiled(TWO)
+    asked = compile_data(TWO)
     assert asked.instance.unit == 4
-    worse, better = loose(asked, 2, 2, searched_s=9), loose(asked, 1, 1)
+    worse, better = loose_plan(asked, 2, 2, searched_s=9), loose_plan(asked, 1, 1)
     assert better_of(asked, worse, better) is better_of(asked, better, worse) is better
 
 
 def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
-    asked = compiled(TWO)
-    brief, long = loose(asked, 1, 2), loose(asked, 1, 1, searched_s=3)
+    asked = compile_data(TWO)
+    brief, long = loose_plan(asked, 1, 2), loose_plan(asked, 1, 1, searched_s=3)
     assert better_of(asked, brief, long) is better_of(asked, long, brief) is long
     assert better_of(asked, brief, replace(brief)) is brief
 
 
 def test_a_bound_for_the_same_bytes_stays_with_either_plan() -> None:
-    asked = compiled(TWO)
+    asked = compile_data(TWO)
     units = units_of(asked)
-    worse, better = replace(loose(asked, 2, 3), units=units), replace(loose(asked, 1, 1), units=units)
+    worse, better = replace(loose_plan(asked, 2, 3), units=units), replace(loose_plan(asked, 1, 1), units=units)
     for found in (better, replace(better, units=None)):  # a plan of another process says nothing of bounds
         for both in ((worse, found), (found, worse)):
             best = better_of(asked, *both)
@@ -122,41 +122,41 @@ def test_a_bound_for_the_same_bytes_stays_with_either_plan() -> None:
 
 
 def test_a_proved_plan_is_never_replaced() -> None:
-    asked = compiled(TWO)
-    proved = replace(loose(asked, 1, 4), status="optimal")
-    better = loose(asked, 0, 1, searched_s=3)
+    asked = compile_data(TWO)
+    proved = replace(loose_plan(asked, 1, 4), status="optimal")
+    better = loose_plan(asked, 0, 1, searched_s=3)
     assert better_of(asked, proved, better) is better_of(asked, better, proved) is proved
 
 
 def test_a_proof_for_other_bytes_is_dropped_where_this_process_searched_these() -> None:
-    asked = compiled(TWO)
-    proved = replace(loose(asked, 1, 4), status="optimal", units=(1, 1))
-    found = replace(loose(asked, 0, 1), units=units_of(asked))
+    asked = compile_data(TWO)
+    proved = replace(loose_plan(asked, 1, 4), status="optimal", units=(1, 1))
+    found = replace(loose_plan(asked, 0, 1), units=units_of(asked))
     assert better_of(asked, proved, found) is found
 
 
 @pytest.mark.parametrize("size", [1, 8])
 def test_the_cache_keeps_only_answers_that_have_a_plan(size: int) -> None:
     tight = Problem.model_validate(TWO | {"pools": [{"name": "sram", "size": size}]})
-    assert CachedPlan.of(CompiledProblem.of(tight), SolveResult(solve(tight)), 1.0) is None
+    assert CachedPlan.from_result(CompiledProblem.from_problem(tight), SolveResult(solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
     older = StoredPlan("", zlib.compress(content), "infeasible", 1.0, 0)
     assert CachedPlan.read(older) is None
 
 
 def test_offsets_that_are_not_multiples_of_the_unit_are_lowered() -> None:
-    asked = compiled(TWO)
+    asked = compile_data(TWO)
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = CachedPlan.of(asked, SolveResult(plan), 0.0)
+    known = CachedPlan.from_result(asked, SolveResult(plan), 0.0)
     assert known is not None
     assert known.used == (3,)
 
 
 def test_a_cached_plan_that_fails_the_verifier_is_not_returned(caplog: pytest.LogCaptureFixture) -> None:
-    asked = compiled(TWO)
-    wrong = replace(loose(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
+    asked = compile_data(TWO)
+    wrong = replace(loose_plan(asked, 0, 1), offset=column_of(asked, {"a": 0, "b": 1}))
     assert result_of(wrong, asked) is None
     assert "did not pass the verifier" in caplog.text
 
@@ -199,7 +199,7 @@ def test_checks_tell_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "warning: inclusive-ends" in said
 
 
-def test_the_service_tells_findings_each_time_it_is_asked(server: Running) -> None:
+def test_the_service_tells_findings_each_time_it_is_asked(server: RunningServer) -> None:
     for _ in range(3):
         answer = server.client.post("/v1/plan", json=CLOSED).json()
         assert [finding["rule"] for finding in answer["findings"]] == ["inclusive-ends"]
@@ -214,12 +214,12 @@ def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(call: st
     problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
     body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()
 
-    def slowly() -> Iterator[bytes]:
+    def send_slowly() -> Iterator[bytes]:
         yield body[:100]
         time.sleep(0.7)  # the time of a call begins with its first byte
         yield body[100:]
 
-    with running() as server:
-        answer = server.client.post(f"/v1/{call}", content=slowly(), headers={"Content-Type": "application/json"})
+    with run_server() as server:
+        answer = server.client.post(f"/v1/{call}", content=send_slowly(), headers={"Content-Type": "application/json"})
         assert answer.status_code == status
         assert "memplan_deadline_misses_total 1.0" in server.client.get("/metrics").text

@@ -15,7 +15,7 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
 from tests.support.depth import seeds
 from tests.support.meeting_kinds import problems
-from tests.support.server import Running, running
+from tests.support.server import RunningServer, run_server
 
 _CALLERS, _EACH, _HITS = 8, 24, 2
 _OF_TIMES = {"wall_time_s"}
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
-    with running() as found:
+def server() -> Iterator[RunningServer]:
+    with run_server() as found:
         yield found
 
 
@@ -35,7 +35,7 @@ def told(answer: httpx.Response) -> dict[str, Any]:
     return {name: value for name, value in json.loads(answer.content).items() if name not in _OF_TIMES}
 
 
-def asked(server: Running, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def asked(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the first answer about a problem, and the answers that the cache gave later."""
     content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
     answers = [
@@ -48,7 +48,7 @@ def asked(server: Running, problem: Problem) -> tuple[dict[str, Any], list[dict[
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(1, first=89))
-def test_a_hit_is_the_answer_of_its_miss(seed: int, server: Running) -> None:
+def test_a_hit_is_the_answer_of_its_miss(seed: int, server: RunningServer) -> None:
     drawn = {name: problem for name, problem, _ in problems(seed, _EACH)}
     with ThreadPoolExecutor(_CALLERS) as callers:
         found = dict(zip(drawn, callers.map(lambda problem: asked(server, problem), drawn.values()), strict=True))

@@ -47,7 +47,7 @@ def in_a_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], 
         service = WorkService(cast(Workers, workers), AdmissionQueue(2, 4), PlanCache(None), metrics)
 
         async def ask(body: bytes, cancelled: asyncio.Event | None = None) -> tuple[bytes, str]:
-            deadline, over = Deadline.after(60.0), cancelled or asyncio.Event()
+            deadline, over = Deadline.from_limit(60.0), cancelled or asyncio.Event()
             answer = await service.plan(("plan", "", body), "sha256:1", "json", Options(), deadline, over)
             return answer.content, LOOKUP.get()
 

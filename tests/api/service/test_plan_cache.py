@@ -19,9 +19,9 @@ from memplan.planner.model.problem import Problem
 MUCH = 2**20
 
 
-def compiled(size: int = 3) -> CompiledProblem:
+def compile_sized(size: int = 3) -> CompiledProblem:
     rows = [{"id": k, "size": size + k, "start": 0, "end": 1} for k in range(2)]
-    return CompiledProblem.of(Problem.model_validate({"buffers": rows}))
+    return CompiledProblem.from_problem(Problem.model_validate({"buffers": rows}))
 
 
 def plan_of_height(asked: CompiledProblem, height: int, searched_s: float = 1.0) -> CachedPlan:
@@ -42,19 +42,19 @@ async def height(cache: PlanCache, asked: CompiledProblem) -> int | None:
 
 
 def run(day: Callable[[], Awaitable[None]]) -> None:
-    async def all_day() -> None:
+    async def run_day() -> None:
         await day()
 
-    asyncio.run(all_day())
+    asyncio.run(run_day())
 
 
 def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
     async def day() -> None:
-        first, asked = cache_over(store), compiled()
+        first, asked = cache_over(store), compile_sized()
         first.keep(asked, plan_of_height(asked, 9))
         await first.write()
         assert await height(cache_over(store), asked) == 9
-        known = await cache_over(store).by_hash(asked.hash)
+        known = await cache_over(store).find_by_hash(asked.hash)
         assert known is not None
         assert (known.searched_s, known.status) == (1.0, "feasible")
 
@@ -63,7 +63,7 @@ def test_a_plan_outlives_the_cache_that_kept_it(store: Store) -> None:
 
 def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) -> None:
     async def day() -> None:
-        asked = compiled()
+        asked = compile_sized()
         for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):
             mine = cache_over(store)  # each server knows only what it found itself, and what is stored
             mine.keep(asked, plan_of_height(asked, found, searched_s=k))
@@ -78,7 +78,7 @@ def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) 
 
 def test_a_better_plan_of_another_server_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
-        mine, other, asked = cache_over(store), cache_over(store), compiled()
+        mine, other, asked = cache_over(store), cache_over(store), compile_sized()
         mine.keep(asked, plan_of_height(asked, 9))
         other.keep(asked, plan_of_height(asked, 8))
         await other.write()
@@ -92,7 +92,7 @@ def test_a_better_plan_of_another_server_is_used(store: Store, monkeypatch: pyte
 def test_the_cache_in_memory_drops_the_least_recently_used_plan_and_the_store_keeps_it(store: Store) -> None:
     async def day() -> None:
         cache = cache_over(store, memory_bytes=2100)
-        many = [compiled(size) for size in (3, 5, 7)]
+        many = [compile_sized(size) for size in (3, 5, 7)]
         for asked in many[:2]:
             cache.keep(asked, plan_of_height(asked, 20))
         await cache.find(many[0])
@@ -106,7 +106,7 @@ def test_the_cache_in_memory_drops_the_least_recently_used_plan_and_the_store_ke
 
 def test_an_invalid_plan_in_the_store_is_replaced_whatever_it_claims(store: Store) -> None:
     async def day() -> None:
-        cache, asked = cache_over(store), compiled()
+        cache, asked = cache_over(store), compile_sized()
         cache.keep(asked, replace(plan_of_height(asked, 7), status="optimal"))
         await cache.write()
         cache.forget(asked)
@@ -120,8 +120,8 @@ def test_an_invalid_plan_in_the_store_is_replaced_whatever_it_claims(store: Stor
 
 def test_kept_plans_are_written_from_time_to_time_and_at_the_end(store: Store) -> None:
     async def day() -> None:
-        asked, late = compiled(), compiled(11)
-        async with PlanCache.tended(store) as cache:
+        asked, late = compile_sized(), compile_sized(11)
+        async with PlanCache.open_tended(store) as cache:
             cache.keep(asked, plan_of_height(asked, 9))
             while await asyncio.to_thread(store.plans.find, asked.hash) is None:
                 await asyncio.sleep(0.01)
@@ -134,12 +134,12 @@ def test_kept_plans_are_written_from_time_to_time_and_at_the_end(store: Store) -
 def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def away(_work: object) -> None:
+    async def raise_store_error(_work: object) -> None:
         raise StoreError("database: gone")
 
     async def day() -> None:
-        cache, asked = cache_over(store), compiled()
-        monkeypatch.setattr(store, "briefly", away)
+        cache, asked = cache_over(store), compile_sized()
+        monkeypatch.setattr(store, "run_in_thread", raise_store_error)
         assert await cache.find(asked) is None
         cache.keep(asked, plan_of_height(asked, 9))
         await cache.write()
@@ -151,12 +151,12 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
 
 def test_all_servers_say_the_same_of_a_plan_that_one_of_them_proved(store: Store) -> None:
     async def day() -> None:
-        proving, other, asked = cache_over(store), cache_over(store), compiled()
+        proving, other, asked = cache_over(store), cache_over(store), compile_sized()
         unproved = plan_of_height(asked, 7, searched_s=9.0)
         proving.keep(asked, replace(unproved, status="optimal", bound=(7,), total=7, kind="search", by="exact"))
-        said = [await cache.by_hash(asked.hash) for cache in (proving, other)]
+        said = [await cache.find_by_hash(asked.hash) for cache in (proving, other)]
         other.keep(asked, unproved)
-        said += [await cache.by_hash(asked.hash) for cache in (other, proving)]
+        said += [await cache.find_by_hash(asked.hash) for cache in (other, proving)]
         assert [(known.status, known.total, known.used) for known in said if known] == [("optimal", 7, (7,))] * 4
         found = await cache_over(store).find(asked)
         assert found is not None

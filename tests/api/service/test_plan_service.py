@@ -23,18 +23,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
-from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, in_a_room
-from tests.support.renaming import respelled, spelled
-from tests.support.workers import packed
+from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, run_in_room
+from tests.support.renaming import problem_data, respell
+from tests.support.workers import greedy_plan
 
 LARGE = Problem.model_validate(
     {"buffers": [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]}
 )
 
 
-def known_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
-    compiled = CompiledProblem.of(problem)
-    known = CachedPlan.of(compiled, SolveResult(packed(problem)), searched_s)
+def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
+    compiled = CompiledProblem.from_problem(problem)
+    known = CachedPlan.from_result(compiled, SolveResult(greedy_plan(problem)), searched_s)
     assert known is not None
     return compiled, known
 
@@ -52,14 +52,14 @@ def test_a_known_plan_is_the_answer_if_it_is_good_enough_and_otherwise_a_start(
     problem: Problem, searched_s: float, options: Options, reason: str | None
 ) -> None:
     async def day(room: Room) -> None:
-        room.cache.keep(*known_plan(problem, searched_s))
+        room.cache.keep(*cache_plan(problem, searched_s))
         room.workers.may_answer.set()
         plan = await room.ask(HARD_TOO, options)
         starts = [task.start is not None and task.start.peak == plan.peak for task in room.workers.tasks]
         assert (plan.stop_reason, starts) == (reason or "time_limit", [] if reason else [True])
         assert room.lookups() == {"hit" if reason else "started_from": 1}
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_search_of_an_earlier_server_is_not_repeated(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_a_search_of_an_earlier_server_is_not_repeated(tmp_path: Path) -> None:
 
         async def day(room: Room) -> None:
             earlier = cache_over(store)
-            earlier.keep(*known_plan(SMALL, 60.0))
+            earlier.keep(*cache_plan(SMALL, 60.0))
             await earlier.write()
             again = await room.ask(SMALL)
             assert (again.status, again.stop_reason, room.workers.tasks) == ("feasible", "time_limit", [])
             assert room.lookups() == {"hit": 1}
 
-        in_a_room(day, store)
+        run_in_room(day, store)
 
 
 @pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
@@ -95,7 +95,7 @@ def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) ->
         assert room.lookups()["joined"] == 2
         assert (await room.ask(other, options)).peak == second.peak
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at a worker", "in the queue"])
@@ -113,7 +113,7 @@ def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
         first.set()
         await asyncio.gather(*others)
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None
         room.workers.may_answer.set()
         await second
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_options_are_checked_though_the_plan_is_known() -> None:
@@ -135,7 +135,7 @@ def test_options_are_checked_though_the_plan_is_known() -> None:
         with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
             await room.ask(QUICK, Options(accept="soon"))
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
@@ -149,12 +149,12 @@ def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_se
         assert (first.wall_time_s is None) == options.deterministic
         assert room.lookups() == before
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
-        compiled, known = known_plan(QUICK, 1.0)
+        compiled, known = cache_plan(QUICK, 1.0)
         assert known.offset is not None
         room.cache.keep(compiled, replace(known, status="optimal", offset=known.offset * 0))
         assert (await room.ask(QUICK)).status == "optimal"
@@ -162,7 +162,7 @@ def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCapture
         assert (await room.ask(QUICK)).status == "optimal"
         assert room.lookups() == {"miss": 1, "hit": 1}
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
@@ -171,7 +171,9 @@ def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
         await room.workers.is_asked.wait()
         problem = Problem.model_validate(hard_request(9)["problem"])
         mine = asyncio.create_task(
-            room.solving.plan(PlanRequest(CompiledProblem.of(problem), LONG, Deadline.after(inf)), asyncio.Event())
+            room.solving.plan(
+                PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
+            )
         )
         await asyncio.sleep(0.5)  # which is spent in line, and not of the limit
         assert len(room.workers.tasks) == 1
@@ -180,7 +182,7 @@ def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
         sent = room.workers.tasks[1].deadline
         assert sent.at - sent.began == LONG.time_limit_s
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
@@ -188,13 +190,13 @@ def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
         others = asyncio.create_task(room.ask(SMALL))
         await asyncio.sleep(0)
         first = await room.ask(QUICK)
-        again = await room.ask(Problem.model_validate(respelled(spelled(QUICK), random.Random(1), 3)))
+        again = await room.ask(Problem.model_validate(respell(problem_data(QUICK), random.Random(1), 3)))
         assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
         assert (first.peak, again.peak, others.done()) == (12, 36, False)
         room.workers.may_answer.set()
         await others
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 @pytest.mark.parametrize("problem", [HARD, SMALL], ids=["large", "small"])
@@ -205,10 +207,10 @@ def test_a_hard_request_continues_at_a_worker_from_the_quick_plan(problem: Probl
         (task,) = room.workers.tasks
         assert task.start is not None
         assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
-        assert 30 < task.deadline.left_s < 60
+        assert 30 < task.deadline.remaining_s < 60
         assert task.options.seed != LONG.seed
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_a_problem_that_a_bound_proves_infeasible_goes_to_no_worker(problem: dic
             assert (plan.status, why.irreducible, why.would_do.proved) == ("infeasible", True, True)
         assert room.workers.tasks == []
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_request_that_a_worker_would_get_too_late_is_solved_by_the_server() -> None:
@@ -239,7 +241,7 @@ def test_a_request_that_a_worker_would_get_too_late_is_solved_by_the_server() ->
         plan = await room.ask(LARGE, Options(time_limit_s=0.2))
         assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed() -> None:
@@ -249,7 +251,7 @@ def test_a_deterministic_search_starts_from_no_known_plan_and_with_its_own_seed(
         await room.ask(SMALL, options)
         assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
 
-    in_a_room(day)
+    run_in_room(day)
 
 
 def test_a_request_without_a_slot_in_time_gets_the_quick_plan_or_is_refused() -> None:
@@ -263,4 +265,4 @@ def test_a_request_without_a_slot_in_time_gets_the_quick_plan_or_is_refused() ->
         ended = await asyncio.gather(*asked, return_exceptions=True)
         assert {type(each).__name__ for each in ended} <= {"Plan", "FullError"}
 
-    in_a_room(day)
+    run_in_room(day)

@@ -26,7 +26,7 @@ from tests.support.cache_pairs import Verdicts, pairs
 from tests.support.depth import DEPTH
 from tests.support.oracle import best_score
 from tests.support.plan_services import AloneService
-from tests.support.renaming import Data, scaled, spelled
+from tests.support.renaming import Data, problem_data, scale
 
 TWO = Problem.model_validate({"buffers": [{"id": k, "size": 1024, "start": 0, "end": 1} for k in range(2)]})
 TOO_LARGE = Problem.model_validate({"buffers": [{"id": k, "size": 2**62, "start": 0, "end": 1} for k in range(2)]})
@@ -61,11 +61,11 @@ def test_an_infeasible_problem_does_not_decide_smaller_ones_even_after_a_restart
             asyncio.run(service.cache.write())
 
 
-def forged(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
+def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
     """Return a plan with all buffers apart, which claims that none is better."""
-    compiled = CompiledProblem.of(problem)
+    compiled = CompiledProblem.from_problem(problem)
     plan = solve(problem, time_limit_s=1.0)
-    known = CachedPlan.of(compiled, SolveResult(plan), 1e6)
+    known = CachedPlan.from_result(compiled, SolveResult(plan), 1e6)
     assert known is not None
     sizes = compiled.instance.size[compiled.order]
     offset = sizes.cumsum() - sizes
@@ -76,9 +76,9 @@ def forged(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, 
 
 @pytest.mark.parametrize("status", ["optimal", "feasible"])
 def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) -> None:
-    compiled, known = forged(ABOVE_ITS_BOUND, status)
+    compiled, known = forge_plan(ABOVE_ITS_BOUND, status)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change({compiled.hash: lambda _: known.stored(compiled.hash)})
+        store.plans.change({compiled.hash: lambda _: known.to_stored(compiled.hash)})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     best = best_score(ABOVE_ITS_BOUND)
     assert best is not None
@@ -92,27 +92,27 @@ def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) ->
     [
         lambda record: replace(record, plan=b"nothing"),
         lambda record: replace(record, plan=record.plan[:-3]),
-        lambda record: replace(record, plan=forged(TWO)[1].stored("").plan),
+        lambda record: replace(record, plan=forge_plan(TWO)[1].to_stored("").plan),
     ],
     ids=["no zlib", "cut off", "another problem"],
 )
 def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
-    compiled, known = forged(ABOVE_ITS_BOUND)
+    compiled, known = forge_plan(ABOVE_ITS_BOUND)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change({compiled.hash: lambda _: spoil(known.stored(compiled.hash))})
+        store.plans.change({compiled.hash: lambda _: spoil(known.to_stored(compiled.hash))})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     assert plan.status == "optimal"
 
 
 def test_a_proof_is_claimed_by_its_process_and_for_equal_bytes_only() -> None:
-    compiled = CompiledProblem.of(ABOVE_ITS_BOUND)
+    compiled = CompiledProblem.from_problem(ABOVE_ITS_BOUND)
     plan = solve(ABOVE_ITS_BOUND)
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
-    known = CachedPlan.of(compiled, SolveResult(plan), 1.0)
+    known = CachedPlan.from_result(compiled, SolveResult(plan), 1.0)
     assert known is not None
-    stored = CachedPlan.read(known.stored(compiled.hash))
+    stored = CachedPlan.read(known.to_stored(compiled.hash))
     assert stored is not None
-    other = CompiledProblem.of(Problem.model_validate(scaled(spelled(ABOVE_ITS_BOUND), 3)))
+    other = CompiledProblem.from_problem(Problem.model_validate(scale(problem_data(ABOVE_ITS_BOUND), 3)))
     assert other.hash == compiled.hash
     told = [result_of(known, compiled), result_of(stored, compiled), result_of(known, other)]
     assert [one and (one.plan.status, one.plan.lower_bound) for one in told] == [
@@ -217,7 +217,7 @@ BASES: tuple[Data, ...] = (
 )
 
 
-def changed(data: Data, field: str) -> Iterator[Data]:
+def changed_copies(data: Data, field: str) -> Iterator[Data]:
     """Yield the copies of a problem in which one field alone is another."""
     where, name = field.split(".")
     if where == "Problem":
@@ -237,7 +237,7 @@ def test_a_field_that_changes_alone_changes_the_hash_or_not_the_answer(field: st
     tried = 0
     for data in BASES:
         original = Problem.model_validate(data)
-        for copy in changed(data, field):
+        for copy in changed_copies(data, field):
             try:
                 other = Problem.model_validate(copy)
             except InputError:

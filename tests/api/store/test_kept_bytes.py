@@ -23,8 +23,8 @@ from memplan.api.store.tables import jobs as jobs_table
 from memplan.api.store.tables.jobs import _ROW_BYTES
 from memplan.api.store.tables.leases import Leases
 from tests.support.full_disk import fill, small_disk
-from tests.support.made_jobs import PLAN, add, claim, listed, new, state
-from tests.support.postgresql import postgresql, why_not
+from tests.support.made_jobs import PLAN, add, claim, list_jobs, new_job, state
+from tests.support.postgresql import obstacle, postgresql
 
 NOISE = Random(1)
 MEGABYTE = 2**20
@@ -35,14 +35,14 @@ def noise(n_bytes: int) -> bytes:
     return NOISE.randbytes(n_bytes)
 
 
-def counted(store: Store) -> dict[str, int]:
+def stored_totals(store: Store) -> dict[str, int]:
     """Return the totals of bytes that are not 0, by key."""
     asked = "SELECT name, sum(value) AS n FROM totals WHERE kind = 'bytes' GROUP BY name"
     with store._database.reading() as connection:
         return {row.name: int(row.n) for row in connection.execute(text(asked)) if row.n}
 
 
-def kept(store: Store) -> dict[str, int]:
+def row_totals(store: Store) -> dict[str, int]:
     """Return what is there of jobs by key, as their rows have it: an answer counts from the end of the job."""
     found = Counter[str]()
     asked = """SELECT coalesce(j.key_id, '') AS key, j.finished_at, coalesce(length(s.body), 0) AS body,
@@ -61,11 +61,11 @@ def end(store: Store, answer: bytes = b"") -> str:
     return claimed.id
 
 
-def submitted(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
+def submit_until_refused(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
     """Submit jobs until one is refused, or up to thirty, which may be cancelled at once; return their number."""
     for count in range(30):
         try:
-            job = store.jobs.add(new(key_id=key_id, body=noise(n_bytes)), 10**6)
+            job = store.jobs.add(new_job(key_id=key_id, body=noise(n_bytes)), 10**6)
         except FullError:
             return count
         if cancels:
@@ -105,27 +105,27 @@ def test_totals_are_those_of_the_rows_whatever_happens_to_jobs(seed: int, store:
             store.jobs.forget(drawn.choice(sorted(open_)))
         elif what == "expire":
             store.leases.tend()
-        assert k % 4 or counted(store) == {key: n for key, n in kept(store).items() if n}
-    for job in listed(store, limit=1000):
+        assert k % 4 or stored_totals(store) == {key: n for key, n in row_totals(store).items() if n}
+    for job in list_jobs(store, limit=1000):
         if job.finished_at is not None:
             ended[job.state] += 1
     assert all(store.jobs.counts().ended.get(name, 0) >= n for name, n in ended.items())
     store.leases.remove_ended(time.time() + 1)
-    assert counted(store) == {key: n for key, n in kept(store).items() if n}
+    assert stored_totals(store) == {key: n for key, n in row_totals(store).items() if n}
 
 
 def test_a_transaction_that_fails_counts_nothing(store: Store) -> None:
     add(store, key_id="a")
-    before = counted(store)
+    before = stored_totals(store)
     for _ in range(3):
         with pytest.raises(FullError):
             add(store, most=1, key_id="a")
-    assert counted(store) == before == kept(store)
+    assert stored_totals(store) == before == row_totals(store)
 
 
 def test_a_key_at_its_quota_is_refused_with_what_it_can_forget_and_others_are_not(store: Store) -> None:
     def submit(key: str) -> str:
-        job = new(key_id=key, body=noise(30_000))
+        job = new_job(key_id=key, body=noise(30_000))
         return store.jobs.add(job, 100, None, MEGABYTE, 100_000).id
 
     names = [submit("a") for _ in range(3)]
@@ -147,14 +147,14 @@ def test_a_key_without_a_quota_may_keep_a_quarter_of_all_and_callers_without_a_k
     most = 400_000
     for key, fits in (("a", 3), (None, 9)):
         for _ in range(fits):
-            store.jobs.add(new(key_id=key, body=noise(30_000)), 100, None, most)
+            store.jobs.add(new_job(key_id=key, body=noise(30_000)), 100, None, most)
         with pytest.raises(FullError, match=f"at most {most if key is None else most // 4} bytes"):
-            store.jobs.add(new(key_id=key, body=noise(30_000)), 100, None, most)
+            store.jobs.add(new_job(key_id=key, body=noise(30_000)), 100, None, most)
 
 
 def test_a_request_of_an_old_job_gives_way_to_a_new_one_of_its_key(store: Store) -> None:
     def submit() -> str:
-        return store.jobs.add(new(key_id="a", body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
+        return store.jobs.add(new_job(key_id="a", body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
 
     old, young = submit(), submit()
     for _ in range(2):
@@ -166,12 +166,12 @@ def test_a_request_of_an_old_job_gives_way_to_a_new_one_of_its_key(store: Store)
     submit()
     assert (has_request(store, old), store.jobs.answer(old), state(store, old)) == (False, b"answer", "succeeded")
     assert has_request(store, young)
-    assert counted(store) == kept(store)
+    assert stored_totals(store) == row_totals(store)
 
 
 def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: Store) -> None:
     def submit(key: str, n_bytes: int) -> str:
-        return store.jobs.add(new(key_id=key, body=noise(n_bytes)), 100, None, 200_000, 200_000).id
+        return store.jobs.add(new_job(key_id=key, body=noise(n_bytes)), 100, None, 200_000, 200_000).id
 
     small = submit("small", 10_000)
     end(store)
@@ -183,7 +183,7 @@ def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: S
     assert has_request(store, small)
     assert [has_request(store, name) for name in large] == [True, False], "the largest goes first"
     assert has_request(store, waiting)
-    assert counted(store) == kept(store)
+    assert stored_totals(store) == row_totals(store)
     submit("another", 30_000)
     submit("another", 30_000)
     with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all may be kept"):
@@ -199,7 +199,7 @@ def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
         quota = (3, 2**40, None) if what == "jobs" else (None, 2**40, 3 * (_ROW_BYTES + 10_100))
 
         def submit(k: int) -> bool:
-            job = new(key_id="a", body=noise(10_000))
+            job = new_job(key_id="a", body=noise(10_000))
             try:
                 (one, two)[k % 2].jobs.add(job, 1000, *quota)
             except (FullError, StoreError):  # on a slow machine, one may wait for its turn for too long
@@ -213,11 +213,11 @@ def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
 def test_totals_that_were_removed_are_added_up_by_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
     for key in ("a", "a", None):
         add(store, key_id=key, body=noise(1000))
-    before = counted(store)
+    before = stored_totals(store)
     with store._database.writing() as connection:
         connection.execute(text("DROP TABLE totals"))
     with closing(Store.open(url_of(), Path("unused"))) as again:
-        assert counted(again) == before == kept(again)
+        assert stored_totals(again) == before == row_totals(again)
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_counts_for_metrics_are_of_open_jobs_and_of_ends_and_are_kept_for_a_whil
     assert store.jobs.forget(first)
     now = store.jobs.counts()
     assert (now.open, now.ended, now.workers) == ({"queued": 1}, {"succeeded": 1}, 1)
-    assert sum(counted(store).values()) == now.kept_bytes
+    assert sum(stored_totals(store).values()) == now.kept_bytes
 
 
 def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,17 +263,17 @@ def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monke
 def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit() -> None:
     with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert 4 <= submitted(store, MEGABYTE, "a", cancels=True) <= 8
-        assert store.jobs.add(new(key_id="b", body=noise(MEGABYTE)), 10**6).key_id == "b"
+        assert 4 <= submit_until_refused(store, MEGABYTE, "a", cancels=True) <= 8
+        assert store.jobs.add(new_job(key_id="b", body=noise(MEGABYTE)), 10**6).key_id == "b"
         store.check()
 
 
 def test_callers_without_a_key_fill_a_small_disk_only_with_jobs_that_wait() -> None:
     with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
-        assert submitted(store, MEGABYTE, cancels=True) == 30  # many more than have room at a time
-        assert 10 <= submitted(store, MEGABYTE) < 30
-        assert counted(store) == kept(store)
+        assert submit_until_refused(store, MEGABYTE, cancels=True) == 30  # many more than have room at a time
+        assert 10 <= submit_until_refused(store, MEGABYTE) < 30
+        assert stored_totals(store) == row_totals(store)
         with pytest.raises(FullDiskError, match="database: its disk must have room for 4194304 bytes of jobs, and has"):
             store.check()
 
@@ -282,7 +282,7 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
     with small_disk(50) as disk:
         with closing(Store.open(None, disk)) as store:
             store.tidy()
-            names = [store.jobs.add(new(body=noise(MEGABYTE)), 10**6).id for _ in range(8)]
+            names = [store.jobs.add(new_job(body=noise(MEGABYTE)), 10**6).id for _ in range(8)]
             waits = names.pop()
             for _ in names:
                 end(store)
@@ -291,14 +291,14 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
                 assert store.jobs.forget(name)
             store.jobs._database.disk = None  # as one whose disk is filled between the look and the write
             with pytest.raises(FullDiskError):
-                store.jobs.add(new(body=noise(10 * MEGABYTE)), 10**6)
+                store.jobs.add(new_job(body=noise(10 * MEGABYTE)), 10**6)
         with closing(Store.open(None, disk)) as store:  # after a restart there is no log that has room
             assert store.jobs.forget(names[3])
             cancelled = store.jobs.ask_to_cancel(waits)
             assert cancelled is not None
             assert cancelled.state == "cancelled"
             assert store.leases.remove_ended(time.time() + 1) == 4
-            assert counted(store) == kept(store) == {}
+            assert stored_totals(store) == row_totals(store) == {}
             filled.unlink()
             store.tidy()
             store.check()
@@ -306,7 +306,7 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
 
 
 def test_a_full_disk_of_postgresql_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if (reason := why_not()) is not None:
+    if (reason := obstacle()) is not None:
         pytest.skip(reason)
     with small_disk(250) as disk:
         monkeypatch.setattr(tempfile, "tempdir", str(disk))
@@ -326,9 +326,9 @@ def test_a_full_disk_of_postgresql_is_seen(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
-    postgres: object, another_url: str, tmp_path: Path
+    postgres: object, second_url: str, tmp_path: Path
 ) -> None:
-    with closing(Store.open(another_url, tmp_path)) as store:
+    with closing(Store.open(second_url, tmp_path)) as store:
         with store._database.engine.begin() as backup:
             backup.exec_driver_sql("LOCK TABLE probes IN ACCESS SHARE MODE")
             store.check()
@@ -342,12 +342,12 @@ def test_leases_end_jobs_beside_a_total_without_a_deadlock(store: Store) -> None
     jobs = store.leases.claim("here", 30, 99, -1.0)
     leases = Leases(store._database)
 
-    def one(k: int) -> None:
+    def add_and_remove(k: int) -> None:
         leases.finish(jobs[k], "succeeded", PLAN)
         leases.tend()
         add(store, key_id="a")
         leases.remove_ended(time.time() + 1)
 
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(one, range(30)))
-    assert counted(store) == kept(store)
+        list(threads.map(add_and_remove, range(30)))
+    assert stored_totals(store) == row_totals(store)

@@ -55,7 +55,7 @@ def old_tables(version: int, is_sqlite: bool) -> list[str]:
 
 
 @contextmanager
-def connected(url: str) -> Iterator[Connection]:
+def connect(url: str) -> Iterator[Connection]:
     engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     try:
         with engine.begin() as connection:
@@ -77,7 +77,7 @@ def rows_of(connection: Connection) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+def filled_rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """The rows of a store with some history: waiting, running and ended jobs, with events, keys and plans."""
     folder, jobs = tmp_path_factory.mktemp("filled"), JOBS
     with closing(Store.open(None, folder)) as store:
@@ -96,13 +96,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Rows:
         for job in store.leases.claim("holder", jobs // 2, jobs, 3600.0)[: jobs // 4]:
             store.leases.report(job, [({"gap": 0.5}, 0.25)], WorkAnswer(b"best", "feasible", is_plan=True))
             store.leases.finish(job, "succeeded", WorkAnswer(b"answer", "optimal", is_plan=True))
-    with connected(f"sqlite:///{folder}/memplan.db") as connection:
+    with connect(f"sqlite:///{folder}/memplan.db") as connection:
         return rows_of(connection)
 
 
 def make_old(url: str, version: int, rows: Rows) -> Rows:
     """Make the tables of a version with these rows, and return the rows that this version can hold."""
-    with connected(url) as connection:
+    with connect(url) as connection:
         for statement in old_tables(version, url.startswith("sqlite")):
             connection.execute(text(statement))
         tables = MetaData()
@@ -116,11 +116,11 @@ def make_old(url: str, version: int, rows: Rows) -> Rows:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
-    version: int, url: str, filled: Rows, tmp_path: Path
+    version: int, url: str, filled_rows: Rows, tmp_path: Path
 ) -> None:
-    before = make_old(url, version, filled)
+    before = make_old(url, version, filled_rows)
     with closing(Store.open(url, tmp_path)) as store:
-        with connected(url) as connection:
+        with connect(url) as connection:
             after = rows_of(connection)
             assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
         assert after.pop("versions") == [{"version": schema.REVISION}]
@@ -148,13 +148,13 @@ def test_of_servers_that_start_at_once_one_migrates_the_tables(url: str, tmp_pat
     for store in stores:
         store.check()
         store.close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
 
 
 def test_a_new_database_has_the_latest_revision(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         assert MigrationContext.configure(connection).get_current_revision() == str(schema.REVISION)
         assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
 
@@ -168,12 +168,12 @@ def test_migrations_can_be_shown_without_a_change_before_they_run(
     elif version is not None:
         make_old(url, version, {name: [] for name in schema.METADATA.tables})
     database = Database.open(url, tmp_path)
-    with connected(url) as connection:
+    with connect(url) as connection:
         tables = rows_of(connection)
     with database.reading() as connection:
         shown = statements(connection)
     database.close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         assert rows_of(connection) == tables
         for statement in filter(str.strip, shown.split(";")):
             connection.execute(text(statement))
@@ -191,14 +191,14 @@ def test_a_database_of_a_later_version_is_refused_with_its_number(change: str, u
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     if "alembic" in change:
         Store.open(url, tmp_path).close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         connection.execute(text(change))
         before = rows_of(connection)
     with pytest.raises(
         StoreError, match=f"^database: has the tables of a later memplan, revision 99, and this .* {schema.REVISION}: "
     ):
         Store.open(url, tmp_path)
-    with connected(url) as connection:
+    with connect(url) as connection:
         assert rows_of(connection) == before
 
 
@@ -211,7 +211,7 @@ def test_a_database_of_a_later_version_is_refused_with_its_number(change: str, u
     ],
 )
 def test_tables_of_other_programs_are_refused(tables: str, url: str, tmp_path: Path) -> None:
-    with connected(url) as connection:
+    with connect(url) as connection:
         connection.execute(text(tables))
     with pytest.raises(
         StoreError, match=r"^database: has tables of others: name one that is empty, or that memplan made$"
@@ -221,11 +221,11 @@ def test_tables_of_other_programs_are_refused(tables: str, url: str, tmp_path: P
 
 def test_a_table_that_was_dropped_is_made_again_by_the_next_start(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         connection.execute(text("DROP TABLE plans"))
     for _ in range(2):
         Store.open(url, tmp_path).close()
-    with connected(url) as connection:
+    with connect(url) as connection:
         assert connection.scalar(text("SELECT count(*) FROM plans")) == 0
         assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
 
@@ -249,9 +249,9 @@ def test_revisions_only_add_so_that_servers_of_the_version_before_go_on() -> Non
 
 
 def test_a_backup_that_is_made_while_servers_write_is_restored(
-    kind: str, url: str, filled: Rows, request: pytest.FixtureRequest, tmp_path: Path
+    kind: str, url: str, filled_rows: Rows, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    before = make_old(url, 2, filled)
+    before = make_old(url, 2, filled_rows)
     before["jobs"].sort(key=itemgetter("id"))
     with closing(Store.open(url, tmp_path)) as store:
         store.jobs.add(Job(problem_hash="late", n_buffers=1, options={}, time_limit_s=1.0, body=b"{}"), 10 * JOBS)
@@ -262,11 +262,11 @@ def test_a_backup_that_is_made_while_servers_write_is_restored(
         else:
             if (program := shutil.which("pg_dump")) is None or shutil.which("psql") is None:
                 pytest.skip("pg_dump and psql are not installed")
-            copy = request.getfixturevalue("another_url")
+            copy = request.getfixturevalue("second_url")
             dumped = subprocess.run([program, url], check=True, capture_output=True).stdout
             subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", copy], input=dumped, check=True, capture_output=True)
         store.jobs.add(Job(problem_hash="later", n_buffers=1, options={}, time_limit_s=1.0, body=b"{}"), 10 * JOBS)
-    with closing(Store.open(copy, tmp_path / "elsewhere")) as restored, connected(copy) as connection:
+    with closing(Store.open(copy, tmp_path / "elsewhere")) as restored, connect(copy) as connection:
         rows = rows_of(connection)
         for table in ("keys", "plans"):
             assert [row | old for row, old in zip(rows[table], before[table], strict=True)] == rows[table]
@@ -284,7 +284,7 @@ def test_the_command_says_what_it_did_or_would_do(url: str, tmp_path: Path, capf
     assert main(command) == 0
     said = f"memplan: the tables are of revision {schema.REVISION}: "
     assert capfd.readouterr() == ("", f"{said}changed from revision 1\n{said}as they were\n")
-    with connected(url) as connection:
+    with connect(url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '99'"))
     assert main(command) == 2
     assert capfd.readouterr().err.startswith(

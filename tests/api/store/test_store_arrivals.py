@@ -16,13 +16,13 @@ from memplan.api.store.errors import RepeatedKeyError
 from memplan.api.store.job import STATES, new_id
 from memplan.api.store.store import Store
 from memplan.api.store.tables import jobs as jobs_table
-from tests.support.made_jobs import add, claim, listed, new, states, told
+from tests.support.made_jobs import add, claim, event_kinds, list_jobs, new_job, states
 
 HASH = "sha256:" + 64 * "1"
 
 
 def test_a_job_is_stored_as_it_was_submitted(store: Store) -> None:
-    said = new(name="a\0name", priority=7, deadline_at=5.5, key_id="key")
+    said = new_job(name="a\0name", priority=7, deadline_at=5.5, key_id="key")
     assert store.jobs.add(said, most=1) == said
     job = store.jobs.find(said.id)
     assert job is not None
@@ -31,14 +31,14 @@ def test_a_job_is_stored_as_it_was_submitted(store: Store) -> None:
     assert (job.options, job.key_id, job.problem_hash, job.attempts) == ({"seed": 3}, "key", "sha256:0", 0)
     assert store.jobs.request(said.id) == ("application/json\t", b"problem")
     assert store.jobs.answer(said.id) is None
-    assert told(store, said.id) == ["queued"]
+    assert event_kinds(store, said.id) == ["queued"]
 
 
 def test_an_unknown_job_reads_as_none(store: Store) -> None:
     assert store.jobs.find("nobody") is None
     assert store.jobs.request("nobody") is None
     assert store.jobs.ask_to_cancel("nobody") is None
-    assert store.events.after("nobody", 0) == []
+    assert store.events.events_after("nobody", 0) == []
 
 
 def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
@@ -60,7 +60,7 @@ def test_there_is_room_for_so_many(store: Store) -> None:
     for key in ("a", "b"):
         with pytest.raises(FullError, match="at most 2 of one key, and 3 of all, may wait or run at a time"):
             add(store, most=3, most_of_key=2, key_id=key)
-    store.jobs.ask_to_cancel(listed(store)[0].id)
+    store.jobs.ask_to_cancel(list_jobs(store)[0].id)
     add(store, most=3, most_of_key=2, key_id="b")
 
 
@@ -76,7 +76,7 @@ def test_jobs_are_listed_newest_first_page_by_page(store: Store) -> None:
     names = [add(store) for _ in range(5)]
     seen: list[str] = []
     after = None
-    while page := listed(store, limit=2, after=after):
+    while page := list_jobs(store, limit=2, after=after):
         seen += [job.id for job in page]
         after = page[-1].id
     assert seen == names[::-1]
@@ -88,14 +88,14 @@ def test_jobs_can_be_listed_by_state_name_and_hash(store: Store) -> None:
     other = add(store, key_id="other", name="b")
     add(store)
 
-    def found(**wanted: Any) -> list[str]:
-        return [job.id for job in listed(store, **wanted)]
+    def listed_ids(**wanted: Any) -> list[str]:
+        return [job.id for job in list_jobs(store, **wanted)]
 
-    assert found(state="running") == found(name="a") == found(problem_hash=HASH) == [mine]
-    assert found(key_id="other") == [other]
-    assert found(key_id="other", name="a") == []
-    assert len(found(key_id=None)) == 1
-    assert all(isinstance(found(state=one), list) for one in STATES)
+    assert listed_ids(state="running") == listed_ids(name="a") == listed_ids(problem_hash=HASH) == [mine]
+    assert listed_ids(key_id="other") == [other]
+    assert listed_ids(key_id="other", name="a") == []
+    assert len(listed_ids(key_id=None)) == 1
+    assert all(isinstance(listed_ids(state=one), list) for one in STATES)
 
 
 def test_jobs_are_counted_anew_only_where_the_limit_is_near(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_LAPSES
-from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, state, told
+from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, event_kinds, state
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -69,14 +69,14 @@ def test_plans_of_a_job_are_reported_in_order_and_kept(store: Store) -> None:
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.progress, job.plan_status, store.jobs.answer(job_id)) == (BETTER, "feasible", b"plan")
-    events = store.events.after(job_id, 2)
+    events = store.events.events_after(job_id, 2)
     assert [(event.seq, event.kind, event.data["peak"]) for event in events] == [
         (3, "better", 30),
         (4, "better", 2**70),
     ]
     assert store.leases.report(claimed, [], WorkAnswer(b"another", "optimal"))
     assert store.jobs.answer(job_id) == b"another"
-    assert told(store, job_id) == ["queued", "started", "better", "better"]
+    assert event_kinds(store, job_id) == ["queued", "started", "better", "better"]
 
 
 def test_a_job_ends_once(store: Store) -> None:
@@ -91,7 +91,7 @@ def test_a_job_ends_once(store: Store) -> None:
     assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
     assert job.finished_at is not None
     assert store.jobs.answer(job_id) == b"plan"
-    assert told(store, job_id) == ["queued", "started", "finished"]
+    assert event_kinds(store, job_id) == ["queued", "started", "finished"]
 
 
 def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
@@ -107,7 +107,7 @@ def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
     assert store.leases.release(claim(store), REASON, PLAN)
     again = claim(store, "elsewhere")
     assert (again.id, again.attempts, again.answer, again.plan_status) == (job_id, 1, b"plan", "feasible")
-    assert told(store, job_id) == ["queued", "started", "retried", "started"]
+    assert event_kinds(store, job_id) == ["queued", "started", "retried", "started"]
 
 
 def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
@@ -121,7 +121,7 @@ def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     job = store.jobs.find(job_id)
     assert job is not None
     assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
-    assert store.events.after(job_id, 0)[-1].data["error"] == job.error
+    assert store.events.events_after(job_id, 0)[-1].data["error"] == job.error
 
 
 def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
@@ -142,7 +142,7 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     assert job is not None
     assert job.late_s is not None
     assert 2.0 <= job.late_s < 60
-    assert store.events.after(job_id, 2)[0].data["late_s"] == job.late_s
+    assert store.events.events_after(job_id, 2)[0].data["late_s"] == job.late_s
 
 
 def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
@@ -151,5 +151,9 @@ def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
     assert store.leases.remove_ended(time.time() - 100) == 0
     assert store.leases.remove_ended(time.time() + 1) == 1
     assert store.jobs.find(ended) is None
-    assert (store.jobs.request(ended), store.jobs.answer(ended), store.events.after(ended, 0)) == (None, None, [])
+    assert (store.jobs.request(ended), store.jobs.answer(ended), store.events.events_after(ended, 0)) == (
+        None,
+        None,
+        [],
+    )
     assert state(store, waiting) == "queued"

@@ -27,7 +27,7 @@ from memplan.api.store.job import ENDED, OPEN, Job, State, WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.depth import DEPTH
-from tests.support.made_jobs import BETTER, FOUND, new, states, told
+from tests.support.made_jobs import BETTER, FOUND, event_kinds, new_job, states
 
 MOST, MOST_OF_KEY = 5, 3
 HOLDERS = st.sampled_from(["here", "there"])
@@ -37,7 +37,7 @@ PICKED = st.integers(0, 99)
 
 
 @dataclass
-class Kept:
+class ExpectedJob:
     """What a job must be."""
 
     key: str | None
@@ -73,17 +73,17 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         with self.store._database.writing() as connection:
             connection.execute(delete(schema.jobs))
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, ExpectedJob] = {}
         self.keys: dict[str, str] = {}
         self.claims: list[Job] = []
 
-    def in_state(self, *states: State) -> list[str]:
+    def jobs_in_state(self, *states: State) -> list[str]:
         return [name for name, job in self.kept.items() if job.state in states]
 
-    def running(self, holder: str) -> dict[str, Kept]:
+    def running_jobs(self, holder: str) -> dict[str, ExpectedJob]:
         return {name: job for name, job in self.kept.items() if (job.state, job.holder) == ("running", holder)}
 
-    def claimed(self, at: int) -> tuple[Job, Kept | None]:
+    def draw_claim(self, at: int) -> tuple[Job, ExpectedJob | None]:
         """Return a claim of any time, and its job where the claim still holds."""
         claim = self.claims[at % len(self.claims)]
         job = self.kept.get(claim.id)
@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
     def submit(self, key: str | None, priority: int, is_late: bool, request: tuple[str, str] | None) -> None:
         repeated, digest = request or (None, None)
         said: dict[str, Any] = {"idempotency_key": repeated, "request_digest": digest}
-        job = new(key_id=key, priority=priority, deadline_at=time.time() - 1 if is_late else None, **said)
+        job = new_job(key_id=key, priority=priority, deadline_at=time.time() - 1 if is_late else None, **said)
         before = self.keys.get(repeated or "")
         is_open = [each.key for each in self.kept.values() if each.state in OPEN]
         if before in self.kept:
@@ -120,14 +120,14 @@ class Machine(RuleBasedStateMachine):
                 self.store.jobs.add(job, MOST, MOST_OF_KEY if key is not None else None)
         else:
             assert self.store.jobs.add(job, MOST, MOST_OF_KEY if key is not None else None).id == job.id
-            self.kept[job.id] = Kept(key, priority, digest, is_late)
+            self.kept[job.id] = ExpectedJob(key, priority, digest, is_late)
             if repeated is not None:
                 self.keys[repeated] = job.id
 
-    @precondition(lambda self: self.in_state("queued"))
+    @precondition(lambda self: self.jobs_in_state("queued"))
     @rule(holder=HOLDERS, most=st.integers(1, 3), of_key=st.integers(1, 2), is_over=st.booleans())
     def claim(self, holder: str, most: int, of_key: int, is_over: bool) -> None:
-        runs = Counter(job.key for job in self.running(holder).values())
+        runs = Counter(job.key for job in self.running_jobs(holder).values())
         wanted = []
         for _ in range(most):
             waits = [
@@ -152,7 +152,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(at=PICKED, count=st.integers(0, 2), best=ANSWERS)
     def report(self, at: int, count: int, best: WorkAnswer | None) -> None:
-        claim, job = self.claimed(at)
+        claim, job = self.draw_claim(at)
         assert self.store.leases.report(claim, [(FOUND, 0.1), (BETTER, 0.2)][:count], best) == (job is not None)
         if job is not None:
             job.events += ["better"] * count
@@ -161,7 +161,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(at=PICKED, state=st.sampled_from(["succeeded", "cancelled", "failed"]), answer=ANSWERS)
     def finish(self, at: int, state: State, answer: WorkAnswer | None) -> None:
-        claim, job = self.claimed(at)
+        claim, job = self.draw_claim(at)
         assert self.store.leases.finish(claim, state, answer) == (job is not None)
         if job is not None:
             job.ends(state)
@@ -170,7 +170,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.claims)
     @rule(at=PICKED, best=ANSWERS, counts=st.booleans())
     def release(self, at: int, best: WorkAnswer | None, counts: bool) -> None:
-        claim, job = self.claimed(at)
+        claim, job = self.draw_claim(at)
         assert self.store.leases.release(claim, "a reason", best, counts=counts) == (job is not None)
         if job is not None:
             job.waits_again()
@@ -180,10 +180,10 @@ class Machine(RuleBasedStateMachine):
             if job.is_cancel_asked:
                 job.ends("cancelled")
 
-    @precondition(lambda self: self.in_state("running"))
+    @precondition(lambda self: self.jobs_in_state("running"))
     @rule(holder=HOLDERS, is_heard=st.lists(st.booleans(), min_size=MOST, max_size=MOST))
     def renew(self, holder: str, is_heard: list[bool]) -> None:
-        running = self.running(holder)
+        running = self.running_jobs(holder)
         heard = {name for name, is_known in zip(sorted(running), is_heard, strict=False) if is_known}
         claims = [claim for claim in self.claims if claim.id in heard]
         assert self.store.leases.renew(holder, claims, 60.0) == {name: running[name].lease for name in heard}
@@ -207,7 +207,7 @@ class Machine(RuleBasedStateMachine):
         assert found is not None
         assert found.state == job.state
 
-    @precondition(lambda self: self.in_state(*ENDED))
+    @precondition(lambda self: self.jobs_in_state(*ENDED))
     @rule(at=PICKED)
     def forget(self, at: int) -> None:
         name = sorted(self.kept)[at % len(self.kept)]
@@ -218,7 +218,7 @@ class Machine(RuleBasedStateMachine):
             assert self.store.jobs.find(name) is None
             assert self.store.jobs.request(name) is None
 
-    @precondition(lambda self: self.in_state("running") or any(job.is_late for job in self.kept.values()))
+    @precondition(lambda self: self.jobs_in_state("running") or any(job.is_late for job in self.kept.values()))
     @rule()
     def tend(self) -> None:
         late = {name for name, job in self.kept.items() if job.state == "queued" and job.is_late}
@@ -248,13 +248,13 @@ class Machine(RuleBasedStateMachine):
             assert (job.attempts, job.lapses, job.failures) == (kept.attempts, kept.lapses, kept.failures)
             assert job.is_cancel_asked == kept.is_cancel_asked
             assert (job.finished_at is not None) == (kept.state in ENDED)
-            assert told(self.store, name) == kept.events
+            assert event_kinds(self.store, name) == kept.events
             assert job.last_event == len(kept.events)
             assert self.store.jobs.answer(name) == kept.answer
         assert states(self.store) == Counter(kept.state for kept in self.kept.values())
         for holder in ("here", "there"):
-            asked = {name for name, job in self.running(holder).items() if job.is_cancel_asked}
-            assert self.store.leases.cancelled(holder) == asked
+            asked = {name for name, job in self.running_jobs(holder).items() if job.is_cancel_asked}
+            assert self.store.leases.cancelled_jobs(holder) == asked
 
 
 @pytest.mark.drawn

@@ -91,11 +91,11 @@ def test_a_plan_is_changed_by_what_is_known(store: Store) -> None:
 
 
 def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
-    def one_more(known: StoredPlan | None) -> StoredPlan:
+    def add_second(known: StoredPlan | None) -> StoredPlan:
         return replace(known or PLAN, searched_s=1.0 if known is None else known.searched_s + 1.0)
 
     with ThreadPoolExecutor(6) as threads:
-        for done in [threads.submit(store.plans.change, {"sha256:1": one_more}) for _ in range(30)]:
+        for done in [threads.submit(store.plans.change, {"sha256:1": add_second}) for _ in range(30)]:
             done.result()
     found = store.plans.find("sha256:1")
     assert found is not None
@@ -126,7 +126,7 @@ def test_keys_are_kept_and_revoked(store: Store) -> None:
     assert not store.keys.revoke("farm", 6.0)
     assert not store.keys.is_any_valid()
     store.keys.note_use("id", 4.0)
-    assert store.keys.all() == [replace(key, revoked_at=5.0, used_at=4.0)]
+    assert store.keys.all_keys() == [replace(key, revoked_at=5.0, used_at=4.0)]
 
 
 def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Path) -> None:

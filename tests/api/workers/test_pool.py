@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from memplan.api.faults import BODY, FaultError, Faults
-from memplan.api.logs import about
+from memplan.api.logs import log_context
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
@@ -42,26 +42,26 @@ def pool() -> Iterator[ChildPool]:
 
 
 def task(run: Callable[..., Any], *arguments: Any, within_s: float = PATIENCE_S, grace_s: float = 0.2) -> Task:
-    return Task(run, arguments, "order", Deadline.after(within_s), grace_s=grace_s)
+    return Task(run, arguments, "order", Deadline.from_limit(within_s), grace_s=grace_s)
 
 
 def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildPool) -> None:
-    assert PATIENCE_S - 30 < pool.run(task(works.left)) < PATIENCE_S
-    assert 0 < pool.run(Task(works.left, (), "order", NEVER, limit_s=2.0)) <= 2.0
+    assert PATIENCE_S - 30 < pool.run(task(works.remaining_s)) < PATIENCE_S
+    assert 0 < pool.run(Task(works.remaining_s, (), "order", NEVER, limit_s=2.0)) <= 2.0
 
 
 @pytest.mark.parametrize(
     ("run", "arguments", "error", "sentence"),
     [
-        (works.wrong, (), OptionError, "size: must be small"),
+        (works.raise_option_error, (), OptionError, "size: must be small"),
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
-        (works.faulty, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
-        (works.too_much, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
-        (works.forked, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
-        (works.forked, ("is asked wrongly",), OptionError, "^base_address: must be given$"),
-        (works.forked, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
+        (works.raise_fault, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
+        (works.exhaust_memory, (), TooMuchMemoryError, "memplan: must be answered with the memory of one worker"),
+        (works.read_in_fork, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
+        (works.read_in_fork, ("is asked wrongly",), OptionError, "^base_address: must be given$"),
+        (works.read_in_fork, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
         (
-            works.forked,
+            works.read_in_fork,
             ("writes",),
             FaultError,
             "file: cannot be read, by a fault of memplan; please report OSError at",
@@ -82,8 +82,8 @@ def test_a_fault_of_a_child_is_logged_with_its_request_once_a_kind_with_its_stac
 ) -> None:
     counted, kinds, token = list[tuple[str, str]](), list[str](), BODY.set(b"secret of a caller")
     monkeypatch.setattr(pool, "faults", Faults(lambda *fault: counted.append(fault)))
-    with about("r1", None):
-        for run in (works.faulty, works.invalid, works.faulty):
+    with log_context("r1", None):
+        for run in (works.raise_fault, works.raise_invalid_plan, works.raise_fault):
             with pytest.raises(FaultError) as found:
                 pool.run(task(run))
             kinds.append(found.value.kind)
@@ -100,26 +100,26 @@ def test_a_fault_of_a_child_is_logged_with_its_request_once_a_kind_with_its_stac
 
 
 def test_lines_that_a_child_logs_carry_the_ids_of_its_task(pool: ChildPool) -> None:
-    with about("r1", "j1"):
+    with log_context("r1", "j1"):
         assert pool.run(task(works.logging_ids)) == ("r1", "j1")
     assert pool.run(task(works.logging_ids)) == (None, None)
 
 
 def test_a_task_that_ignores_its_time_limit_ends_with_its_child_and_the_next_one_gets_another(pool: ChildPool) -> None:
-    assert pool.run(task(works.forked, "reads")).content == b"read"
+    assert pool.run(task(works.read_in_fork, "reads")).content == b"read"
     began = time.monotonic()
     with pytest.raises(NotInTimeError, match="order: no answer came within its time limit"):
-        pool.run(task(works.for_ever, within_s=0.3))
+        pool.run(task(works.run_forever, within_s=0.3))
     assert 0.5 <= time.monotonic() - began < 5 + GRACE_S
     assert pool.run(Task(works.noted_for_ever, (), "order", NEVER, limit_s=3.0)) == "noted"
-    assert pool.run(task(works.left)) > 0
+    assert pool.run(task(works.remaining_s)) > 0
 
 
 def test_a_child_that_ends_is_reported_and_replaced(pool: ChildPool) -> None:
     LOST.clear()
     with pytest.raises(LostWorkersError, match="memplan: a worker ended with status 7"):
-        pool.run(task(works.dying, 7))
-    assert (pool.run(task(works.left)) > 0, LOST) == (True, ["lost"])
+        pool.run(task(works.exit_child, 7))
+    assert (pool.run(task(works.remaining_s)) > 0, LOST) == (True, ["lost"])
 
 
 def test_progress_arrives_before_the_answer_and_a_cancelled_task_still_answers(pool: ChildPool) -> None:
@@ -130,7 +130,7 @@ def test_progress_arrives_before_the_answer_and_a_cancelled_task_still_answers(p
         if best is not None:
             cancelled.set()
 
-    assert pool.run(task(works.until_cancelled, [1, 2]), report, cancelled) == "cancelled"
+    assert pool.run(task(works.wait_for_cancellation, [1, 2]), report, cancelled) == "cancelled"
     assert (told[0][0], told[-1][1]) == ([1, 2], "best")
 
 
@@ -138,20 +138,20 @@ def test_a_task_answers_with_its_last_note_if_others_wait(pool: ChildPool) -> No
     is_short = threading.Event()
     is_short.set()
     assert pool.run(task(works.noted_for_ever), is_short=is_short) in ("first", "noted")
-    search = Task(works.until_cancelled, ([],), "plan", Deadline.after(PATIENCE_S), is_search=True)
+    search = Task(works.wait_for_cancellation, ([],), "plan", Deadline.from_limit(PATIENCE_S), is_search=True)
     assert pool.run(search, is_short=is_short) == "cancelled"
-    assert pool.run(task(works.left), is_short=is_short) > 0
+    assert pool.run(task(works.remaining_s), is_short=is_short) > 0
 
 
 def test_a_reader_that_does_not_end_answers_with_its_last_note(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
-    assert pool.run(task(works.forked, "notes"), is_short=is_short).content == b"noted"
+    assert pool.run(task(works.read_in_fork, "notes"), is_short=is_short).content == b"noted"
 
 
 def test_only_long_tasks_yield_the_processors_to_others() -> None:
     mine, pool = os.nice(0), ChildPool(Settings())
-    assert pool.warm()
+    assert pool.warm_up()
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
     assert pool.run(task(works.niceness, within_s=60.0)) == min(19, mine + 10)
     assert pool.run(task(works.niceness, within_s=9.0)) == mine
@@ -160,15 +160,15 @@ def test_only_long_tasks_yield_the_processors_to_others() -> None:
 
 def test_a_pool_without_children_forks_one_to_report_that_it_is_ready(pool: ChildPool) -> None:
     with pytest.raises(NotInTimeError):
-        pool.run(task(works.for_ever, within_s=0.1))
-    assert pool.warm()
+        pool.run(task(works.run_forever, within_s=0.1))
+    assert pool.warm_up()
     assert pool.count > 0
 
 
 def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
     for process in workers():
         process.kill()
-    assert pool.run(task(works.left)) > 0
+    assert pool.run(task(works.remaining_s)) > 0
 
 
 @pytest.mark.parametrize("asks", [True, False])
@@ -189,4 +189,4 @@ def test_a_cancelled_task_that_does_not_react_is_killed(pool: ChildPool) -> None
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):
-        pool.run(task(works.for_ever), cancelled=cancelled)
+        pool.run(task(works.run_forever), cancelled=cancelled)

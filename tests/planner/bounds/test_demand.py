@@ -15,7 +15,7 @@ from tests.support.bound_checks import check_that_it_is_never_above_the_optimum
 from tests.support.strategies import tied_problems
 
 
-def alive(name: str, size: int, start: int, end: int, **rules: Any) -> dict[str, Any]:
+def buffer_row(name: str, size: int, start: int, end: int, **rules: Any) -> dict[str, Any]:
     return {"id": name, "size": size, "start": start, "end": end, **rules}
 
 
@@ -36,7 +36,7 @@ def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)
 
 
-STEPS = [alive("a", 5, 0, 2), alive("b", 7, 1, 3), alive("c", 3, 2, 4)]
+STEPS = [buffer_row("a", 5, 0, 2), buffer_row("b", 7, 1, 3), buffer_row("c", 3, 2, 4)]
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_of_two_that_may_share_the_larger_one_counts(pairs: list[list[str]], pea
 
 
 def test_of_two_equal_buffers_that_may_share_one_counts() -> None:
-    rows = [alive("a", 5, 0, 2), alive("b", 5, 1, 3), alive("c", 2, 0, 3)]
+    rows = [buffer_row("a", 5, 0, 2), buffer_row("b", 5, 1, 3), buffer_row("c", 2, 0, 3)]
     assert bound(*rows, may_share=[["a", "b"]]) == 7
 
 
 def test_a_buffer_that_may_share_counts_in_full_while_its_partner_is_dead() -> None:
     holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
-    rows = [alive("a", 5, 0, 9), holes, alive("c", 4, 4, 5)]
+    rows = [buffer_row("a", 5, 0, 9), holes, buffer_row("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
-    demand = Demand.of(instance)
+    demand = Demand.from_instance(instance)
     assert instance.sums(demand.start, demand.end, demand.size).tolist() == [7, 9, 7]
     assert bound(*rows, may_share=[["a", "b"]]) == 9
 
@@ -69,25 +69,25 @@ def test_a_buffer_that_may_share_counts_in_full_while_its_partner_is_dead() -> N
 @pytest.mark.parametrize(
     ("group", "covered"),
     [
-        ([alive("b", 6, 0, 2, **relative("a", 0))], 8),
-        ([alive("b", 6, 0, 2, **relative("a", 4))], 10),
-        ([alive("b", 6, 0, 2, **relative("a", 12))], 14),
-        ([alive("b", 6, 0, 2, **relative("a", -4)), alive("c", 2, 0, 2, **relative("a", 4))], 12),
-        ([alive("b", 6, 4, 5, **relative("a", 4))], 8),
-        ([alive("b", 6, 1, 5, **relative("a", 4)), alive("c", 6, 3, 5, **relative("b", 1))], 10),
+        ([buffer_row("b", 6, 0, 2, **relative("a", 0))], 8),
+        ([buffer_row("b", 6, 0, 2, **relative("a", 4))], 10),
+        ([buffer_row("b", 6, 0, 2, **relative("a", 12))], 14),
+        ([buffer_row("b", 6, 0, 2, **relative("a", -4)), buffer_row("c", 2, 0, 2, **relative("a", 4))], 12),
+        ([buffer_row("b", 6, 4, 5, **relative("a", 4))], 8),
+        ([buffer_row("b", 6, 1, 5, **relative("a", 4)), buffer_row("c", 6, 3, 5, **relative("b", 1))], 10),
     ],
 )
 def test_members_of_a_rigid_group_count_their_common_range(group: list[dict[str, Any]], covered: int) -> None:
-    instance = compile_problem(Problem.model_validate({"buffers": [alive("a", 8, 0, 2), *group]}))
-    demand = Demand.of(instance)
+    instance = compile_problem(Problem.model_validate({"buffers": [buffer_row("a", 8, 0, 2), *group]}))
+    demand = Demand.from_instance(instance)
     assert max(instance.sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered
 
 
 def test_a_group_that_reaches_far_ends_where_its_highest_member_does() -> None:
-    assert bound(alive("a", 8, 0, 2), alive("b", 6, 0, 2, **relative("a", 12))) == 18
+    assert bound(buffer_row("a", 8, 0, 2), buffer_row("b", 6, 0, 2, **relative("a", 12))) == 18
 
 
 def test_a_member_of_a_group_that_may_share_counts_when_its_partner_does_not() -> None:
-    rows = [alive("a", 8, 0, 2), alive("b", 6, 0, 4, **relative("a", 8)), alive("c", 7, 1, 5)]
+    rows = [buffer_row("a", 8, 0, 2), buffer_row("b", 6, 0, 4, **relative("a", 8)), buffer_row("c", 7, 1, 5)]
     assert bound(*rows, may_share=[["c", "b"]]) == 15
     assert bound(*rows) == 21

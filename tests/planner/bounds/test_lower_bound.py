@@ -205,7 +205,7 @@ RECORDED = {
     f"{folder.name}/{row['file']}": row
     for folder in sorted(public_problems.FOLDER.iterdir())
     if folder.is_dir()
-    for row in public_problems.recorded(folder.name)
+    for row in public_problems.read_index(folder.name)
 }
 
 

@@ -16,24 +16,24 @@ from memplan.planner.model.problem import Problem
 from tests.support.layouts import PLACES, TWO_MEMORIES, two_memories
 
 
-def written(target: str) -> Any:
+def export_json(target: str) -> Any:
     return json.loads(export(target, two_memories(), "My plan")[""])
 
 
 def test_triples_are_in_the_order_of_the_problem() -> None:
     rows = TWO_MEMORIES["buffers"]
-    assert written("triples") == [[row["id"], *PLACES[row["id"]]] for row in rows]
+    assert export_json("triples") == [[row["id"], *PLACES[row["id"]]] for row in rows]
 
 
 def test_executorch_counts_memories_from_one_and_rounds_their_sizes_up() -> None:
-    plan = written("executorch")
+    plan = export_json("executorch")
     assert plan["bufsizes"] == [0, 68, 120, 0]
     assert plan["specs"][2] == {"id": 7, "mem_id": 2, "mem_offset": 16, "size": 100}
     assert [spec["id"] for spec in plan["specs"]] == list(PLACES)
 
 
 def test_the_model_library_format_says_how_much_the_main_function_needs() -> None:
-    metadata = written("mlf")
+    metadata = export_json("mlf")
     memory = metadata["modules"]["my_plan"]["memory"]
     assert metadata["version"] == 7
     assert memory["functions"]["main"][0]["workspace_size_bytes"] == 68 + 116

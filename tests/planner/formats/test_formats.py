@@ -17,7 +17,7 @@ from memplan.planner import formats
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.formats import FORMATS, detect, format_of_name, read_plan, read_problem
-from memplan.planner.formats.other_files import other_kind
+from memplan.planner.formats.other_files import foreign_kind
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -211,5 +211,5 @@ def test_an_unknown_file_is_refused_with_the_readable_formats() -> None:
 def test_files_that_are_read_are_of_no_other_kind() -> None:
     documents: list[dict[str, object]] = [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]
     for document in documents:
-        assert other_kind(json.dumps(document).encode(), "m.json") is None
-    assert other_kind(b"id,lower,upper,size\n0,0,1,4\n", "m.csv") is None
+        assert foreign_kind(json.dumps(document).encode(), "m.json") is None
+    assert foreign_kind(b"id,lower,upper,size\n0,0,1,4\n", "m.csv") is None

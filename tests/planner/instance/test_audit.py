@@ -45,7 +45,7 @@ COST = Problem.model_validate(
 )
 
 
-def forged(problem: Problem, change: dict[str, Any]) -> list[str]:
+def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
     """Return what is said of the plan of a problem where a value is changed, by its path such as `pools.0.used`."""
     data = json.loads(solve(problem, time_limit_s=2, profile="size").model_dump_json())
     assert verify(problem, Plan.model_validate(data)) == ()
@@ -120,13 +120,13 @@ def forged(problem: Problem, change: dict[str, Any]) -> list[str]:
     ],
 )
 def test_a_forged_field_is_named(problem: Problem, change: dict[str, Any], sentence: str) -> None:
-    assert any(message.startswith(sentence) for message in forged(problem, change))
+    assert any(message.startswith(sentence) for message in forged_findings(problem, change))
 
 
 @pytest.mark.parametrize("kind", ["search", "engines"])
 def test_a_proof_that_is_not_repeated_is_held_to_the_numbers_alone(kind: str) -> None:
-    assert forged(ONE, {"proof.kind": kind, "proof.buffers": []}) == []
-    assert forged(ONE, {"proof.kind": kind, "lower_bound": 11}) != []
+    assert forged_findings(ONE, {"proof.kind": kind, "proof.buffers": []}) == []
+    assert forged_findings(ONE, {"proof.kind": kind, "lower_bound": 11}) != []
 
 
 @pytest.mark.parametrize("name", [*FEATURES, *CONSTRAINED])

@@ -18,7 +18,7 @@ from memplan.planner.instance.objective import score
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import check
-from tests.support.renaming import renamed, retimed, scaled
+from tests.support.renaming import rename, retime, scale
 from tests.support.strategies import raw_problems, tied_problems
 
 A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}
@@ -27,14 +27,14 @@ C: dict[str, Any] = {"id": "c", "size": 32, "start": 5, "end": 9}
 POOLS: list[dict[str, Any]] = [{"name": "x", "size": 80, "reserved": [[64, 8]], "cost": 1}, {"name": "y"}]
 
 
-def hashed(data: dict[str, Any]) -> str:
+def hash_data(data: dict[str, Any]) -> str:
     return problem_hash(Problem.model_validate(data))
 
 
 @given(data=raw_problems(4, roomy=True), k=st.integers(1, 3))
 def test_an_answer_maps_onto_an_equivalent_problem_in_another_form(data: dict[str, Any], k: int) -> None:
     """The k-th buffers in canonical order correspond, so offsets in units can be taken over."""
-    problem, other = (Problem.model_validate(value) for value in (data, scaled(renamed(retimed(data)), k)))
+    problem, other = (Problem.model_validate(value) for value in (data, scale(rename(retime(data)), k)))
     mine, theirs = compile_problem(problem), compile_problem(other)
     if len(mine) == 0 or mine.unplaceable:
         return
@@ -70,13 +70,13 @@ BASE: dict[str, Any] = {"buffers": [A, B, C], "pools": POOLS, "conflicts": [["a"
     ],
 )
 def test_irrelevant_fields_do_not_affect_the_hash(changed: dict[str, Any]) -> None:
-    assert hashed(BASE | changed) == hashed(BASE)
+    assert hash_data(BASE | changed) == hash_data(BASE)
 
 
 def test_costs_matter_only_to_the_cost() -> None:
     plain = BASE | {"objective": "peak"}
     dearer = {"pools": [POOLS[0] | {"cost": 9}, POOLS[1]], "buffers": [A | {"traffic": 1}, B, C]}
-    assert hashed(plain | dearer) == hashed(plain)
+    assert hash_data(plain | dearer) == hash_data(plain)
 
 
 def test_buffers_are_distinguished_by_their_neighbours() -> None:
@@ -85,8 +85,10 @@ def test_buffers_are_distinguished_by_their_neighbours() -> None:
     other_path = [[3, 5], [5, 0], [0, 2], [2, 4], [4, 1]]
     two_triangles = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
     hexagon = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
-    assert hashed({"buffers": rows, "conflicts": path}) == hashed({"buffers": rows, "conflicts": other_path})
-    assert hashed({"buffers": rows, "conflicts": two_triangles}) != hashed({"buffers": rows, "conflicts": hexagon})
+    assert hash_data({"buffers": rows, "conflicts": path}) == hash_data({"buffers": rows, "conflicts": other_path})
+    assert hash_data({"buffers": rows, "conflicts": two_triangles}) != hash_data(
+        {"buffers": rows, "conflicts": hexagon}
+    )
 
 
 D: dict[str, Any] = {"id": "d", "size": 16, "start": 5, "end": 7}
@@ -124,7 +126,7 @@ TIED: dict[str, Any] = {
     ],
 )
 def test_a_tie_written_differently_does_not_affect_the_hash(changed: dict[str, Any]) -> None:
-    assert hashed(TIED | changed) == hashed(TIED)
+    assert hash_data(TIED | changed) == hash_data(TIED)
 
 
 @given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
@@ -133,7 +135,7 @@ def test_the_order_of_lists_does_not_affect_the_hash(problem: Problem, order: An
     entries = [use["buffers"] for use in data.get("bank", [])] + data.get("may_share", []) + data.get("together", [])
     for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):
         order.shuffle(values)
-    assert hashed(data) == problem_hash(problem)
+    assert hash_data(data) == problem_hash(problem)
 
 
 STEPS = """
@@ -165,16 +167,16 @@ def test_work_of_a_hash_grows_with_its_pools_and_not_with_their_square() -> None
 
 
 def test_hashes_of_long_problems_hold_no_memory() -> None:
-    def hashed(n: int) -> str:
+    def hash_long(n: int) -> str:
         times = range(n)
         table = BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))
         return problem_hash(Problem(buffers=table))
 
-    hashed(20_000)
+    hash_long(20_000)
     tracemalloc.start()
     try:
         for n in range(20_000, 20_020):
-            hashed(n)
+            hash_long(n)
         held_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

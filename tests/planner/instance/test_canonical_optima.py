@@ -17,7 +17,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import best_score
-from tests.support.renaming import Data, respelled, spelled
+from tests.support.renaming import Data, problem_data, respell
 from tests.support.strategies import raw_problems, tied_problems
 
 
@@ -38,14 +38,14 @@ def are_alike(first: list[float] | None, second: list[float] | None) -> bool:
 
 @given(data=raw_problems(4), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
 def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
-    problem, other = Problem.model_validate(data), Problem.model_validate(respelled(data, rng, k))
+    problem, other = Problem.model_validate(data), Problem.model_validate(respell(data, rng, k))
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
 
 
 @given(problem=tied_problems(3), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
 def test_all_forms_of_a_rule_give_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
-    other = Problem.model_validate(respelled(spelled(problem), rng, k))
+    other = Problem.model_validate(respell(problem_data(problem), rng, k))
     if compile_problem(problem).unplaceable:
         return  # what fits nowhere even alone is told at once, so nobody looks for its like
     assert problem_hash(problem) == problem_hash(other)
@@ -56,12 +56,12 @@ def _drop(name: str) -> Callable[[Data, random.Random], Data]:
     return lambda data, rng: data | {name: data[name][1:]} if data.get(name) else data
 
 
-def _each_traffic(data: Data, rng: random.Random) -> Data:
+def _scale_traffic(data: Data, rng: random.Random) -> Data:
     k = rng.randint(2, 3)
     return data | {"buffers": [row | {"traffic": k * row.get("traffic", row["size"])} for row in data["buffers"]]}
 
 
-def _one_number(data: Data, rng: random.Random) -> Data:
+def _change_number(data: Data, rng: random.Random) -> Data:
     rows = [dict(row) for row in data["buffers"]]
     row = rng.choice(rows)
     name = rng.choice([name for name in row if isinstance(row[name], int) and name not in ("id", "alias_of")])
@@ -69,7 +69,7 @@ def _one_number(data: Data, rng: random.Random) -> Data:
     return data | {"buffers": rows}
 
 
-def _one_pool(data: Data, rng: random.Random) -> Data:
+def _change_pool(data: Data, rng: random.Random) -> Data:
     pools = [dict(pool) for pool in data["pools"]]
     name = rng.choice(("size", "base_address", "bank_size", "cost"))
     pool = rng.choice(pools)
@@ -83,7 +83,7 @@ def _weights(data: Data, rng: random.Random) -> Data:
     return data | {"bank": uses}
 
 
-CHANGES = (_each_traffic, _one_number, _one_number, _one_pool, _weights, _drop("bank"), _drop("may_share"))
+CHANGES = (_scale_traffic, _change_number, _change_number, _change_pool, _weights, _drop("bank"), _drop("may_share"))
 
 
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
@@ -91,7 +91,7 @@ def test_a_change_that_keeps_the_hash_keeps_the_optimum(
     problem: Problem, change: Callable[[Data, random.Random], Data], rng: random.Random
 ) -> None:
     try:
-        other = Problem.model_validate(change(spelled(problem), rng))
+        other = Problem.model_validate(change(problem_data(problem), rng))
     except InputError:
         return
     if problem_hash(problem) == problem_hash(other):

@@ -17,9 +17,9 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.subinstance import identical, part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support import constrained_problems
-from tests.support.constrained_problems import constrained_problem, with_clearances, with_intervals
+from tests.support.constrained_problems import add_clearances, add_intervals, constrained_problem
 from tests.support.random_problems import random_problem
-from tests.support.rigid_groups import whole
+from tests.support.rigid_groups import whole_groups
 
 ALL = frozenset((*constrained_problems.CONSTRAINTS, *constrained_problems.OTHERS))
 PROBLEMS = [
@@ -29,7 +29,7 @@ PROBLEMS = [
     random_problem(4, 8, unit=64),
 ]
 MIXED = replace(
-    with_intervals(with_clearances(compile_problem(PROBLEMS[0]), 1), 1),
+    add_intervals(add_clearances(compile_problem(PROBLEMS[0]), 1), 1),
     offset_group=np.array([0, 0, *range(2, 14)]),
     has_equal_use=True,
 )
@@ -83,14 +83,14 @@ def test_every_column_is_declared_once() -> None:
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_columns_have_the_shape_of_their_axis_whole_and_in_part(problem: Problem) -> None:
     instance = compile_problem(problem)
-    kept = whole(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
+    kept = whole_groups(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
     assert wrong_shapes(instance) == {}
     assert wrong_shapes(part_of(instance, kept, len(instance.pools) - 1)) == {}
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
 def test_a_part_takes_each_buffers_own_values(name: str) -> None:
-    kept = whole(MIXED, np.random.default_rng(6).random(len(MIXED)) < 0.5)
+    kept = whole_groups(MIXED, np.random.default_rng(6).random(len(MIXED)) < 0.5)
     part, chosen = part_of(MIXED, kept, 1), np.flatnonzero(kept)
     if COLUMNS[name].holds is Holds.NUMBERS:
         assert getattr(part, name).tolist() == getattr(MIXED, name)[chosen].tolist()
@@ -101,7 +101,7 @@ def test_a_part_takes_each_buffers_own_values(name: str) -> None:
         )
 
 
-def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
+def change_column(instance: Instance, name: str, column: Column) -> dict[str, Any]:
     """Return a column with a change that is only its own, or its own and that of the lists' starts."""
     values = getattr(instance, name)
     if name == "objective":
@@ -139,7 +139,7 @@ def changed(instance: Instance, name: str, column: Column) -> dict[str, Any]:
 def test_each_column_affects_the_hash_where_it_affects_plans(name: str) -> None:
     if name == "unit":
         return
-    other = replace(MIXED, **changed(MIXED, name, COLUMNS[name]))
+    other = replace(MIXED, **change_column(MIXED, name, COLUMNS[name]))
     assert MIXED.features >= CONSTRAINTS.keys() | {"cost", "conflicts"}
     is_same = problem_hash(PROBLEMS[0], other) == problem_hash(PROBLEMS[0], MIXED)
     assert is_same == (COLUMNS[name].counts == NEVER)

@@ -24,7 +24,7 @@ D = {"id": "d", "size": 4, "start": 5, "end": 6}
 TWO = [{"name": "x"}, {"name": "y"}]
 
 
-def compiled(*buffers: dict[str, Any], **fields: Any) -> Instance:
+def compile_rows(*buffers: dict[str, Any], **fields: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": list(buffers), **fields}))
 
 
@@ -33,7 +33,7 @@ def relative(to: int | str, offset: int) -> dict[str, Any]:
 
 
 def test_a_plain_instance_has_no_ties() -> None:
-    plain = compiled(A, B, C)
+    plain = compile_rows(A, B, C)
     assert plain.features == frozenset()
     assert plain.anchor.tolist() == plain.colocation.tolist() == [0, 1, 2]
     assert plain.distance.tolist() == [0, 0, 0]
@@ -43,7 +43,7 @@ def test_a_plain_instance_has_no_ties() -> None:
 
 def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
     """c lies 8 below b, which lies 4 above a: so c is 4 below a, the lowest, and everything counts from there."""
-    instance = compiled(A, B | relative("a", 4), C | relative("b", -8), D)
+    instance = compile_rows(A, B | relative("a", 4), C | relative("b", -8), D)
     assert instance.unit == 4
     assert instance.anchor.tolist() == [2, 2, 2, 3]
     assert instance.distance.tolist() == [1, 2, 0, 0]
@@ -53,7 +53,7 @@ def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
 
 def test_an_offset_relative_to_a_view_counts_from_the_buffer_of_the_view() -> None:
     view = {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6}
-    instance = compiled(A | relative("v", 4), B, view)
+    instance = compile_rows(A | relative("v", 4), B, view)
     assert instance.anchor.tolist() == [1, 1]
     assert (instance.distance * instance.unit).tolist() == [10, 0]
 
@@ -61,33 +61,35 @@ def test_an_offset_relative_to_a_view_counts_from_the_buffer_of_the_view() -> No
 def test_a_group_keeps_the_rules_of_all_its_members() -> None:
     """b is 4 above a, at a multiple of 8, and its address at 2 mod 3."""
     tied = B | relative("a", 4) | {"alignment": 8, "offset_mod": {"modulus": 3, "remainder": 2}}
-    instance = compiled(A, tied, pools=[{"name": "x", "size": 64}, {"name": "y", "size": 15}])
+    instance = compile_rows(A, tied, pools=[{"name": "x", "size": 64}, {"name": "y", "size": 15}])
     assert instance.allowed.tolist() == [[True, True], [False, False]]
     assert (instance.alignment[0] * instance.unit).tolist() == [24, 24]
     assert (instance.lowest[0] * instance.unit).tolist() == [4, 8]
 
 
 def test_a_pin_pins_the_whole_group_and_contradictions_are_unplaceable() -> None:
-    pinned = compiled(A, B | relative("a", -8) | {"offset": 8})
+    pinned = compile_rows(A, B | relative("a", -8) | {"offset": 8})
     assert (pinned.pin * pinned.unit).tolist() == [16, 8]
-    assert compiled(A | {"offset": 4}, B | relative("a", -8)).unplaceable == (0, 1)
-    assert compiled(A | {"offset": 4}, B | relative("a", 8) | {"offset": 8}).unplaceable == (0, 1)
-    assert compiled(A, B | relative("a", 2) | {"alignment": 4}, C | relative("b", 1) | {"alignment": 4}).unplaceable
+    assert compile_rows(A | {"offset": 4}, B | relative("a", -8)).unplaceable == (0, 1)
+    assert compile_rows(A | {"offset": 4}, B | relative("a", 8) | {"offset": 8}).unplaceable == (0, 1)
+    assert compile_rows(A, B | relative("a", 2) | {"alignment": 4}, C | relative("b", 1) | {"alignment": 4}).unplaceable
 
 
 @pytest.mark.parametrize("distance", [2**62, -(2**62)])
 def test_a_group_that_is_wider_than_any_pool_is_unplaceable(distance: int) -> None:
     far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
-    instance = compiled({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
+    instance = compile_rows({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
     assert instance.unplaceable == (0, 1, 2, 3)
 
 
 def test_a_conflict_within_a_group_whose_members_cannot_overlap_adds_no_rule() -> None:
-    assert "conflicts" not in compiled(A, B | relative("a", 4), conflicts=[["b", "a"], ["a", "a"]]).features
+    assert "conflicts" not in compile_rows(A, B | relative("a", 4), conflicts=[["b", "a"], ["a", "a"]]).features
 
 
 def test_pages_are_counted_in_addresses_and_in_units() -> None:
-    instance = compiled(A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}])
+    instance = compile_rows(
+        A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}]
+    )
     assert instance.unit == 4
     assert instance.page.tolist() == [[4, 0], [4, 0]]
     assert instance.page_shift.tolist() == [[2, 0], [0, 0]]
@@ -104,23 +106,23 @@ def test_pages_are_counted_in_addresses_and_in_units() -> None:
     ],
 )
 def test_a_buffer_that_crosses_a_page_at_every_offset_is_unplaceable(row: dict[str, Any]) -> None:
-    assert compiled(row).unplaceable == (0,)
+    assert compile_rows(row).unplaceable == (0,)
 
 
 def test_only_those_share_that_are_alive_together() -> None:
-    instance = compiled(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
+    instance = compile_rows(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
     assert instance.share_first.tolist() == [0, 2, 3, 4, 4]
     assert instance.share.tolist() == [1, 2, 0, 0]
-    assert "sharing" not in compiled(A, D, may_share=[["a", "d"]]).features
+    assert "sharing" not in compile_rows(A, D, may_share=[["a", "d"]]).features
 
 
 def test_banks_bind_where_there_are_any() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
-    instance = compiled(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
+    instance = compile_rows(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert instance.unit == 4
     assert [(memory.bank, memory.bank_shift) for memory in instance.pools] == [(8, 2), (0, 0)]
     assert (instance.bank_first.tolist(), instance.bank_with.tolist()) == ([0, 1, 2, 2], [1, 0])
-    elsewhere = compiled(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools)
+    elsewhere = compile_rows(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert "banks" not in elsewhere.features
 
 
@@ -128,26 +130,26 @@ def test_weights_add_up_where_they_are_minimised() -> None:
     uses = [{"buffers": ["a", "b", "c"], "weight": 2}, {"buffers": ["c", "a"], "weight": 0.5}]
     more = [{"buffers": ["b", "c"]}, {"buffers": ["a", "d"], "weight": 0}]
     pools = [{"name": "x", "bank_size": 32}]
-    instance = compiled(A, B, C, D, bank=[*uses, *more], pools=pools, objective="cost")
+    instance = compile_rows(A, B, C, D, bank=[*uses, *more], pools=pools, objective="cost")
     assert instance.soft_pairs.tolist() == [[0, 1], [0, 2]]
     assert instance.soft_weight.tolist() == [2, 2.5]
-    assert "bank-weights" not in compiled(A, B, C, bank=uses, pools=pools).features
+    assert "bank-weights" not in compile_rows(A, B, C, bank=uses, pools=pools).features
 
 
 def test_colocation_groups_include_the_buffers_that_must_lie_with_them() -> None:
     rows = [A, B, C | relative("b", 8), D | {"pools": ["y"]}]
-    instance = compiled(*rows, together=[["d", "c"], ["a"]], pools=TWO)
+    instance = compile_rows(*rows, together=[["d", "c"], ["a"]], pools=TWO)
     assert instance.colocation.tolist() == [0, 1, 1, 1]
     assert instance.allowed.tolist() == [[True, False, False, False], [True, True, True, True]]
     assert instance.features == {"relative", "together", "pools"}
-    alone = compiled(*rows[:3], together=[["b", "c"]], pools=TWO)
+    alone = compile_rows(*rows[:3], together=[["b", "c"]], pools=TWO)
     assert alone.features == {"relative", "pools"}
 
 
 def test_no_pool_for_all_of_a_colocation_group_is_unplaceable() -> None:
     rows = [A | {"pools": ["x"]}, B | {"pools": ["y"]}, C, D | {"size": 0}]
-    assert compiled(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).unplaceable == (0, 1, 2)
-    assert compiled(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
+    assert compile_rows(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).unplaceable == (0, 1, 2)
+    assert compile_rows(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
 
 
 def test_buffers_of_no_bytes_go_where_their_colocation_group_is() -> None:
@@ -170,7 +172,7 @@ def test_an_assignment_is_valid_exactly_if_its_placements_are() -> None:
         problem = tied_problem(seed, 4)
         instance = compile_problem(problem)
         for _ in range(0 if instance.unplaceable else 12):
-            pool, offset = drawn(instance, rng)
+            pool, offset = draw_placement(instance, rng)
             if offset.min(initial=0) < 0:
                 continue
             is_right = not check(problem, list(lift(problem, instance, pool, offset)))
@@ -179,7 +181,7 @@ def test_an_assignment_is_valid_exactly_if_its_placements_are() -> None:
     assert min(right, wrong) > 40
 
 
-def drawn(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
+def draw_placement(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
     """Draw a pool for each colocation group and an offset for each group, with a mistake here and there."""
     n = len(instance)
     home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]

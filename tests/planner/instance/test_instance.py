@@ -31,11 +31,11 @@ A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
 
 
-def compiled(*buffers: dict[str, Any], **fields: Any) -> Instance:
+def compile_rows(*buffers: dict[str, Any], **fields: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": list(buffers), **fields}))
 
 
-def in_conflict(instance: Instance, i: int, j: int) -> bool:
+def are_in_conflict(instance: Instance, i: int, j: int) -> bool:
     if j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]:
         return True
     mine, others = (range(instance.first[k], instance.first[k + 1]) for k in (i, j))
@@ -68,7 +68,7 @@ def test_an_instance_keeps_its_promises(problem: Problem) -> None:
     groups = {family.members[0][1].id: family for family in families(problem)}
     for i, j in product(range(n), repeat=2):
         first, second = (groups[ids[int(instance.source[k])]] for k in (i, j))
-        assert i == j or in_conflict(instance, i, j) == conflicts(problem, first, second)
+        assert i == j or are_in_conflict(instance, i, j) == conflicts(problem, first, second)
 
 
 @given(problem=problems(6))
@@ -93,16 +93,16 @@ def test_live_sets_are_maximal_and_each_has_its_time(problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("problem", "unit"),
     [
-        (compiled(), 1),
-        (compiled(A | {"size": 12}, B | {"size": 18}), 6),
-        (compiled(A | {"size": 12, "alignment": 4}, B | {"size": 24}), 12),
-        (compiled(A | {"size": 12, "alignment": 24}, B | {"size": 24}), 12),
-        (compiled(A | {"size": 12, "alignment": 8}, B | {"size": 24}), 4),
-        (compiled(A | {"size": 12}, B | {"size": 24, "offset": 30}), 6),
-        (compiled(A | {"size": 12}, pools=[{"reserved": [[9, 12]]}]), 3),
-        (compiled(A | {"size": 12}, pools=[{"size": 31}]), 12),
-        (compiled(A | {"size": 12, "alignment": 12}, pools=[{"base_address": 4}]), 4),
-        (compiled(A | {"size": 12}, B | {"size": 0, "alignment": 7}), 12),
+        (compile_rows(), 1),
+        (compile_rows(A | {"size": 12}, B | {"size": 18}), 6),
+        (compile_rows(A | {"size": 12, "alignment": 4}, B | {"size": 24}), 12),
+        (compile_rows(A | {"size": 12, "alignment": 24}, B | {"size": 24}), 12),
+        (compile_rows(A | {"size": 12, "alignment": 8}, B | {"size": 24}), 4),
+        (compile_rows(A | {"size": 12}, B | {"size": 24, "offset": 30}), 6),
+        (compile_rows(A | {"size": 12}, pools=[{"reserved": [[9, 12]]}]), 3),
+        (compile_rows(A | {"size": 12}, pools=[{"size": 31}]), 12),
+        (compile_rows(A | {"size": 12, "alignment": 12}, pools=[{"base_address": 4}]), 4),
+        (compile_rows(A | {"size": 12}, B | {"size": 0, "alignment": 7}), 12),
     ],
 )
 def test_the_unit_divides_all_possible_offsets(problem: Instance, unit: int) -> None:
@@ -120,7 +120,7 @@ def test_aliases_are_folded_into_their_buffer() -> None:
         "alias_offset": 1,
         "traffic": 9,
     }
-    instance = compiled(A, B, view, conflicts=[["v", "b"]])
+    instance = compile_rows(A, B, view, conflicts=[["v", "b"]])
     assert instance.source.tolist() == [0, 1]
     assert instance.traffic.tolist() == [13, 3]
     assert (instance.alignment[0, 0], instance.lowest[0, 0]) == (4, 3)
@@ -130,21 +130,21 @@ def test_aliases_are_folded_into_their_buffer() -> None:
 
 def test_contradictory_aliases_have_no_home() -> None:
     odd = {"size": 1, "alignment": 2, "alias_of": "a"}
-    assert compiled(A, odd | {"id": 1}, odd | {"id": 2, "alias_offset": 1}).unplaceable == (0,)
-    assert compiled(A | {"offset": 4}, odd | {"id": 1, "offset": 6}).unplaceable == (0,)
+    assert compile_rows(A, odd | {"id": 1}, odd | {"id": 2, "alias_offset": 1}).unplaceable == (0,)
+    assert compile_rows(A | {"offset": 4}, odd | {"id": 1, "offset": 6}).unplaceable == (0,)
     nothing = {"size": 0, "alias_of": "a"}
-    assert compiled(A | {"size": 0, "offset": 4}, nothing | {"id": 1, "offset": 6}).unplaceable == (0,)
+    assert compile_rows(A | {"size": 0, "offset": 4}, nothing | {"id": 1, "offset": 6}).unplaceable == (0,)
 
 
 def test_explicit_conflicts_are_symmetric_sorted_and_listed_once() -> None:
-    instance = compiled(A, B, A | {"id": "c"}, conflicts=[["c", "a"], ["a", "c"], ["b", "b"], ["a", "b"]])
+    instance = compile_rows(A, B, A | {"id": "c"}, conflicts=[["c", "a"], ["a", "c"], ["b", "b"], ["a", "b"]])
     assert instance.conflict_first.tolist() == [0, 2, 3, 4]
     assert instance.conflict.tolist() == [1, 2, 0, 0]
 
 
 def test_an_alignment_beyond_2_to_62_is_kept_exactly() -> None:
     """The step is 3 x 2^61: 2^62 is no multiple of it, and only 0 and one other offset are below 2^63."""
-    instance = compiled(A | {"alignment": 3 * 2**60}, pools=[{"alignment": 2**61}])
+    instance = compile_rows(A | {"alignment": 3 * 2**60}, pools=[{"alignment": 2**61}])
     assert instance.alignment[0, 0] * instance.unit == 3 * 2**61
     value = Problem.model_validate(
         {"buffers": [A | {"alignment": 2**62}], "pools": [{"alignment": 3, "base_address": 1}]}
@@ -156,16 +156,16 @@ def test_an_alignment_beyond_2_to_62_is_kept_exactly() -> None:
 def test_one_offset_may_be_all_that_huge_alignments_leave() -> None:
     huge = [2**62, 2**62 - 1, 2**61 - 1]
     rows = [A, *({"id": step, "size": 0, "alignment": step, "alias_of": "a"} for step in huge)]
-    instance = compiled(*rows)
+    instance = compile_rows(*rows)
     assert instance.allowed.all()
     assert (instance.lowest[0, 0], int(instance.alignment[0, 0])) == (0, 2**63 - 1)
-    assert not compiled(
+    assert not compile_rows(
         *rows, {"id": "odd", "size": 0, "alignment": 5, "alias_of": "a", "alias_offset": 1}
     ).allowed.any()
 
 
 def test_sums_beyond_int64_are_exact() -> None:
-    instance = compiled(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
+    instance = compile_rows(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
     assert not instance.is_small_numbered
     assert instance.load().tolist() == [4 * 2**62 - 6]
     assert instance.pools[0].capacity == 2**63 - 1
@@ -173,13 +173,13 @@ def test_sums_beyond_int64_are_exact() -> None:
 
 def test_the_last_end_in_bytes_fits_int64_in_any_unit() -> None:
     for size in (2, 3, 2**40):
-        instance = compiled(A | {"size": size}, pools=[{"name": "x"}, {"name": "y", "size": 2**63 - 1}])
+        instance = compile_rows(A | {"size": size}, pools=[{"name": "x"}, {"name": "y", "size": 2**63 - 1}])
         assert all(memory.capacity * instance.unit <= 2**63 - 1 for memory in instance.pools)
 
 
 def test_reserved_ranges_are_merged_and_cut_at_the_end() -> None:
     ranges = [[10, 5], [0, 2], [2, 3], [12, 9], [30, 9], [40, 0], [50, 5]]
-    instance = compiled(A, pools=[{"size": 32, "reserved": ranges}])
+    instance = compile_rows(A, pools=[{"size": 32, "reserved": ranges}])
     assert instance.pools[0].reserved.tolist() == [[0, 5], [10, 21], [30, 32]]
 
 
@@ -225,7 +225,7 @@ PAIRS = [
 TWO_POOLS = [{"name": "x", "bank_size": 8, "base_address": 4}, {"name": "y"}]
 
 
-def placed(*places: tuple[str, str, int]) -> PlacementTable:
+def placement_table(*places: tuple[str, str, int]) -> PlacementTable:
     return PlacementTable.from_rows(Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places)
 
 
@@ -234,21 +234,21 @@ def test_two_live_buffers_at_one_offset_are_listed_as_shared() -> None:
         {"buffers": PAIRS, "pools": TWO_POOLS, "may_share": [["c", "b"], ["whole", "a"], ["a", "c"]]}
     )
     instance = compile_problem(problem)
-    everywhere_0 = placed(("a", "x", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    everywhere_0 = placement_table(("a", "x", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
     assert shared_pairs(problem, instance, everywhere_0) == (("whole", "a"),)
-    apart = placed(("a", "x", 8), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
-    elsewhere = placed(("a", "y", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    apart = placement_table(("a", "x", 8), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
+    elsewhere = placement_table(("a", "y", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
     assert shared_pairs(problem, instance, apart) == shared_pairs(problem, instance, elsewhere) == ()
 
 
 def test_buffers_and_their_aliases_that_touch_a_common_bank_clash() -> None:
     uses = [{"buffers": ["a", "c"]}, {"buffers": ["c", "whole", "a"], "weight": 0}]
     problem = Problem.model_validate({"buffers": PAIRS, "pools": TWO_POOLS, "bank": uses})
-    near = placed(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))
+    near = placement_table(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))
     assert bank_clashes(problem, near) == ()
-    low = placed(("a", "x", 0), ("b", "x", 3), ("c", "x", 11), ("whole", "x", 3))
+    low = placement_table(("a", "x", 0), ("b", "x", 3), ("c", "x", 11), ("whole", "x", 3))
     assert bank_clashes(problem, low) == (("c", "whole"), ("whole", "a"))
-    without_banks = placed(("a", "y", 0), ("b", "y", 0), ("c", "y", 0), ("whole", "y", 0))
+    without_banks = placement_table(("a", "y", 0), ("b", "y", 0), ("c", "y", 0), ("whole", "y", 0))
     assert bank_clashes(problem, without_banks) == ()
 
 

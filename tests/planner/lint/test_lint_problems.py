@@ -36,7 +36,7 @@ def chain(*lifetimes: tuple[int, int]) -> Problem:
     return problem(*({"id": k, "size": k + 1, "start": low, "end": high} for k, (low, high) in enumerate(lifetimes)))
 
 
-def doubled(pairs: int) -> list[dict[str, Any]]:
+def doubled_rows(pairs: int) -> list[dict[str, Any]]:
     """Return buffers of which two each are alike, as rows that are written twice and as what takes turns."""
     return [{"id": f"{k}/{turn}", "size": k + 1, "start": k, "end": k + 3} for k in range(pairs) for turn in (0, 1)]
 
@@ -44,7 +44,7 @@ def doubled(pairs: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "value",
     [
-        problem(*doubled(3)),
+        problem(*doubled_rows(3)),
         problem(A, B, C),
         problem(A, B, C, conflicts=[["a", "c"], ["b", "c"]]),
         problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"], ["c", "b"]]),
@@ -157,7 +157,7 @@ def test_nothing_is_reported_about_usual_problems(value: Problem) -> None:
             ),
         ),
         (
-            problem(C, *doubled(8)),
+            problem(C, *doubled_rows(8)),
             Finding(
                 "doubled-rows",
                 'buffers: 16 of 17 are like another one in all but the id, such as "0/0" and "0/1"',
@@ -262,12 +262,12 @@ def test_the_search_for_colliding_pins_ends_once_enough_are_found(monkeypatch: p
     found: list[object] = []
     no_two_share_bytes = overlaps.no_two_share_bytes
 
-    def counted(*given: Any) -> Iterator[Any]:
+    def count_violations(*given: Any) -> Iterator[Any]:
         for violation in no_two_share_bytes(*given):
             found.append(violation)
             yield violation
 
-    monkeypatch.setattr(overlaps, "no_two_share_bytes", counted)
+    monkeypatch.setattr(overlaps, "no_two_share_bytes", count_violations)
     pinned = problem(*({"id": k, "size": 8, "start": 0, "end": 2, "offset": 0} for k in range(40)))
     assert "pins-collide" in {finding.rule for finding in lint(pinned)}
     assert len(found) == MAX_LISTED

@@ -12,7 +12,7 @@ from memplan.planner.lint.problems import lint
 from memplan.planner.model.application import Application, problem_of
 from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs.extent import extent_of
-from tests.support.applications import conflicts_of, drawn_application, least_peak
+from tests.support.applications import conflicts_of, draw_application, min_peak
 
 ONE = {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 2}, {"id": "y", "size": 4, "start": 1, "end": 3}]}
 TWO = {"buffers": [{"id": 0, "size": 6, "start": 5, "end": 9}]}
@@ -22,7 +22,7 @@ def problem_with(**fields: Any) -> Problem:
     return problem_of(Application.model_validate({"models": {"a": ONE, "b": TWO}} | fields))
 
 
-def in_conflict(problem: Problem) -> set[frozenset[str]]:
+def conflict_pairs(problem: Problem) -> set[frozenset[str]]:
     """Return the pairs of buffers that may not share bytes, by lifetimes or by name."""
     table, found = problem.buffers, {frozenset(map(str, pair)) for pair in problem.conflicts}
     for i, j in combinations(range(len(table)), 2):
@@ -33,17 +33,17 @@ def in_conflict(problem: Problem) -> set[frozenset[str]]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_conflicts_are_the_pairs_that_may_be_alive_together(seed: int) -> None:
-    application = drawn_application(seed)
+    application = draw_application(seed)
     problem = problem_of(Application.model_validate(application))
-    assert in_conflict(problem) == conflicts_of(application)[1]
+    assert conflict_pairs(problem) == conflicts_of(application)[1]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
-    application = drawn_application(seed)
+    application = draw_application(seed)
     problem = problem_of(Application.model_validate(application))
     plan = solve(problem, time_limit_s=5)
-    assert (plan.status, plan.peak) == ("optimal", least_peak(*conflicts_of(application)))
+    assert (plan.status, plan.peak) == ("optimal", min_peak(*conflicts_of(application)))
     assert verify(problem, plan) == ()
 
 

@@ -15,7 +15,7 @@ from memplan.extensions.networks.lifetimes.expansion import expanded_count
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.model.problem import Problem
-from memplan.planner.model.sizes import parse_size, size_text, with_capacities
+from memplan.planner.model.sizes import parse_size, set_capacities, size_text
 from memplan.questions.inputs.extent import Extent, extent_of
 
 NO_POOLS = Problem.model_validate({"buffers": []})
@@ -62,27 +62,27 @@ def test_a_spelled_size_is_right_to_four_digits(size: int) -> None:
 
 
 def test_a_size_alone_is_for_the_only_pool() -> None:
-    assert with_capacities(NO_POOLS, ["1KiB"]).pools[0].size == 1024
-    assert with_capacities(NO_POOLS, ["unlimited"]).pools[0].size is None
-    assert with_capacities(NO_POOLS, []) is NO_POOLS
+    assert set_capacities(NO_POOLS, ["1KiB"]).pools[0].size == 1024
+    assert set_capacities(NO_POOLS, ["unlimited"]).pools[0].size is None
+    assert set_capacities(NO_POOLS, []) is NO_POOLS
 
 
 def test_names_make_the_pools_of_a_problem_that_has_none() -> None:
-    problem = with_capacities(NO_POOLS, ["fast=64kB", "slow=unlimited"])
+    problem = set_capacities(NO_POOLS, ["fast=64kB", "slow=unlimited"])
     assert [(pool.name, pool.size) for pool in problem.pools] == [("fast", 64_000), ("slow", None)]
 
 
 def test_an_address_after_a_size_is_the_base_address_of_the_pool() -> None:
-    problem = with_capacities(NO_POOLS, ["sram=128KiB@0x20000000", "a@b=unlimited"])
+    problem = set_capacities(NO_POOLS, ["sram=128KiB@0x20000000", "a@b=unlimited"])
     assert [(pool.name, pool.size, pool.base_address) for pool in problem.pools] == [
         ("sram", 131_072, 2**29),
         ("a@b", None, 0),
     ]
-    assert with_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
+    assert set_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
 
 
 def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
-    problem = with_capacities(TWO_POOLS, ["slow=7"])
+    problem = set_capacities(TWO_POOLS, ["slow=7"])
     assert [(pool.name, pool.size, pool.cost) for pool in problem.pools] == [("fast", None, 2), ("slow", 7, 0)]
     assert problem.buffers == TWO_POOLS.buffers
 

@@ -91,7 +91,7 @@ def test_values_that_are_no_integers_are_refused(size: Any) -> None:
 def test_a_copy_and_a_pickle_are_equal_and_as_frozen(again: Callable[[Any], Any]) -> None:
     assert PROBLEM.index
     assert PROBLEM.roots
-    assert PROBLEM.rigid
+    assert PROBLEM.rigid_leads
     assert PLAN.placement("a")
     problem, plan = again(PROBLEM), again(PLAN)
     assert problem == PROBLEM

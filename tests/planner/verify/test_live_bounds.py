@@ -33,7 +33,7 @@ def test_no_bound_exceeds_the_use_of_a_plan(seed: int) -> None:
             pools = [pool.model_copy(update={"size": n}) for pool, n in zip(problem.pools, sizes, strict=True)]
             fitting = costs_that_fit(problem.model_copy(update={"pools": tuple(pools)}))
             assert least[q] <= min((ends[q] for _, ends in fitting), default=least[q]), (name, q)
-        assert in_all <= (oracle.least_total(problem) or 0), name
+        assert in_all <= (oracle.min_total(problem) or 0), name
         compared += 1
     assert compared > 10
 

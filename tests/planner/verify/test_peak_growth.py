@@ -14,7 +14,7 @@ from memplan.planner.verify.peak_growth import Cause, Occupancy, PeakGrowth, occ
 Row = tuple[str, int, int, int]
 
 
-def lying(*rows: Row | dict[str, Any], pools: dict[str, str] | None = None) -> dict[str, Occupancy]:
+def stack_buffers(*rows: Row | dict[str, Any], pools: dict[str, str] | None = None) -> dict[str, Occupancy]:
     """Lay buffers (id, start, end, size) one behind the other, in the pools that are given or in the only one."""
     buffers: list[dict[str, Any]] = [
         row if isinstance(row, dict) else dict(zip(("id", "start", "end", "size"), row, strict=True)) for row in rows
@@ -29,12 +29,12 @@ def lying(*rows: Row | dict[str, Any], pools: dict[str, str] | None = None) -> d
     return occupancies(problem, Plan.model_validate({"placements": places}))
 
 
-def grown(now: dict[str, Occupancy], then: dict[str, Occupancy], pool: str = "default") -> PeakGrowth:
+def growth_of(now: dict[str, Occupancy], then: dict[str, Occupancy], pool: str = "default") -> PeakGrowth:
     elsewhere = {name: size for other in then if other != pool for name, size in then[other].sizes.items()}
     return peak_growth(now[pool], then[pool], elsewhere)
 
 
-BEFORE = lying(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16))
+BEFORE = stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16))
 
 
 def test_the_peak_is_the_first_time_when_most_bytes_are_alive() -> None:
@@ -44,43 +44,46 @@ def test_the_peak_is_the_first_time_when_most_bytes_are_alive() -> None:
 
 
 def test_a_new_buffer_is_named() -> None:
-    found = grown(lying(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16), ("d", 0, 4, 8)), BEFORE)
+    found = growth_of(stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16), ("d", 0, 4, 8)), BEFORE)
     assert found.causes == (Cause("d", "new", 8, None, 8),)
     assert (found.time_before, found.bytes_before, found.now.bytes) == (1, 96, 104)
 
 
 def test_a_larger_buffer_is_named() -> None:
-    found = grown(lying(("a", 0, 2, 65), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
+    found = growth_of(stack_buffers(("a", 0, 2, 65), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 1, 64, 65),)
 
 
 def test_a_buffer_that_lives_longer_is_named_and_not_the_one_that_it_meets() -> None:
-    found = grown(lying(("a", 0, 3, 64), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
+    found = growth_of(stack_buffers(("a", 0, 3, 64), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "longer-lived", 64, 64, 64),)
     assert (found.time_before, found.bytes_before, found.now.bytes) == (2, 48, 112)
 
 
 def test_an_operation_in_between_shifts_times_and_is_no_cause() -> None:
-    later = lying(("a", 0, 2, 64), ("d", 2, 3, 1), ("b", 1, 4, 32), ("c", 3, 5, 16))
-    assert grown(later, BEFORE).causes == ()
+    later = stack_buffers(("a", 0, 2, 64), ("d", 2, 3, 1), ("b", 1, 4, 32), ("c", 3, 5, 16))
+    assert growth_of(later, BEFORE).causes == ()
 
 
 def test_buffers_that_changed_pool_or_time_are_distinguished_from_new_ones() -> None:
     pools = {"a": "fast", "b": "slow", "c": "slow"}
-    then = lying(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 3, 4, 16), pools=pools)
-    now = lying(
+    then = stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 3, 4, 16), pools=pools)
+    now = stack_buffers(
         ("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 1, 2, 16), pools={**pools, "a": "slow", "c": "slow", "z": "fast"}
     )
-    assert grown(now, then, "slow").causes == (
+    assert growth_of(now, then, "slow").causes == (
         Cause("a", "from-another-pool", 64, 64, 64),
         Cause("c", "at-another-time", 16, 16, 16),
     )
 
 
 def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
-    found = grown(lying(("a", 0, 2, 70), ("c", 2, 4, 16)), BEFORE)
+    found = growth_of(stack_buffers(("a", 0, 2, 70), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 6, 64, 70),)
-    found = grown(lying(("a", 1, 2, 70), ("b", 2, 3, 32), ("e", 1, 2, 40)), lying(("a", 0, 2, 64), ("b", 0, 3, 32)))
+    found = growth_of(
+        stack_buffers(("a", 1, 2, 70), ("b", 2, 3, 32), ("e", 1, 2, 40)),
+        stack_buffers(("a", 0, 2, 64), ("b", 0, 3, 32)),
+    )
     assert {cause.buffer: (cause.kind, cause.bytes) for cause in found.causes} == {
         "e": ("new", 40),
         "a": ("grown", 6),
@@ -90,20 +93,20 @@ def test_removed_buffers_are_reported_with_fewer_bytes() -> None:
 
 def test_a_group_of_aliases_counts_once_while_any_of_them_is_alive() -> None:
     view = {"id": "v", "size": 8, "start": 1, "end": 6, "alias_of": "a"}
-    lies = lying(("a", 0, 2, 64), view, ("b", 5, 7, 32))["default"]
+    lies = stack_buffers(("a", 0, 2, 64), view, ("b", 5, 7, 32))["default"]
     assert dict(lies.alive) == {"a": ((0, 6),), "b": ((5, 7),)}
     assert lies.live_set.bytes == 96
 
 
 def test_buffers_without_lifetimes_are_alive_all_the_time() -> None:
-    lies = lying({"id": "a", "size": 8}, ("b", 1, 2, 4), ("c", 2, 3, 5))["default"]
+    lies = stack_buffers({"id": "a", "size": 8}, ("b", 1, 2, 4), ("c", 2, 3, 5))["default"]
     assert lies.live_set.buffers == ("a", "c")
-    alone = lying({"id": "a", "size": 8}, {"id": "b", "size": 4})["default"].live_set
+    alone = stack_buffers({"id": "a", "size": 8}, {"id": "b", "size": 4})["default"].live_set
     assert (alone.time, alone.bytes) == (None, 12)
 
 
 def test_sums_of_huge_sizes_are_exact() -> None:
-    lies = lying(("a", 0, 2, 2**62), pools={"a": "x", "b": "y"})
+    lies = stack_buffers(("a", 0, 2, 2**62), pools={"a": "x", "b": "y"})
     assert lies["x"].live_set.bytes == 2**62
     assert lies["y"].live_set.bytes == 0
 
@@ -113,15 +116,15 @@ BUFFERS = st.dictionaries(
 )
 
 
-def drawn(buffers: dict[str, tuple[int, int, int]]) -> dict[str, Occupancy]:
-    return lying(*((name, start, start + length, size) for name, (start, length, size) in buffers.items()))
+def draw_occupancy(buffers: dict[str, tuple[int, int, int]]) -> dict[str, Occupancy]:
+    return stack_buffers(*((name, start, start + length, size) for name, (start, length, size) in buffers.items()))
 
 
 @given(BUFFERS, BUFFERS)
 def test_the_causes_are_all_of_the_difference(
     now: dict[str, tuple[int, int, int]], then: dict[str, tuple[int, int, int]]
 ) -> None:
-    found = grown(drawn(now), drawn(then))
+    found = growth_of(draw_occupancy(now), draw_occupancy(then))
     assert sum(cause.bytes for cause in found.causes) == found.now.bytes - found.bytes_before
     loads = [sum(size for start, length, size in now.values() if start <= time < start + length) for time in range(11)]
     assert found.now.bytes == max(loads)
@@ -130,4 +133,4 @@ def test_the_causes_are_all_of_the_difference(
 @given(BUFFERS, st.integers(-3, 3))
 def test_a_shift_in_time_is_no_cause_of_growth(buffers: dict[str, tuple[int, int, int]], shift: int) -> None:
     shifted = {name: (start + shift, length, size) for name, (start, length, size) in buffers.items()}
-    assert grown(drawn(shifted), drawn(buffers)).causes == ()
+    assert growth_of(draw_occupancy(shifted), draw_occupancy(buffers)).causes == ()

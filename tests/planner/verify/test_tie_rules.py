@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.places import differences, loose
+from lab.places import differences, loose_plan
 from memplan import Buffer, solve
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -38,7 +38,7 @@ def plan(*places: tuple[str, str, int], **claims: Any) -> Plan:
     return Plan(placements=PlacementTable.from_rows(rows), **claims)
 
 
-def said(value: Problem, *places: tuple[str, str, int], **claims: Any) -> list[tuple[str, str]]:
+def rules_and_messages(value: Problem, *places: tuple[str, str, int], **claims: Any) -> list[tuple[str, str]]:
     return [(violation.rule, violation.message) for violation in verify(value, plan(*places, **claims))]
 
 
@@ -110,14 +110,14 @@ def relative(to: str, offset: int) -> dict[str, Any]:
 def test_a_broken_tie_is_reported(
     value: Problem, places: list[tuple[str, str, int]], violation: tuple[str, str] | None
 ) -> None:
-    assert said(value, *places) == ([] if violation is None else [violation])
+    assert rules_and_messages(value, *places) == ([] if violation is None else [violation])
 
 
 def test_buffers_at_a_distance_keep_others_out_of_their_bytes_only() -> None:
     """The hole between two members of a rigid group is free."""
     value = problem(A, B | relative("a", 10), C)
-    assert said(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 5)) == []
-    (wrong,) = said(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 9))
+    assert rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 5)) == []
+    (wrong,) = rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 9))
     assert wrong[1] == 'buffers "b" and "c" share bytes [10, 11) of "default", but both are alive in [1, 2)'
 
 
@@ -125,8 +125,8 @@ def test_banks_are_counted_exactly_at_the_end_of_the_address_space() -> None:
     last = 2**63 - 5
     pools = [{"name": "x", "base_address": 2**62, "bank_size": 2**62}]
     value = problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=pools)
-    assert said(value, ("a", "x", last), ("c", "x", 2**62 - 2)) == []
-    assert [rule for rule, _ in said(value, ("a", "x", last), ("c", "x", 2**62))] == ["bank-clash"]
+    assert rules_and_messages(value, ("a", "x", last), ("c", "x", 2**62 - 2)) == []
+    assert [rule for rule, _ in rules_and_messages(value, ("a", "x", last), ("c", "x", 2**62))] == ["bank-clash"]
 
 
 SHARING = problem(A, B, C, may_share=[["b", "a"], ["c", "b"], ["c", "a"]])
@@ -170,11 +170,11 @@ WEIGHED = problem(
 def test_wrong_claims_of_pairs_are_reported(
     value: Problem, places: list[tuple[str, str, int]], claims: dict[str, Any], sentence: str
 ) -> None:
-    assert said(value, *places, **claims) == [("false-claim", sentence)]
+    assert rules_and_messages(value, *places, **claims) == [("false-claim", sentence)]
 
 
 def test_a_plan_that_leaves_the_lists_of_pairs_out_claims_nothing_of_them() -> None:
-    assert said(SHARING, ("a", "default", 0), ("b", "default", 0), ("c", "default", 4)) == []
+    assert rules_and_messages(SHARING, ("a", "default", 0), ("b", "default", 0), ("c", "default", 4)) == []
 
 
 def test_an_empty_plan_shares_no_bytes() -> None:
@@ -215,14 +215,14 @@ def _key(value: Problem, violation: Violation) -> tuple[str, ...]:
 @pytest.mark.drawn
 def test_lowest_offsets_and_peaks_agree_with_the_verifier_and_with_counting() -> None:
     for seed in seeds(8):
-        problem, plan = loose(seed)
+        problem, plan = loose_plan(seed)
         if plan is not None:
             assert list(differences(problem, plan, verdict_on(problem, plan))) == [], seed
 
 
 def test_places_are_not_looked_for_among_too_many_pairs() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=0, end=1) for k in range(10)])
-    placed = PlacedBuffers.by(problem, solve(problem).placements)
+    placed = PlacedBuffers.from_placements(problem, solve(problem).placements)
     assert places(problem, placed, most_pairs=44) is None
     assert places(problem, placed, most_pairs=45) is not None
 

@@ -33,7 +33,7 @@ def plan(*places: tuple[int | str, str, int], **claims: Any) -> Plan:
     return Plan(placements=PlacementTable.from_rows(rows), **claims)
 
 
-def said(value: Problem, answer: Plan) -> list[tuple[str, str]]:
+def rules_and_messages(value: Problem, answer: Plan) -> list[tuple[str, str]]:
     return [(violation.rule, violation.message) for violation in verify(value, answer)]
 
 
@@ -94,7 +94,10 @@ RESERVED = {"reserved": [[8, 2], [0, 3]]}
     ],
 )
 def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
-    assert said(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset))) == []
+    assert (
+        rules_and_messages(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset)))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,21 +124,23 @@ def test_a_placement_that_breaks_a_rule_is_a_violation(
     buffer: dict[str, Any], pool: dict[str, Any], offset: int, rule: str, sentence: str
 ) -> None:
     value = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
-    assert said(value, plan(("a", "x", offset))) == [(rule, f'buffer "a": {sentence}, got offset {offset} of "x"')]
+    assert rules_and_messages(value, plan(("a", "x", offset))) == [
+        (rule, f'buffer "a": {sentence}, got offset {offset} of "x"')
+    ]
 
 
 def test_an_alias_lies_in_its_buffer() -> None:
     value = problem(A, B | {"alias_of": "a", "alias_offset": 1}, pools=[{"name": "x"}, {"name": "y"}])
-    assert said(value, plan(("a", "x", 8), ("b", "x", 9))) == []
+    assert rules_and_messages(value, plan(("a", "x", 8), ("b", "x", 9))) == []
     sentence = 'buffer "b": must lie in "a", at offset 9 of "x", got offset 8 of "x"'
-    assert said(value, plan(("a", "x", 8), ("b", "x", 8))) == [("alias-misplaced", sentence)]
+    assert rules_and_messages(value, plan(("a", "x", 8), ("b", "x", 8))) == [("alias-misplaced", sentence)]
     sentence = 'buffer "b": must lie in "a", at offset 9 of "x", got offset 9 of "y"'
-    assert said(value, plan(("a", "x", 8), ("b", "y", 9))) == [("alias-misplaced", sentence)]
+    assert rules_and_messages(value, plan(("a", "x", 8), ("b", "y", 9))) == [("alias-misplaced", sentence)]
 
 
 def test_every_buffer_is_placed_exactly_once_in_a_pool_of_the_problem() -> None:
     answer = plan(("z", "default", 0), ("a", "default", 0), ("a", "default", 9), ("b", "elsewhere", 0))
-    assert said(problem(A, B, B | {"id": 7}), answer) == [
+    assert rules_and_messages(problem(A, B, B | {"id": 7}), answer) == [
         ("unknown-pool", 'buffer "b": must be in a pool of the problem, got "elsewhere"'),
         ("unknown-buffer", 'buffer "z": must be one of the problem\'s, got placements[0]'),
         ("repeated-buffer", 'buffer "a": must be placed once, got placements[1] and [2]'),
@@ -180,14 +185,14 @@ def test_claims_that_disagree_with_the_placements_are_violations(claims: dict[st
     answer = plan(*PLACES).model_copy(
         update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements}
     )
-    assert said(value, answer) == [("false-claim", sentence)]
+    assert rules_and_messages(value, answer) == [("false-claim", sentence)]
 
 
 def test_a_plan_without_placements_makes_no_claims_about_them() -> None:
     nothing = Plan.model_validate({"status": "infeasible", "lower_bound": 9, "pools": [{"name": "default"}]})
     assert verify(problem(A, B), nothing) == ()
     claims = {"status": "unknown", "peak": 0, "gap": 0.0, "pools": [{"name": "default", "used": 0}]}
-    assert said(problem(A, B), Plan.model_validate(claims)) == [
+    assert rules_and_messages(problem(A, B), Plan.model_validate(claims)) == [
         ("false-claim", "peak: must be null where nothing is placed, got 0"),
         ("false-claim", "gap: must be null where nothing is placed, got 0.0"),
         ("false-claim", "pools[0].used: must be null where nothing is placed, got 0"),
@@ -206,7 +211,7 @@ def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
     assert found == {(line.split()[0], *sorted(line.split()[1:])) for line in check(value, rows)}
 
 
-def dense(n: int, alive: int) -> tuple[Problem, list[int]]:
+def dense_problem(n: int, alive: int) -> tuple[Problem, list[int]]:
     """n buffers of one byte of which `alive` are alive at any time, each in the place of the one that just died."""
     start = np.arange(n)
     table = BufferTable.from_columns(range(n), np.ones(n), start, start + alive)
@@ -214,7 +219,7 @@ def dense(n: int, alive: int) -> tuple[Problem, list[int]]:
 
 
 def test_one_misplaced_buffer_is_found_among_many() -> None:
-    value, offsets = dense(50_000, 1_000)
+    value, offsets = dense_problem(50_000, 1_000)
     ids = value.buffers.ids
     everywhere = column(np.zeros(len(ids)))
     assert verify(value, Plan(placements=PlacementTable(ids, ("default",), everywhere, column(offsets)))) == ()
@@ -238,13 +243,13 @@ def test_two_that_share_bytes_are_found_among_many(apart: int, above: int) -> No
 
 def test_an_offset_below_0_is_a_violation_and_its_bytes_can_overlap_too() -> None:
     below = PlacementTable(("a", "b"), ("default",), column([0, 0]), column([-1, 2]))
-    found = said(problem(A, B), Plan(placements=below))
+    found = rules_and_messages(problem(A, B), Plan(placements=below))
     assert found[0] == ("past-capacity", 'buffer "a": must not start below its pool, got offset -1 of "default"')
     assert [rule for rule, _ in found] == ["past-capacity", "overlap"]
 
 
 def test_only_some_of_very_many_overlaps_are_listed() -> None:
-    value, _ = dense(5_000, 1_000)
+    value, _ = dense_problem(5_000, 1_000)
     ids = value.buffers.ids
     nowhere = column(np.zeros(len(ids)))
     found = verify(value, Plan(placements=PlacementTable(ids, ("default",), nowhere, nowhere)))
@@ -255,7 +260,7 @@ def test_only_some_of_very_many_overlaps_are_listed() -> None:
 def test_ends_beyond_int64_are_compared_exactly() -> None:
     size, low = 2**62, 2**62
     value = problem({"id": "a", "size": size}, {"id": "b", "size": size}, conflicts=[["a", "b"]])
-    assert said(value, plan(("a", "default", 0), ("b", "default", low)))[0][0] == "past-capacity"
+    assert rules_and_messages(value, plan(("a", "default", 0), ("b", "default", low)))[0][0] == "past-capacity"
     found = verify(value, plan(("a", "default", 2**63 - 1), ("b", "default", low)))
     assert [v.rule for v in found] == ["past-capacity", "past-capacity", "conflict"]
     assert found[-1].bytes == (2**63 - 1, 2**63)
@@ -266,7 +271,7 @@ def test_the_verifier_uses_no_derived_property_of_a_problem() -> None:
     derived = {name for name in dir(Problem) if name not in dir(BaseModel) and name not in fields}
     assert {"index", "pool_index", "roots", "rigid", "root_of", "target", "allowed_pools"} <= derived
 
-    class Closed(Problem):
+    class FieldsOnly(Problem):
         """A problem that tells nothing but its fields."""
 
         def __getattribute__(self, name: str) -> Any:
@@ -296,7 +301,7 @@ def test_the_verifier_uses_no_derived_property_of_a_problem() -> None:
         "pools": [{"name": "p", "bank_size": 8}, {"name": "q"}],
     }
     value = problem(*rows, **ties)
-    closed = Closed.model_construct(value.model_fields_set, **{name: getattr(value, name) for name in fields})
+    closed = FieldsOnly.model_construct(value.model_fields_set, **{name: getattr(value, name) for name in fields})
     places = [("a", "p", 0), ("b", "p", 16), ("view", "p", 8), ("c", "p", 24), ("d", "p", 24)]
     right = plan(*places, peak=28, shared=[["c", "d"]], bank_clashes=[], pools=[{"name": "p", "used": 28}])
     assert verify(closed, right) == verify(value, right) == ()

@@ -17,10 +17,10 @@ from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify import claims, overlaps, placed, tie_rules, verifier
 from memplan.planner.verify.verifier import MAX_LISTED, verify
-from tests.support.code_mutants import equivalent, survivors
+from tests.support.code_mutants import equivalent_names, survivors
 from tests.support.meeting_kinds import problems
 from tests.support.oracle import check
-from tests.support.wrong_claims import A, B, Case, many_lifetimes, table, wrong_claims
+from tests.support.wrong_claims import A, B, Case, lifetime_cases, table, wrong_claims
 
 PROBLEMS, FEW_PROBLEMS = 90, 30
 FEW = 8
@@ -85,7 +85,7 @@ EQUIVALENT = {
 """The mutants that give no plan another verdict, and why."""
 
 
-def moved(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
+def plan_mutants(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
     """Yield the plan, and others with one thing changed, with its claims and without."""
     rows: list[dict[str, Any]] = [{"id": row.id, "pool": row.pool, "offset": row.offset} for row in plan.placements]
     rows = rows or [{"id": buffer.id, "pool": problem.pools[0].name, "offset": 0} for buffer in problem.buffers]
@@ -110,7 +110,7 @@ def moved(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[Plan]:
         yield plan.model_copy(update={"placements": places})
 
 
-def by_hand() -> Iterator[Case]:
+def handmade_cases() -> Iterator[Case]:
     """Yield what no drawn problem has: ends of the address space, many violations, what is above views, other plans."""
     a, b = A, B
     alone = Problem(buffers=[a])
@@ -155,17 +155,17 @@ def by_hand() -> Iterator[Case]:
 def cases(count: int = PROBLEMS) -> list[tuple[Problem, Plan, object]]:
     """Return plans of so many problems, and of some by hand, with their verdicts."""
     draw = random.Random(5)
-    found = list(by_hand())
+    found = list(handmade_cases())
     with warnings.catch_warnings(action="ignore"):
         for _, problem, _ in problems(3, count):
             plan = solve(problem, solver="greedy", time_limit_s=0.1, deterministic=True)
-            found += [(problem, each) for each in moved(problem, plan, draw)]
+            found += [(problem, each) for each in plan_mutants(problem, plan, draw)]
     return [(problem, plan, verdict(problem, plan)) for problem, plan in found]
 
 
 def cases_of(module: ModuleType) -> list[tuple[Problem, Plan, object]]:
     """Return the cases that the mutants of a module are tried on."""
-    own = {overlaps: many_lifetimes(FEW + 2), claims: wrong_claims()}.get(module)
+    own = {overlaps: lifetime_cases(FEW + 2), claims: wrong_claims()}.get(module)
     if own is None:
         return cases()
     return [*((problem, plan, verdict(problem, plan)) for problem, plan in own), *cases(FEW_PROBLEMS)]
@@ -198,4 +198,4 @@ def test_each_mutant_of_the_verifier_changes_the_verdict_on_some_plan(
     tried = [((problem, plan), said) for problem, plan, said in cases_of(module)]  # with their verdicts of before
     count, alive = survivors(module, tried, lambda case: verdict(*case), WITHOUT)
     assert count >= 10
-    assert alive == equivalent(module, EQUIVALENT)
+    assert alive == equivalent_names(module, EQUIVALENT)

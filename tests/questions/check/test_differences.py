@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from memplan.planner.errors import shown
+from memplan.planner.errors import excerpt
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.overlaps import no_two_share_bytes
@@ -36,13 +36,13 @@ def problem(*rows: tuple[str, int, int, int]) -> Problem:
     )
 
 
-def planned(problem: Problem | None, **offsets: int) -> Baseline:
+def baseline_at(problem: Problem | None, **offsets: int) -> Baseline:
     rows = [{"id": name, "pool": "default", "offset": at} for name, at in offsets.items()]
     return Baseline(Plan.model_validate({"placements": rows}), problem)
 
 
-OLD = planned(problem(("a", 0, 4, 8), ("b", 0, 4, 8), ("c", 4, 6, 8)), a=0, b=8, c=0)
-NEXT = planned(problem(("a", 0, 4, 8), ("b", 0, 5, 12), ("d", 0, 4, 8)), a=8, b=16, d=0)
+OLD = baseline_at(problem(("a", 0, 4, 8), ("b", 0, 4, 8), ("c", 4, 6, 8)), a=0, b=8, c=0)
+NEXT = baseline_at(problem(("a", 0, 4, 8), ("b", 0, 5, 12), ("d", 0, 4, 8)), a=8, b=16, d=0)
 
 
 def test_a_difference_lists_added_removed_and_moved_buffers() -> None:
@@ -69,7 +69,7 @@ def test_equal_plans_have_no_differences() -> None:
 
 
 def test_plans_without_problems_differ_only_in_placements() -> None:
-    found = difference_of(planned(None, one=0), planned(None, one=4))
+    found = difference_of(baseline_at(None, one=0), baseline_at(None, one=4))
     assert [(row.before, row.after, row.bytes, row.reason, row.why) for row in found.moved] == [
         (0, 4, None, "unknown", None)
     ]
@@ -85,9 +85,9 @@ def test_the_causes_of_growth_are_all_of_it() -> None:
 
 
 def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
-    found = difference_of(OLD, planned(OLD.problem, a=0, b=0, c=0))
+    found = difference_of(OLD, baseline_at(OLD.problem, a=0, b=0, c=0))
     assert ([move.id for move in found.moved], found.growth) == (["b"], None)
-    wrong = Baseline(planned(OLD.problem, a=0, other=8).plan, OLD.problem)
+    wrong = Baseline(baseline_at(OLD.problem, a=0, other=8).plan, OLD.problem)
     answer = check(OLD.problem, OLD.plan, wrong, options=CheckOptions(differences=True))
     assert (answer.passed, answer.pools[0].causes) == (True, None)
     assert answer.difference is not None
@@ -106,7 +106,7 @@ def test_no_difference_is_reported_where_the_problem_does_not_fit() -> None:
 def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json() -> None:
     assert OLD.problem is not None
     plan = solve(OLD.problem)
-    alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).as_json())
+    alone, whole = ({"plan": plan.model_dump(mode="json")}, Baseline(plan, OLD.problem).to_json())
     assert read_baseline_field(alone, "old").problem is None
     assert read_baseline_field(whole, "old") == Baseline(plan, OLD.problem)
     answer = difference_of(Baseline(plan, OLD.problem), Baseline(plan, OLD.problem))
@@ -133,7 +133,7 @@ def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it
 ) -> None:
     rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
     its = Problem.model_validate({"buffers": rows, **more})
-    found = difference_of(planned(its, moved=0, taker=8), planned(its, moved=8, taker=0))
+    found = difference_of(baseline_at(its, moved=0, taker=8), baseline_at(its, moved=8, taker=0))
     assert {move.id: move.reason for move in found.moved}["moved"] == reason
 
 
@@ -141,7 +141,7 @@ def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
     view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
     rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]
     its = Problem.model_validate({"buffers": rows})
-    found = difference_of(planned(its, moved=0, over=8, view=8), planned(its, moved=8, over=0, view=0))
+    found = difference_of(baseline_at(its, moved=0, over=8, view=8), baseline_at(its, moved=8, over=0, view=0))
     assert {move.id: move.reason for move in found.moved}["moved"] == "taken"
 
 
@@ -156,7 +156,7 @@ def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_ol
         old = Plan.model_validate({"placements": rows})
         reasons = MoveReasons(its, old, found.placements)
         for move in difference_of(Baseline(old, its), Baseline(found, its)).moved:
-            placed = PlacedBuffers.by(its, found.placements)
+            placed = PlacedBuffers.from_placements(its, found.placements)
             i = its.index[move.id]
             if i in reasons.old.must_move:
                 continue
@@ -166,7 +166,7 @@ def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_ol
             there = {each for pair in no_two_share_bytes(its, there_then) for each in (pair.first, pair.second)}
             told[move.reason] += 1
             assert (move.reason == "taken") == (move.id in there), (its, found, old, move)
-            assert move.reason != "taken" or any(shown(other) in (move.why or "") for other in there - {move.id})
+            assert move.reason != "taken" or any(excerpt(other) in (move.why or "") for other in there - {move.id})
     assert min(told["taken"], told["free"] + told["above"]) > 50
 
 
@@ -182,11 +182,11 @@ def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the
 ) -> None:
     asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)
 
-    def made(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:
+    def make_noted_plan(problem: Problem, *, options: PlanOptions, control: Control) -> Plan:
         asked.append((options.solver, control.deadline.at))
         return plan(problem, options=options, control=Control())
 
-    monkeypatch.setattr(checking, "make_plan", made)
+    monkeypatch.setattr(checking, "make_plan", make_noted_plan)
     control = Control(due, note=notes.append)
     its = OLD.problem
     answer = check(its, baseline=OLD, options=CheckOptions(differences=True, with_plan=True), control=control)

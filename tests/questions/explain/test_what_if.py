@@ -19,13 +19,13 @@ from tests.support.tight_problems import tight_problem
 WHAT_IF = ExplainOptions(what_if=True)
 
 
-def what_if(problem: Problem, **options: Any) -> WhatIf:
+def ask_what_if(problem: Problem, **options: Any) -> WhatIf:
     found = explain(problem, options=ExplainOptions(**{"what_if": True, "time_limit_s": 150, "study_s": 60} | options))
     assert found.what_if is not None
     return found.what_if
 
 
-def changed(problem: Problem, name: int | str, **fields: Any) -> Problem:
+def apply_change(problem: Problem, name: int | str, **fields: Any) -> Problem:
     rows = [row.model_dump(exclude_defaults=True) for row in problem.buffers]
     rows = [row | fields if row["id"] == name else row for row in rows if fields or row["id"] != name]
     names = {row["id"] for row in rows}
@@ -33,7 +33,7 @@ def changed(problem: Problem, name: int | str, **fields: Any) -> Problem:
     return Problem.model_validate({"buffers": rows, "pools": [dict(problem.pools[0])], "conflicts": pairs})
 
 
-def least(problem: Problem) -> int:
+def best_peak(problem: Problem) -> int:
     found = best_score(problem)
     assert found is not None
     return int(found[-1])
@@ -46,26 +46,26 @@ def test_each_worth_is_that_of_brute_force(feature: str) -> None:
         problem = tight_problem(seed, feature)
         if best_score(problem) is None:
             continue
-        peak = least(problem)
-        found = what_if(problem, shrunk_to=0.5)
+        peak = best_peak(problem)
+        found = ask_what_if(problem, shrunk_to=0.5)
         assert found.peak == peak
         assert found.status == "optimal"
         for row in found.buffers:
             assert row.exact
-            rest = changed(problem, row.id)
-            assert row.gain_if_dropped == (peak - least(rest),) * 2
+            rest = apply_change(problem, row.id)
+            assert row.gain_if_dropped == (peak - best_peak(rest),) * 2
             assert row.shrunk_to is not None
-            gain = peak - least(changed(problem, row.id, size=row.shrunk_to))
+            gain = peak - best_peak(apply_change(problem, row.id, size=row.shrunk_to))
             assert row.gain_if_shrunk == (gain, gain)
             assert row.may_grow is not None
-            assert least(changed(problem, row.id, size=row.size + row.may_grow)) <= peak
-            larger = best_score(changed(problem, row.id, size=row.size + row.may_grow + 1))
+            assert best_peak(apply_change(problem, row.id, size=row.size + row.may_grow)) <= peak
+            larger = best_score(apply_change(problem, row.id, size=row.size + row.may_grow + 1))
             assert larger is None or larger[-1] > peak
 
 
 def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 128, "start": 2, "end": 3}]
-    found = what_if(Problem.model_validate({"buffers": rows}))
+    found = ask_what_if(Problem.model_validate({"buffers": rows}))
     assert [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers] == [
         ("a", (0, 0), 64),
         ("b", (64, 64), 0),
@@ -74,7 +74,7 @@ def test_growth_is_reported_to_the_byte_where_sizes_have_a_common_unit() -> None
 
 def test_the_cost_of_a_pin_is_the_reduction_of_the_peak_without_it() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2, "offset": 6}, {"id": "b", "size": 3, "start": 1, "end": 3}]
-    found = what_if(Problem.model_validate({"buffers": rows}))
+    found = ask_what_if(Problem.model_validate({"buffers": rows}))
     assert [(cost.rule.rule, cost.gain, cost.exact) for cost in found.rules] == [("offset", (3, 3), True)]
 
 
@@ -82,20 +82,20 @@ def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
     pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    found = what_if(problem, more=10)
+    found = ask_what_if(problem, more=10)
     assert [(row.pool, row.gain, row.exact) for row in found.pools] == [("fast", (200.0, 200.0), True)]
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
 
 
 def test_what_if_ignores_the_size_of_a_pool_that_is_too_small() -> None:
     rows = [{"id": k, "size": 10 * k, "start": 0, "end": 1} for k in (1, 2)]
-    found = what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
+    found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
     assert found.peak == 30
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10), (20, 20)]
 
 
 def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
-    found = what_if(Problem(buffers=[]))
+    found = ask_what_if(Problem(buffers=[]))
     assert (found.peak, found.buffers) == (0, ())
 
 
@@ -109,7 +109,7 @@ def test_pairs_with_a_gain_are_rated_like_brute_force_rates_them() -> None:
     }
     cost = best_score(Problem.model_validate(data))
     assert cost is not None
-    found = what_if(Problem.model_validate(data))
+    found = ask_what_if(Problem.model_validate(data))
     assert sum(pair.cost for pair in found.pairs) == cost[0] > 0
     for pair in found.pairs:
         others = [each for each in data["reuse"][0]["pairs"] if each != [*pair.buffers]]
@@ -128,7 +128,7 @@ VIEWED = [
 
 @pytest.mark.parametrize("pool", [{"name": "only"}, {"name": "only", "size": 12, "reserved": [[5, 1]]}])
 def test_no_buffer_is_cut_off_below_what_lies_in_it(pool: dict[str, Any]) -> None:
-    found = what_if(Problem.model_validate({"buffers": VIEWED, "pools": [pool]}), shrunk_to=0.5)
+    found = ask_what_if(Problem.model_validate({"buffers": VIEWED, "pools": [pool]}), shrunk_to=0.5)
     (row,) = found.buffers
     assert (row.shrunk_to, row.gain_if_shrunk, row.gain_if_dropped) == (None, None, (found.peak,) * 2)
 
@@ -144,7 +144,7 @@ def test_a_size_that_is_omitted_as_nothing_fits_in_it_is_reported() -> None:
 def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
     pools = [{"name": "low", "size": 8, "base_address": 16}, {"name": "high", "size": 8, "base_address": 24}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 1} for k in range(3)]
-    found = what_if(Problem.model_validate({"buffers": rows, "pools": pools}))
+    found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert [(row.pool, row.exact) for row in found.pools] == [("low", False), ("high", True)]
 
 
@@ -154,7 +154,7 @@ def test_what_if_builds_no_further_problem_once_its_time_is_over(monkeypatch: py
     plan, over, made = solve(problem), threading.Event(), list[object]()
     over.set()
     monkeypatch.setattr(studying, "part", lambda *arguments: made.append(arguments))
-    found = studying.what_if(problem, plan, WHAT_IF, Control(cancelled=over))
+    found = studying.change_worths(problem, plan, WHAT_IF, Control(cancelled=over))
     assert made == []
     assert [(row.by, row.gain_if_dropped, row.exact) for row in found.buffers] == [("open", (0, plan.peak), False)] * 40
     assert found.left_out >= 40

@@ -23,7 +23,7 @@ CSV = b"id,lower,upper,size\na,0,3,100\nb,2,5,50\nc,4,9,100\n"
 Captured = pytest.CaptureFixture[str]
 
 
-def planned(capfd: Captured, *arguments: str, status: int = 0) -> Any:
+def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> Any:
     assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
     return json.loads(capfd.readouterr().out)
 
@@ -56,7 +56,7 @@ def test_reads_are_counted_through_calls_and_loops() -> None:
 
 
 def test_a_table_takes_pins_reserved_ranges_copies_and_an_alignment(table: str, capfd: Captured) -> None:
-    plan = planned(capfd, table, "--pin", "b=0x80", "--reserve", "16", "--copies", "a=2", "--alignment", "32")
+    plan = run_plan(capfd, table, "--pin", "b=0x80", "--reserve", "16", "--copies", "a=2", "--alignment", "32")
     found = offsets(plan)
     assert found["b"] == ("default", 128)
     assert set(found) == {"a", "a#2", "b", "c"}
@@ -81,7 +81,7 @@ def test_nothing_of_a_table_is_written_in_place(table: str, options: list[str], 
 
 def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
     pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
-    plan = planned(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
+    plan = run_plan(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
     found = offsets(plan)
     assert found["a"] == ("slow", 64)
     assert {name for name, (pool, _) in found.items() if pool == "fast"} == {"b"} or found["c"] == ("fast", 100)

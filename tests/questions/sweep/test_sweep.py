@@ -13,7 +13,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.sweep.combinations import SweepOptions
 from memplan.questions.sweep.combinations import sweep as run_sweep
-from memplan.questions.sweep.grid import Change, SweepPoint, informed, plans_by_size, with_sizes
+from memplan.questions.sweep.grid import Change, SweepPoint, plans_by_size, propagate_bounds, set_sizes
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 from tests.support.random_problems import random_problem
@@ -28,7 +28,7 @@ PROBLEM = Problem.model_validate(
 )
 
 
-def planned(problem: Problem, start: Plan | None, **options: Any) -> Plan:
+def plan_problem(problem: Problem, start: Plan | None, **options: Any) -> Plan:
     return solve(problem, start=start, **{"time_limit_s": 20.0} | options)
 
 
@@ -37,10 +37,10 @@ def score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def test_each_size_has_its_best_plan_in_order_of_size() -> None:
-    points = informed(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, planned)))
+    points = propagate_bounds(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, plan_problem)))
     assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
     for point in points:
-        sized = with_sizes(PROBLEM, {"fast": point.sizes[0]})
+        sized = set_sizes(PROBLEM, {"fast": point.sizes[0]})
         assert verify(sized, point.plan) == ()
         assert score(point.plan) == oracle.best_score(sized)
         assert (point.plan.pools[0].size,) == point.sizes
@@ -48,47 +48,47 @@ def test_each_size_has_its_best_plan_in_order_of_size() -> None:
 
 
 def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_search() -> None:
-    good = solve(with_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
+    good = solve(set_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
     points = list(
-        plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: planned(problem, good, time_limit_s=1e-9))
+        plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: plan_problem(problem, good, time_limit_s=1e-9))
     )
     assert [score(point.plan) for point in points] == [score(good)] * 4
-    assert all(verify(with_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
+    assert all(verify(set_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
 
 
 def test_the_bound_at_a_larger_size_holds_at_smaller_sizes() -> None:
-    points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, planned))
+    points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, plan_problem))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
-    told = informed([SweepPoint((3,), unproved), SweepPoint((4,), best)])
+    told = propagate_bounds([SweepPoint((3,), unproved), SweepPoint((4,), best)])
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("optimal", best.cost)
     assert (told[0].plan.proof, told[0].plan.gap) == (best.proof, 0.0)
     worse = unproved.model_copy(update={"cost": 99.0})
-    told = informed([SweepPoint((3,), worse), SweepPoint((4,), best)])
+    told = propagate_bounds([SweepPoint((3,), worse), SweepPoint((4,), best)])
     assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
 
 
 def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
     other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
     stranger = solve(other, time_limit_s=20)
-    broken = solve(with_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
+    broken = solve(set_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
     for start in (stranger, broken):
-        assert solve(with_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
+        assert solve(set_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
 
 
 def test_a_pool_that_is_not_there_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
-        list(plans_by_size(PROBLEM, {"sram": [1]}, planned))
+        list(plans_by_size(PROBLEM, {"sram": [1]}, plan_problem))
     assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
 
 
 def test_sizes_of_several_pools_are_combined() -> None:
     pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
     problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
-    points = informed(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, planned)))
+    points = propagate_bounds(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, plan_problem)))
     assert [point.sizes for point in points] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
     for point in points:
-        sized = with_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
+        sized = set_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
         assert verify(sized, point.plan) == ()
         assert score(point.plan) == oracle.best_score(sized)
     assert points[4].sizes == (4, 3)
@@ -97,7 +97,7 @@ def test_sizes_of_several_pools_are_combined() -> None:
 @pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])
 def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
     with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
-        next(plans_by_size(PROBLEM, sizes, planned))
+        next(plans_by_size(PROBLEM, sizes, plan_problem))
 
 
 def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:

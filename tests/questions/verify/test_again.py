@@ -21,20 +21,20 @@ TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
 PROBLEM = read_problem(TABLE, "p.csv")
 
 
-def made(data: bytes = TABLE, **options: Any) -> Plan:
+def make_plan(data: bytes = TABLE, **options: Any) -> Plan:
     return solve(read_problem(data, "p.csv"), **{"time_limit_s": 1.0, "deterministic": True} | options)
 
 
-def again(plan: Plan, data: bytes = TABLE) -> Verdict:
+def verify_again(plan: Plan, data: bytes = TABLE) -> Verdict:
     return verify(read_problem(data, "p.csv"), plan, options=VerifyOptions(again=True, with_plans=True))
 
 
 def test_reproducible_answers_are_repeated_to_the_byte() -> None:
     files = ("minimalloc/C.1048576.csv", "executorch/squeezenet1_1.csv", "minimalloc_small/e.12.csv")
     for data in (TABLE, *((FOLDER / name).read_bytes() for name in files)):
-        plan = made(data, seed=3)
+        plan = make_plan(data, seed=3)
         assert plan.options == {"time_limit_s": 1.0, "deterministic": True, "seed": 3}
-        found = again(plan, data).again
+        found = verify_again(plan, data).again
         assert found is not None
         assert (found.same, found.reproducible, found.version_before) == ("bytes", True, None)
         assert found.plan == plan
@@ -43,18 +43,18 @@ def test_reproducible_answers_are_repeated_to_the_byte() -> None:
 def test_a_plan_whose_search_a_clock_ended_is_made_again_with_the_default_limit() -> None:
     plan = solve(PROBLEM)
     assert plan.options is None
-    found = again(plan).again
+    found = verify_again(plan).again
     assert found is not None
     assert (found.same, found.reproducible) == ("bytes", False)
 
 
 def test_another_plan_and_another_peak_are_distinguished() -> None:
-    plan = made()
-    other = again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
+    plan = make_plan()
+    other = verify_again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
     assert other is not None
     assert (other.same, other.version_before) == ("peak", "0.0.1")
     places = [{"id": row.id, "pool": row.pool, "offset": row.offset + 8} for row in plan.placements]
-    higher = again(
+    higher = verify_again(
         Plan.model_validate({"placements": places, "peak": (plan.peak or 0) + 8, "status": "feasible"})
     ).again
     assert higher is not None
@@ -64,10 +64,10 @@ def test_another_plan_and_another_peak_are_distinguished() -> None:
 
 def test_a_plan_that_cannot_be_made_again_is_refused() -> None:
     with pytest.raises(PlanError, match=r"^plan.options.time_limit_s: must be "):
-        again(made().model_copy(update={"options": {"time_limit_s": 0}}))
+        verify_again(make_plan().model_copy(update={"options": {"time_limit_s": 0}}))
     kept = KeptPlaces(eps=0, least="buffers", stayed=3, moved=0, moved_bytes=0, least_moves=0, proved=True)
     with pytest.raises(OptionError, match=r"^again: must be of a plan that keeps no places of another"):
-        again(made().model_copy(update={"kept": kept}))
+        verify_again(make_plan().model_copy(update={"kept": kept}))
 
 
 def test_infeasibility_is_found_again_with_its_reason() -> None:
@@ -83,7 +83,7 @@ def test_infeasibility_is_found_again_with_its_reason() -> None:
 
 def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
     problem = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
-    late = solve(problem, deterministic=True, control=Control(deadline=Deadline.after(0.05)))
+    late = solve(problem, deterministic=True, control=Control(deadline=Deadline.from_limit(0.05)))
     assert (late.reproducible, late.disturbed_by) == (False, "time_limit")
     cancelled = threading.Event()
     cancelled.set()
@@ -96,10 +96,10 @@ def test_a_search_that_was_ended_compares_with_nothing() -> None:
     cancelled = threading.Event()
     cancelled.set()
     options = VerifyOptions(again=True)
-    for made_so in (made(), solve(PROBLEM)):
+    for made_so in (make_plan(), solve(PROBLEM)):
         found = verify(PROBLEM, made_so, options=options, control=Control(cancelled=cancelled))
         assert (found.valid, found.again, found.not_done) == (True, None, ("again",))
     hard = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
     plan = solve(hard, time_limit_s=0.05).model_copy(update={"options": {"deterministic": True}})
-    late = verify(hard, plan, options=options, control=Control(Deadline.after(0.05)))
+    late = verify(hard, plan, options=options, control=Control(Deadline.from_limit(0.05)))
     assert (late.valid, late.again, late.not_done) == (True, None, ("again",))

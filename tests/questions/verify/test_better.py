@@ -9,7 +9,7 @@ import pytest
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.verify.better import beside_best, lines_beside_best
+from memplan.questions.verify.better import compare_with_best, lines_beside_best
 from memplan.questions.verify.verify import VerifyOptions
 from memplan.questions.verify.verify import verify as verdict_of
 from memplan.solvers.portfolio.solve import solve
@@ -22,18 +22,18 @@ ROWS = [
 ]
 
 
-def of(*rows: dict[str, Any], **more: Any) -> Problem:
+def problem_of(*rows: dict[str, Any], **more: Any) -> Problem:
     return Problem.model_validate({"buffers": list(rows), **more})
 
 
-def at(**offsets: int) -> Plan:
+def plan_at(**offsets: int) -> Plan:
     return Plan.model_validate(
         {"placements": [{"id": name, "pool": "default", "offset": value} for name, value in offsets.items()]}
     )
 
 
 def test_a_plan_that_is_too_large_is_taken_apart() -> None:
-    found = beside_best(of(*ROWS), at(a=0, b=8, c=18))
+    found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8, c=18))
     assert (found.peak, found.best, found.lower_bound, found.too_much_bytes) == (22, 16, 16, 6)
     assert found.gap == pytest.approx(0.375)
     (pool,) = found.pools
@@ -45,14 +45,14 @@ def test_a_plan_that_is_too_large_is_taken_apart() -> None:
 
 
 def test_the_best_plan_needs_no_moves() -> None:
-    found = beside_best(of(*ROWS), at(a=0, b=8, c=8))
+    found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8, c=8))
     assert (found.too_much_bytes, found.gap, found.pools[0].above_line) == (0, 0.0, ())
     assert found.fewest_moves is not None
     assert found.fewest_moves.moved == ()
 
 
 def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
-    better = verdict_of(of(*ROWS), at(a=0, b=4, c=4), options=VerifyOptions(better=True)).better
+    better = verdict_of(problem_of(*ROWS), plan_at(a=0, b=4, c=4), options=VerifyOptions(better=True)).better
     assert better is not None
     assert (better.peak, better.best, better.gap, better.too_much_bytes) == (12, 16, None, None)
     first, *_ = lines_beside_best(better)
@@ -60,9 +60,9 @@ def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
 
 
 def test_violations_are_reported_and_the_moves_mend_them() -> None:
-    problem = of(*ROWS, pools=[{"name": "default", "alignment": 4}])
-    plan = at(a=0, b=6, c=8)
-    found = beside_best(problem, plan)
+    problem = problem_of(*ROWS, pools=[{"name": "default", "alignment": 4}])
+    plan = plan_at(a=0, b=6, c=8)
+    found = compare_with_best(problem, plan)
     assert {entry.rule for entry in verify(problem, plan)} == {"overlap", "misaligned"}
     assert found.fewest_moves is not None
     assert (found.fewest_moves.moved, found.fewest_moves.proved) == (("b",), True)
@@ -71,12 +71,12 @@ def test_violations_are_reported_and_the_moves_mend_them() -> None:
 
 
 def test_unplaced_buffers_leave_the_peak_unknown() -> None:
-    found = beside_best(of(*ROWS), at(a=0, b=8))
+    found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8))
     assert (found.peak, found.gap, found.too_much_bytes, found.best) == (None, None, None, 16)
 
 
 def test_an_infeasible_problem_is_reported_without_a_best_plan() -> None:
-    found = beside_best(of(*ROWS, pools=[{"name": "default", "size": 12}]), at(a=0, b=8, c=8))
+    found = compare_with_best(problem_of(*ROWS, pools=[{"name": "default", "size": 12}]), plan_at(a=0, b=8, c=8))
     assert (found.status, found.best, found.fewest_moves, found.plan) == ("infeasible", None, None, None)
 
 
@@ -84,7 +84,7 @@ def test_each_pool_has_its_own_line() -> None:
     pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "pools": ["fast" if k < 2 else "slow"]} for k in range(3)]
     places = [{"id": k, "pool": "fast" if k < 2 else "slow", "offset": at} for k, at in ((0, 0), (1, 4), (2, 20))]
-    found = beside_best(of(*rows, pools=pools), Plan.model_validate({"placements": places}))
+    found = compare_with_best(problem_of(*rows, pools=pools), Plan.model_validate({"placements": places}))
     assert [(pool.name, pool.used, pool.best, pool.above_line) for pool in found.pools] == [
         ("fast", 8, 8, ()),
         ("slow", 24, 4, (2,)),
@@ -94,7 +94,7 @@ def test_each_pool_has_its_own_line() -> None:
 def test_a_greedy_plan_of_a_real_model_is_mended_by_few_moves() -> None:
     problem = public_problems.problem("executorch/bert_4l.csv")
     greedy = solve(problem, solver="reference:executorch-greedy")
-    found = beside_best(problem, greedy, time_limit_s=8)
+    found = compare_with_best(problem, greedy, time_limit_s=8)
     assert found.too_much_bytes == 393216
     assert found.fewest_moves is not None
     assert len(found.fewest_moves.moved) <= 40
@@ -103,5 +103,5 @@ def test_a_greedy_plan_of_a_real_model_is_mended_by_few_moves() -> None:
 
 
 def test_empty_problems_are_audited_too() -> None:
-    found = beside_best(of(), Plan())
+    found = compare_with_best(problem_of(), Plan())
     assert (found.peak, found.best, found.fewest_moves) == (0, 0, None)

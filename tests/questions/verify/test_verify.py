@@ -14,7 +14,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.verify.verify import QUESTION, Verdict, lines, verify
-from memplan.solvers.certificates.certify import certify, with_certificate
+from memplan.solvers.certificates.certify import add_certificate, certify
 from tests.support.random_problems import random_problem
 from tests.support.tight_problems import mixed_alignments
 
@@ -23,20 +23,20 @@ ONE = Problem.model_validate({"buffers": PAIR, "pools": [{"name": "p", "size": 6
 TWO = random_problem(3, 5, frozenset({"pools"}))
 
 
-def by(found: Verdict) -> dict[str, str | None]:
+def makers_by_claim(found: Verdict) -> dict[str, str | None]:
     return {each.claim: each.by for each in found.claims}
 
 
 def certified_plan(problem: Problem, **options: Any) -> tuple[Plan, str]:
     plan = solve(problem, **options)
     found = certify(problem, plan)
-    return with_certificate(plan, found), found.text
+    return add_certificate(plan, found), found.text
 
 
 def test_a_certificate_checks_what_nothing_else_does() -> None:
     for profile in ("balanced", "speed", "size"):
         plan, text = certified_plan(TWO, profile=profile)
-        alone, proved = by(verify(TWO, plan)), by(verify(TWO, plan, text))
+        alone, proved = makers_by_claim(verify(TWO, plan)), makers_by_claim(verify(TWO, plan, text))
         # Where costs count, what is alive shows no least of these.
         assert (alone["status"], alone["profile"]) == ("witness" if profile == "size" else None, None)
         assert {proved[name] for name in ("status", "profile", "certificate")} == {"certificate"}
@@ -105,7 +105,7 @@ def test_claims_without_any_evidence_are_listed_as_not_checked(changed: dict[str
     fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
     found = verify(ONE, Plan.model_validate(fields | changed))
     assert found.valid, found.violations
-    assert by(found)[claim] is None
+    assert makers_by_claim(found)[claim] is None
     assert any(line.startswith("not checked: ") and claim in line for line in lines(found))
 
 
@@ -116,10 +116,10 @@ def test_claims_of_infeasibility_are_checked_or_listed_as_not_checked() -> None:
     tight = problem.with_capacity(best - 1)
     plan, text = certified_plan(tight)
     assert plan.status == "infeasible"
-    alone, proved = by(verify(tight, plan)), by(verify(tight, plan, text))
+    alone, proved = makers_by_claim(verify(tight, plan)), makers_by_claim(verify(tight, plan, text))
     assert (alone["status"], proved["status"]) == (None, "certificate")
     false = Plan.model_validate({"status": "infeasible", "explanation": {"message": "no", "needed": 1}})
-    named = by(verify(problem.with_capacity(best), false))
+    named = makers_by_claim(verify(problem.with_capacity(best), false))
     assert {named["status"], named["explanation.needed"], named["explanation.message"]} == {None}
 
 
@@ -136,7 +136,7 @@ def test_a_certificate_proves_no_claims_of_a_plan_with_other_goals(wanted: dict[
     data = json.loads(plan.model_dump_json()) | wanted
     found = verify(TWO, Plan.model_validate(data), text)
     assert found.valid, found.violations
-    assert {by(found)[name] for name in ("status", "profile", "lower_bound", *wanted)} == {None}
+    assert {makers_by_claim(found)[name] for name in ("status", "profile", "lower_bound", *wanted)} == {None}
 
 
 @pytest.mark.parametrize("buffers", [0, "a", [["a"]], None])

@@ -34,7 +34,7 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sanitized_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the programs, which look at each address and each sum."""
     folder = tmp_path_factory.mktemp("sanitized")
     flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
@@ -49,10 +49,10 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("face") / "plan_files"
-    return linked(made, "plan_files.c", "gcc", "-std=c99", "-D_POSIX_C_SOURCE=199309L", "-pedantic")
+    return link_program(made, "plan_files.c", "gcc", "-std=c99", "-D_POSIX_C_SOURCE=199309L", "-pedantic")
 
 
-def linked(made: Path, program: str, *compiler: str) -> Path:
+def link_program(made: Path, program: str, *compiler: str) -> Path:
     """Return a program with the library that is used from Python."""
     run(
         *compiler,
@@ -69,39 +69,39 @@ def linked(made: Path, program: str, *compiler: str) -> Path:
     return made
 
 
-def planned(plan_files: Path, work: int, seed: int, *files: Path) -> dict[str, list[str]]:
+def plan_by_program(plan_files: Path, work: int, seed: int, *files: Path) -> dict[str, list[str]]:
     printed = run(plan_files, str(work), str(seed), "1", *files)
     return {Path(row[0]).stem: row for row in csv.reader(printed.splitlines())}
 
 
 def test_the_given_problems_are_proved_from_c_with_the_same_bytes_each_time(plan_files: Path) -> None:
     files = [file for folder in ("minimalloc", "xla", "tflite") for file in public_problems.files(folder)]
-    found = planned(plan_files, 20_000, 0, *(file for file in files if file.suffix == ".csv"))
+    found = plan_by_program(plan_files, 20_000, 0, *(file for file in files if file.suffix == ".csv"))
     peaks = {"A": 1048576, "C": 1039360, "E": 1048576, "F": 1048576, "H": 1048576, "K": 1048576}
     hard = {name[0]: row for name, row in found.items() if name.endswith(".1048576") and name[0] in peaks}
     assert len(hard) > 2
     assert {name: int(row[4]) for name, row in hard.items()} == {name: peaks[name] for name in hard}
     assert [name for name, row in found.items() if row[2] != "optimal" and name[0] not in "DJ"] == []
-    again = planned(plan_files, 20_000, 0, *(file for file in files if file.stem in found))
+    again = plan_by_program(plan_files, 20_000, 0, *(file for file in files if file.stem in found))
     assert [row[-1] for row in again.values()] == [row[-1] for row in found.values()]
 
 
 def test_the_hardest_but_one_is_proved_with_every_seed(plan_files: Path) -> None:
     (file,) = (file for file in public_problems.files("minimalloc") if file.stem.startswith("D"))
     for seed in range(3):
-        (row,) = planned(plan_files, 500_000, seed, file).values()
+        (row,) = plan_by_program(plan_files, 500_000, seed, file).values()
         assert row[2:5] == ["optimal", "986112", "986112"]
 
 
-def test_drawn_problems_of_every_kind_pass_the_check_and_their_proofs_are_right(sanitized: Path) -> None:
-    run(sanitized / "drawn", str(400 * DEPTH), "1", "2")
+def test_drawn_problems_of_every_kind_pass_the_check_and_their_proofs_are_right(sanitized_folder: Path) -> None:
+    run(sanitized_folder / "drawn", str(400 * DEPTH), "1", "2")
 
 
 def test_certificates_of_drawn_problems_are_accepted_by_the_checkers_and_no_lower_claim_is(
-    sanitized: Path, tmp_path: Path
+    sanitized_folder: Path, tmp_path: Path
 ) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
-    cases = run(sanitized / "certificates", str(40 * DEPTH), "1").split("----\n")[:-1]
+    cases = run(sanitized_folder / "certificates", str(40 * DEPTH), "1").split("----\n")[:-1]
     assert len(cases) > 30 * DEPTH
     for case in cases:
         text, certificate = case.split("\n", 1)
@@ -118,28 +118,28 @@ def test_certificates_of_drawn_problems_are_accepted_by_the_checkers_and_no_lowe
 
 @pytest.mark.drawn
 def test_a_capacity_that_equals_a_peak_costs_neither_plan_nor_proof(tmp_path: Path) -> None:
-    run(linked(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
+    run(link_program(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
 
 
-def test_random_nonsense_in_c_is_refused_with_the_row_and_the_rule(sanitized: Path) -> None:
-    run(sanitized / "fuzz", str(20_000 * DEPTH), "0")
+def test_random_nonsense_in_c_is_refused_with_the_row_and_the_rule(sanitized_folder: Path) -> None:
+    run(sanitized_folder / "fuzz", str(20_000 * DEPTH), "0")
 
 
 def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path) -> None:
-    made = linked(tmp_path / "questions", "questions.cpp", "g++", "-std=c++20")
+    made = link_program(tmp_path / "questions", "questions.cpp", "g++", "-std=c++20")
 
-    def certified(*ends: str) -> dict[str, list[str]]:
+    def run_certificates(*ends: str) -> dict[str, list[str]]:
         rows = csv.reader(run(made, "800", "1", *ends).splitlines())
         return {row[1]: row for row in rows if row[0] == "certify" and row[1] not in {"pins", "prices"}}
 
-    assert len(found := certified()) == 5
+    assert len(found := run_certificates()) == 5
     assert min(int(row[2]) for row in found.values()) > 40
-    ended = certified("25")
+    ended = run_certificates("25")
     assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
 
 
 def test_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tmp_path: Path) -> None:
-    made = linked(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
+    made = link_program(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
     said = [[int(word) for word in line.split() if word.isdigit()] for line in run(made, "200", "1").splitlines()]
     assert said[0] == [200, 0]
     assert min(said[1]) > 40
@@ -153,11 +153,11 @@ def test_concurrent_threads_do_not_interfere(tmp_path: Path) -> None:
 
 
 def test_every_rule_that_is_broken_is_reported_with_its_row(tmp_path: Path) -> None:
-    run(linked(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
+    run(link_program(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
 
 
 def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
-    run(linked(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
+    run(link_program(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
 
 
 @pytest.mark.parametrize(

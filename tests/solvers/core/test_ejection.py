@@ -11,7 +11,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.core.ejection import PLACED, Ejection, eject
 from memplan.solvers.core.tables import Reference
-from memplan.solvers.heuristics.ejection import Ejector, Places, conflicting
+from memplan.solvers.heuristics.ejection import Ejector, Places, conflict_lists
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 
@@ -20,7 +20,7 @@ FEATURES = frozenset({"holes", "conflicts", "alignment", "reserved", "pools"})
 
 def ejector(seed: int, capacity: int) -> Ejector:
     instance = compile_problem(random_problem(seed, 24, FEATURES, capacity=capacity))
-    near = conflicting(instance)
+    near = conflict_lists(instance)
     assert near is not None
     rng = np.random.default_rng(seed)
     n = len(instance)
@@ -36,7 +36,7 @@ def ejector(seed: int, capacity: int) -> Ejector:
     return Ejector(instance, pool, home, column(np.ones(n)), near, seed, np.zeros(1, dtype=np.int64))
 
 
-def legal(found: Ejector, places: Places) -> bool:
+def is_legal(found: Ejector, places: Places) -> bool:
     instance, at, pool = found.instance, places.offset, places.pool
     n = np.arange(len(instance))
     first, lists = found.near
@@ -94,10 +94,10 @@ def test_places_are_legal_and_better_ones_weigh_less() -> None:
         if not found._run(places, np.arange(len(found.instance)), 40):
             continue
         placed += 1
-        assert legal(found, places)
+        assert is_legal(found, places)
         weights = [found.weigh(places)]
-        for better in found.better(places):
-            assert legal(found, better)
+        for better in found.improve(places):
+            assert is_legal(found, better)
             weights.append(found.weigh(better))
         assert weights == sorted(set(weights), reverse=True)
     assert placed > 10
@@ -106,6 +106,6 @@ def test_places_are_legal_and_better_ones_weigh_less() -> None:
 def test_a_set_flag_stops_at_once() -> None:
     found = ejector(1, 70)
     found.flag[0] = 1
-    assert found.first(np.zeros(len(found.instance), dtype=np.bool_)) is None
-    assert list(found.better(Places(found.pool, found.offset))) == []
+    assert found.first_placement(np.zeros(len(found.instance), dtype=np.bool_)) is None
+    assert list(found.improve(Places(found.pool, found.offset))) == []
     assert PLACED == 1

@@ -121,7 +121,7 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
     assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
 
 
-def alone(body: Body, size: int) -> int:
+def single_offset(body: Body, size: int) -> int:
     """Return the offset that the kernel gives one buffer by itself."""
     (page,) = body.pages
     given = {"distance": 0, "size": size, "start": 0, "end": 1, "lowest": body.lowest, "highest": body.highest}
@@ -155,7 +155,7 @@ def test_the_kernel_reckons_pages_as_bodies_do() -> None:
         size, shift = int(rng.integers(1, length + 1)), int(rng.integers(length))
         lowest, step = int(rng.integers(2**40)), int(rng.integers(1, 2 * length))
         body = Body((0,), (0,), lowest, step, 2**61, (Page(length, shift, size),))
-        expected = body.next(lowest)
-        assert alone(body, size) == (ABSENT if expected is None else expected)
+        expected = body.next_offset(lowest)
+        assert single_offset(body, size) == (ABSENT if expected is None else expected)
         placed += expected is not None
     assert 0 < placed < 2000

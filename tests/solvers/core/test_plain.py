@@ -25,7 +25,7 @@ from tests.support.depth import seeds
 from tests.support.tight_problems import full_load
 
 
-def drawn(draw: random.Random) -> Problem:
+def draw_problem(draw: random.Random) -> Problem:
     """Return a plain problem: ties, common divisors, alignments that divide them or not, pools that are too small."""
     scale, steps = draw.choice((1, 6, 64, 2**40)), draw.choice(((1,), (64,), (1, 2, 48), (16, 64, 100), (1, 3, 64)))
     rows = []
@@ -39,7 +39,7 @@ def drawn(draw: random.Random) -> Problem:
     return Problem(buffers=rows, pools=[{"name": "a", "cost": 2.0, **size}])
 
 
-def one_by_one(instance: Instance) -> tuple[Rule, np.ndarray] | None:
+def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
     """Return the first of the orders with the least peak, and its offsets."""
     traits, packer, best = Traits(instance), Packer(instance, column([0])), None
     for rule in RULES:
@@ -54,7 +54,7 @@ def one_by_one(instance: Instance) -> tuple[Rule, np.ndarray] | None:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
 def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> None:
-    problem = drawn(random.Random(seed))
+    problem = draw_problem(random.Random(seed))
     assert suits(problem)
     start, usual = start_of(problem, Limits()), compile_problem(problem)
     mine = start.instance
@@ -73,7 +73,7 @@ def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> Non
     assert mine.lifetime_buffer.tolist() == usual.lifetime_buffer.tolist()
     assert start.proof == lower_bound(usual)
     assert start_of_instance(mine, Limits(), column([0])).proof == start.proof
-    wanted = one_by_one(mine)
+    wanted = best_of_rules(mine)
     if start.proof.nothing_fits is None and wanted is not None:
         assert RULES[start.rule] == wanted[0] or start.tried < len(RULES)
         peak = int((start.offset + mine.size).max())

@@ -29,7 +29,7 @@ def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def drawn(seed: int, least: int, most: int) -> Problem:
+def draw_problem(seed: int, least: int, most: int) -> Problem:
     """Return a problem of one pool that is nearly too small, with prices; and some alignments, pins and conflicts."""
     rng = random.Random(seed)
     n, length = rng.randint(least, most), rng.choice((4, 8, 12))
@@ -67,7 +67,7 @@ def lines_of(problem: Problem) -> Iterable[str]:
         yield " ".join(map(str, each))
 
 
-def planned(planner: Path, problems: list[Problem], work: int) -> list[tuple[str, int, int, int]]:
+def plan_in_c(planner: Path, problems: list[Problem], work: int) -> list[tuple[str, int, int, int]]:
     """Return (status, cost, its bound, questions of `cancel`) of each problem."""
     text = "\n".join(line for problem in problems for line in lines_of(problem))
     done = subprocess.run([str(planner), str(work)], input=text, capture_output=True, text=True, check=True)
@@ -76,8 +76,8 @@ def planned(planner: Path, problems: list[Problem], work: int) -> list[tuple[str
 
 
 def test_the_costs_of_small_problems_agree_with_brute_force_and_python(planner: Path) -> None:
-    problems = [drawn(seed, 2, 5) for seed in range(80 * DEPTH)]
-    found = planned(planner, problems, 100_000)
+    problems = [draw_problem(seed, 2, 5) for seed in range(80 * DEPTH)]
+    found = plan_in_c(planner, problems, 100_000)
     for problem, (status, cost, _, _) in zip(problems, found, strict=True):
         best, plan = oracle.best_score(problem), solve(problem, time_limit_s=5)
         if best is None:
@@ -89,8 +89,8 @@ def test_the_costs_of_small_problems_agree_with_brute_force_and_python(planner: 
 
 
 def test_larger_problems_are_proved_at_the_price_that_python_proves(planner: Path) -> None:
-    problems = [drawn(1000 + seed, 12, 30) for seed in range(12 * DEPTH)]
-    found = planned(planner, problems, 200_000)
+    problems = [draw_problem(1000 + seed, 12, 30) for seed in range(12 * DEPTH)]
+    found = plan_in_c(planner, problems, 200_000)
     proved = 0
     for problem, (status, cost, bound, _) in zip(problems, found, strict=True):
         plan = solve(problem, time_limit_s=0.5)

@@ -45,7 +45,7 @@ def test_a_table_has_the_fields_of_its_struct_in_their_order(name: str) -> None:
     assert mine == others
 
 
-class Everything(NamedTuple):
+class AllKinds(NamedTuple):
     """A field of each kind that a table may have."""
 
     column: I64
@@ -58,8 +58,8 @@ class Everything(NamedTuple):
     small: U32
 
 
-def everything(**changed: Any) -> Everything:
-    table = Everything(
+def make_table(**changed: Any) -> AllKinds:
+    table = AllKinds(
         column=np.array([3, 2**61]),
         number=-7,
         rows=np.arange(6).reshape(2, 3),
@@ -72,13 +72,13 @@ def everything(**changed: Any) -> Everything:
     return table._replace(**changed)
 
 
-def words_of(laid_out: Reference[Everything]) -> list[int]:
+def words_of(laid_out: Reference[AllKinds]) -> list[int]:
     return ctypes.cast(laid_out.address, ctypes.POINTER(ctypes.c_int64))[:14]
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
 def test_an_array_is_its_address_and_shape_and_a_number_one_word(is_frozen: bool) -> None:
-    table = everything()
+    table = make_table()
     table.rows.setflags(write=not is_frozen)
     words = words_of(Reference(table))
     assert words[:3] == [table.column.ctypes.data, 2, -7]
@@ -88,7 +88,7 @@ def test_an_array_is_its_address_and_shape_and_a_number_one_word(is_frozen: bool
 
 
 def test_an_empty_array_has_no_rows() -> None:
-    assert words_of(Reference(everything(column=np.zeros(0, dtype=np.int64))))[1] == 0
+    assert words_of(Reference(make_table(column=np.zeros(0, dtype=np.int64))))[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_an_empty_array_has_no_rows() -> None:
 )
 def test_an_array_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Everything: an array is"):
-        Reference(everything(**changed))
+        Reference(make_table(**changed))
 
 
 @pytest.mark.parametrize("number", [2**63, 7.0], ids=["too large", "no int"])
 def test_a_number_that_a_kernel_would_misread_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="Everything: a number is"):
-        Reference(everything(number=number))
+        Reference(make_table(number=number))

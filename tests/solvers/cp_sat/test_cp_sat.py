@@ -130,8 +130,8 @@ def test_coarser_steps_of_cost_never_add_up_to_more_than_the_cost() -> None:
     pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))
-    exact, coarse = Costs.of(instance), goals.whole_costs(instance)
-    assert coarse.most < 2**60 < exact.most
+    exact, coarse = Costs.from_instance(instance), goals.whole_costs(instance)
+    assert coarse.max_steps < 2**60 < exact.max_steps
     for fine, rough in zip(exact.extra, coarse.extra, strict=True):
         for q, steps in fine.items():
             assert rough[q] * coarse.step <= steps * exact.step < (rough[q] + 1) * coarse.step

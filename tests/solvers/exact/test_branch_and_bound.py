@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from lab.families import perfect
+from lab.families import perfect_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.solvers.core.exact import ALONE_NODES
 from memplan.solvers.exact.branch_and_bound import NODE_WORK, Parts, SearchThread, solve
 from memplan.solvers.search.incumbent import Search
@@ -20,7 +20,7 @@ from tests.support.depth import seeds
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
-def searching(
+def make_search(
     instance: Instance,
     work_limit: int = 10**7,
     deterministic: bool = True,
@@ -38,8 +38,8 @@ def searching(
     )
 
 
-def solved(instance: Instance, work_limit: int = 10**7, deterministic: bool = True, seed: int = 0) -> Search:
-    search = searching(instance, work_limit, deterministic, seed)
+def solve_instance(instance: Instance, work_limit: int = 10**7, deterministic: bool = True, seed: int = 0) -> Search:
+    search = make_search(instance, work_limit, deterministic, seed)
     solve(instance, search)
     return search
 
@@ -51,40 +51,40 @@ def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
     for seed in seeds(12):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
-        search = solved(instance)
+        search = solve_instance(instance)
         if least is None:
-            assert search.infeasible is not None
+            assert search.infeasibility_witness is not None
             continue
         assert search.stop_reason == "proved"
         assert search.best is not None
         assert search.best.score[0] * instance.unit == search.bound[0] * instance.unit == least[0], seed
         assert oracle.check(problem, list(lift(problem, instance, search.best.pool, search.best.offset))) == []
         enough = tight_problem(seed, feature, capacity=int(least[0]))
-        assert solved(compile_problem(enough)).stop_reason == "proved"
+        assert solve_instance(compile_problem(enough)).stop_reason == "proved"
         too_little = tight_problem(seed, feature, capacity=int(least[0]) - 1)
-        assert solved(compile_problem(too_little)).infeasible is not None, seed
+        assert solve_instance(compile_problem(too_little)).infeasibility_witness is not None, seed
 
 
 def test_a_bound_above_the_largest_live_set_is_proved() -> None:
-    proved = [solved(compile_problem(full_load(seed, n=18))) for seed in range(12)]
+    proved = [solve_instance(compile_problem(full_load(seed, n=18))) for seed in range(12)]
     assert all(search.stop_reason == "proved" for search in proved)
     assert any(search.bound[0] > 1000 for search in proved)
 
 
 def test_independent_parts_are_solved_apart_and_the_highest_makes_the_peak() -> None:
     components = [full_load(seed, n=14) for seed in range(5)]
-    peaks = [solved(compile_problem(component)).bound[0] for component in components]
+    peaks = [solve_instance(compile_problem(component)).bound[0] for component in components]
     joined = [
         {"id": f"{k}-{row.id}", "size": row.size, "start": (row.start or 0) + 100 * k, "end": (row.end or 0) + 100 * k}
         for k, component in enumerate(components)
         for row in component.buffers
     ]
-    assert solved(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
+    assert solve_instance(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
 
 
 def test_a_start_that_is_known_is_improved() -> None:
     instance = compile_problem(full_load(5, n=20))
-    search = searching(instance)
+    search = make_search(instance)
     search.offer(np.zeros(len(instance), np.int64), np.cumsum(instance.size) - instance.size, "stacked")
     solve(instance, search)
     assert search.best is not None
@@ -94,14 +94,14 @@ def test_a_start_that_is_known_is_improved() -> None:
 
 def test_a_plan_found_by_another_solver_ends_the_search_too() -> None:
     instance = compile_problem(full_load(6, n=20))
-    best = solved(instance).best
+    best = solve_instance(instance).best
     assert best is not None
 
     def interrupt(progress: Progress) -> None:
         if progress.by == "exact":
             search.offer(best.pool, best.offset, "another")
 
-    search = searching(instance, on_progress=interrupt)
+    search = make_search(instance, on_progress=interrupt)
     solve(instance, search)
     assert search.best is not None
     assert search.best.score == best.score
@@ -109,7 +109,7 @@ def test_a_plan_found_by_another_solver_ends_the_search_too() -> None:
 
 def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> None:
     instance = compile_problem(full_load(7, n=120, live=12))
-    first, second = (solved(instance, work_limit=20_000) for _ in range(2))
+    first, second = (solve_instance(instance, work_limit=20_000) for _ in range(2))
     assert first.stop_reason is None
     assert first.best is not None
     assert second.best is not None
@@ -119,7 +119,7 @@ def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> N
 
 def test_a_search_that_is_stopped_returns() -> None:
     instance = compile_problem(full_load(7, n=120, live=12))
-    search = searching(instance, deterministic=False, on_progress=lambda _: search.stop("cancelled"))
+    search = make_search(instance, deterministic=False, on_progress=lambda _: search.stop("cancelled"))
     solve(instance, search)
     assert search.stop_reason == "cancelled"
 
@@ -127,16 +127,16 @@ def test_a_search_that_is_stopped_returns() -> None:
 @pytest.mark.slow
 def test_several_threads_prove_the_same_as_one() -> None:
     instance = compile_problem(full_load(24, n=40, live=6))
-    alone = solved(instance, work_limit=NODE_WORK * ALONE_NODES)
+    alone = solve_instance(instance, work_limit=NODE_WORK * ALONE_NODES)
     assert alone.stop_reason is None  # so that the others join
-    together, longer = solved(instance, deterministic=False), solved(instance, work_limit=10**9)
+    together, longer = solve_instance(instance, deterministic=False), solve_instance(instance, work_limit=10**9)
     assert together.stop_reason == longer.stop_reason == "proved"
     assert together.bound == longer.bound
 
 
 def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
-    problem = perfect(seed=7, n=300, slack=5.0)
-    search = searching(compile_problem(problem))
+    problem = perfect_problem(seed=7, n=300, slack=5.0)
+    search = make_search(compile_problem(problem))
     thread = SearchThread(Parts(search.instance, search))
     thread.run_nodes(30_000)
     assert search.stop_reason == "proved"
@@ -146,7 +146,7 @@ def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
 
 def test_threads_that_begin_with_the_same_component_have_it_laid_out_once() -> None:
     instance = compile_problem(full_load(9, n=400, live=12))
-    search = searching(instance, deterministic=False)
+    search = make_search(instance, deterministic=False)
     parts = Parts(instance, search)
     threads = [SearchThread(parts, number) for number in range(6)]
     with ThreadPoolExecutor(len(threads)) as executor:
@@ -158,7 +158,7 @@ def test_threads_that_begin_with_the_same_component_have_it_laid_out_once() -> N
 
 def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
     instance = compile_problem(full_load(3, n=18))
-    assert solved(instance).bound[0] > 1000
+    assert solve_instance(instance).bound[0] > 1000
     doubting = Search(instance, deadline=time.monotonic() + 60.0)
     solve(instance, doubting)
     assert doubting.stop_reason is None
@@ -168,27 +168,27 @@ def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
 
 def test_pins_that_collide_are_infeasible() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 2 * k} for k in range(2)]
-    assert solved(compile_problem(Problem.model_validate({"buffers": rows}))).infeasible is not None
+    assert solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).infeasibility_witness is not None
 
 
 def test_a_problem_of_pinned_buffers_is_placed_at_the_pins() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
-    best = solved(compile_problem(Problem.model_validate({"buffers": rows}))).best
+    best = solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).best
     assert best is not None
     assert best.offset.tolist() == [0, 1]
 
 
 def test_sums_that_may_overflow_int64_are_left_to_other_solvers() -> None:
     rows = [{"id": k, "size": 2**61 - k, "start": k, "end": k + 1} for k in range(4)]
-    search = solved(compile_problem(Problem.model_validate({"buffers": rows})))
+    search = solve_instance(compile_problem(Problem.model_validate({"buffers": rows})))
     assert search.best is None
-    assert search.infeasible is None
+    assert search.infeasibility_witness is None
 
 
 def test_the_small_public_instances_are_proved() -> None:
-    for entry in public_problems.recorded("minimalloc_small"):
+    for entry in public_problems.read_index("minimalloc_small"):
         read = public_problems.problem(f"minimalloc_small/{entry['file']}")
-        problem = with_fields(read, pools=(Pool(name="only", size=entry["optimum"]),))
-        search = solved(compile_problem(problem))
+        problem = replace_fields(read, pools=(Pool(name="only", size=entry["optimum"]),))
+        search = solve_instance(compile_problem(problem))
         assert search.stop_reason == "proved"
         assert search.best is not None

@@ -30,7 +30,7 @@ HARD = full_load(3, 24)
 """Some buffers whose least peak is above the bound."""
 
 
-def among_easy_ones(hard: Problem, n: int, height: int = 700) -> Problem:
+def add_easy_buffers(hard: Problem, n: int, height: int = 700) -> Problem:
     """The hard problem, and `n` buffers alive long after it, two at a time, which never need `height`."""
     rng = np.random.default_rng(n)
     rows = [row.model_dump(exclude_none=True) for row in hard.buffers]
@@ -45,7 +45,7 @@ def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
     branch_and_bound.solve(alone.instance, alone)
     assert alone.best is not None
     assert bound < alone.best.score
-    whole = exact_search(compile_problem(among_easy_ones(HARD, 3000)))
+    whole = exact_search(compile_problem(add_easy_buffers(HARD, 3000)))
     peak_cores.solve(whole.instance, whole)
     assert whole.stop_reason == "proved"
     assert whole.best is not None
@@ -54,7 +54,7 @@ def test_a_proof_for_the_core_is_one_for_the_whole() -> None:
 
 
 def test_the_result_is_a_plan_of_the_whole() -> None:
-    problem = among_easy_ones(HARD, 300)
+    problem = add_easy_buffers(HARD, 300)
     search = exact_search(compile_problem(problem))
     peak_cores.solve(search.instance, search)
     assert search.best is not None
@@ -69,17 +69,17 @@ def test_no_core_claims_a_bound_above_the_optimum(feature: str) -> None:
         problem = tight_problem(seed, feature)
         least = oracle.best_score(problem)
         search = exact_search(compile_problem(problem))
-        if search.infeasible is None:
+        if search.infeasibility_witness is None:
             peak_cores.solve(search.instance, search)
         if least is None:
-            assert search.infeasible is not None
+            assert search.infeasibility_witness is not None
             continue
         assert search.best is not None
         assert search.best.score[0] * search.instance.unit == search.bound[0] * search.instance.unit == least[0], seed
         too_little = exact_search(compile_problem(tight_problem(seed, feature, capacity=int(least[0]) - 1)))
-        if too_little.infeasible is None:
+        if too_little.infeasibility_witness is None:
             peak_cores.solve(too_little.instance, too_little)
-        assert too_little.infeasible is not None
+        assert too_little.infeasibility_witness is not None
 
 
 @pytest.mark.drawn
@@ -91,7 +91,7 @@ def test_no_part_needs_more_than_the_whole(seed: int) -> None:
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
     packer = Packer(instance, search.flag)
-    assert sum(peak_cores.grown(packer, Traits(instance), search, kept, 10**4, 10**9)) > 0
+    assert sum(peak_cores.grow_core(packer, Traits(instance), search, kept, 10**4, 10**9)) > 0
     least = oracle.best_score(problem)
     assert least is not None
     assert search.bound[0] * instance.unit <= least[0]
@@ -107,13 +107,13 @@ def test_a_core_grows_by_the_buffers_that_do_not_fit_around_it_until_the_bound_i
     buffers = [{"id": f"b{k}", "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]
     search = exact_search(compile_problem(Problem.model_validate({"buffers": buffers})))
     packer, traits = Packer(search.instance, search.flag), Traits(search.instance)
-    assert sum(peak_cores.grown(packer, traits, search, traits.pressure >= 0.95, 16, 10**9)) > 0
+    assert sum(peak_cores.grow_core(packer, traits, search, traits.pressure >= 0.95, 16, 10**9)) > 0
     assert search.best is not None
     assert search.best.score == search.bound
 
 
 def test_the_search_of_a_core_ends_when_it_is_cancelled() -> None:
-    search = exact_search(compile_problem(among_easy_ones(full_load(5, 60), 3000)))
+    search = exact_search(compile_problem(add_easy_buffers(full_load(5, 60), 3000)))
     search.stop("cancelled")
     peak_cores.solve(search.instance, search)
     assert search.best is None
@@ -136,7 +136,7 @@ def test_all_supported_problems_are_proved_like_by_brute_force(draw: object) -> 
         least = best_score(problem)
         assert search.stop_reason == "proved"
         if least is None:
-            assert search.infeasible is not None
+            assert search.infeasibility_witness is not None
         else:
             cost = [least[0]] if problem.objective == "cost" else []
             ends = [end / instance.unit for end in least[len(cost) :]]
@@ -156,7 +156,7 @@ def test_small_instances_are_proved_with_counted_work_too(objective: object) -> 
     assert (plan.status, plan.reproducible) == ("optimal", True)
 
 
-def ranged(seed: int) -> Instance:
+def draw_ranged_instance(seed: int) -> Instance:
     """Return an instance of one pool in which some buffers have a lowest offset, and some a highest."""
     rng, n = random.Random(seed), 5
     start = [rng.randrange(3) for _ in range(n)]
@@ -173,7 +173,7 @@ def ranged(seed: int) -> Instance:
     return replace(instance, lowest=lowest, highest=highest)
 
 
-def least_peak(instance: Instance) -> int | None:
+def min_peak(instance: Instance) -> int | None:
     """Return the least peak of all offsets that are legal; None where there are none."""
     best: int | None = None
     size, start, end = (values.tolist() for values in (instance.size, instance.start, instance.end))
@@ -200,8 +200,8 @@ def least_peak(instance: Instance) -> int | None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_ranges_of_offsets_are_kept_and_the_least_peak_is_proved(seed: int) -> None:
-    instance = ranged(seed)
-    least = least_peak(instance)
+    instance = draw_ranged_instance(seed)
+    least = min_peak(instance)
     for search_with in (greedy.solve, local_search.solve, branch_and_bound.solve):
         search = Search(
             instance, time.monotonic() + 60, deterministic=True, work_limit=400_000, trusted=frozenset({"exact"})
@@ -214,5 +214,5 @@ def test_ranges_of_offsets_are_kept_and_the_least_peak_is_proved(seed: int) -> N
             assert least is not None
             assert search.best.score[-1] >= least
     assert (None if search.best is None else search.best.score[-1]) == least
-    assert (search.infeasible is not None) == (least is None)
+    assert (search.infeasibility_witness is not None) == (least is None)
     assert least is None or search.bound[-1] == least

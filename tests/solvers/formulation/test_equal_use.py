@@ -51,7 +51,7 @@ FIELDS: dict[str, Any] = {
 PROBLEM = Problem.model_validate(FIELDS)
 
 
-def moved(plan: Plan, **offsets: int) -> list[str]:
+def broken_after_moves(plan: Plan, **offsets: int) -> list[str]:
     """Return the rules that a plan breaks once some buffers lie elsewhere."""
     rows = [row.model_copy(update={"offset": offsets.get(str(row.id), row.offset)}) for row in plan.placements]
     wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
@@ -73,7 +73,7 @@ def test_each_pool_is_used_and_bounded_as_the_one_that_is_used_most() -> None:
 
 def test_forged_plans_are_found() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
-    assert "offsets-differ" in moved(plan, a1=256)
+    assert "offsets-differ" in broken_after_moves(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
     for claim in ({"peak": 256}, {"pools": tuple(uses)}, {"lower_bound": 400}):
         assert {v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations} == {"false-claim"}, claim
@@ -116,7 +116,7 @@ def test_the_program_is_that_of_one_pool() -> None:
     assert "a1" not in text
 
 
-def drawn(seed: int) -> Problem:
+def draw_problem(seed: int) -> Problem:
     """Return up to three cores with up to three buffers in several of them, and others beside."""
     rng = random.Random(seed)
     cores = [f"core{q}" for q in range(rng.randint(2, 3))]
@@ -141,7 +141,7 @@ def meet(a: Buffer, b: Buffer) -> bool:
     return any(low < until and since < high for low, high in a.intervals for since, until in b.intervals)
 
 
-def least_use(problem: Problem) -> int | None:
+def min_use(problem: Problem) -> int | None:
     """Return what each pool uses at least, by pushing the buffers down in every order; those of one offset as one."""
     sets = [*problem.same_offset, *((row.id,) for row in problem.buffers if str(row.id)[0] == "x")]
     bodies = [[row for row in problem.buffers if row.id in ids] for ids in sets]
@@ -167,7 +167,7 @@ def least_use(problem: Problem) -> int | None:
     return best if best is not None and best <= most else None
 
 
-def raised(plan: Plan, by: int) -> Plan:
+def raise_plan(plan: Plan, by: int) -> Plan:
     """Return a plan with all buffers so many bytes higher, which claims nothing."""
     rows = [row.model_copy(update={"offset": row.offset + by}) for row in plan.placements]
     return Plan(status="feasible", placements=PlacementTable.from_rows(rows))
@@ -177,7 +177,7 @@ def raised(plan: Plan, by: int) -> Plan:
 @pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.slow
 def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> None:
-    problem = drawn(seed)
+    problem = draw_problem(seed)
     best, k = solve(problem, time_limit_s=10), len(problem.pools)
     sizes = {problem.pools[0].name: (8, 20, 60)}
     swept = sweep(problem, sizes, options=SweepOptions(time_limit_s=20))
@@ -195,7 +195,7 @@ def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> No
     free = Problem.model_validate(
         problem.model_dump(exclude={"pools"}) | {"pools": [{"name": pool.name} for pool in problem.pools]}
     )
-    high = raised(best, 64)
+    high = raise_plan(best, 64)
     used = [best.peak // k + 64] * k
     better = verify(free, high, options=VerifyOptions(better=True, time_limit_s=20)).better
     assert better is not None
@@ -224,8 +224,8 @@ def test_questions_that_cannot_honour_the_rule_refuse_it_by_name(tmp_path: Path)
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(200))
 def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
-    problem = drawn(seed)
-    least = least_use(problem)
+    problem = draw_problem(seed)
+    least = min_use(problem)
     for solver in ("auto", "exact"):
         best = solve(problem, solver=solver, time_limit_s=60)
         assert verify(problem, best).valid

@@ -9,7 +9,7 @@ from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
 from tests.support.random_problems import random_problem
-from tests.support.rigid_groups import whole
+from tests.support.rigid_groups import whole_groups
 
 MIXES = [frozenset[str](), frozenset({"holes"}), frozenset({"conflicts", "holes", "pools", "alignment", "pins"})]
 
@@ -42,7 +42,7 @@ def test_a_plan_breaks_rules_of_a_part_exactly_if_it_breaks_rules_of_the_whole(s
     rng = np.random.default_rng(seed)
     instance = compile_problem(constrained_problem(seed, 14, frozenset({*CONSTRAINTS, "pools", "conflicts"})))
     q = len(instance.pools) - 1
-    kept = whole(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
+    kept = whole_groups(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
     part, chosen = part_of(instance, kept, q), np.flatnonzero(kept)
     offsets = rng.integers(0, 60, len(part))
     in_part = broken_rules(part, 0, dict(enumerate(offsets.tolist())))

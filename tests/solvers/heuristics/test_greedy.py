@@ -18,7 +18,9 @@ from tests.support.oracle import best_score, check
 from tests.support.random_problems import random_problem
 
 
-def solved(problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60) -> Search:
+def solve_greedily(
+    problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60
+) -> Search:
     search = Search(
         compile_problem(problem),
         deadline=time.monotonic() + limit_s,
@@ -45,7 +47,7 @@ def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time(
         rng = np.random.default_rng(seed)
         features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
         problem = constrained_problem(seed, 4, features)
-        search, least = solved(problem), best_score(problem)
+        search, least = solve_greedily(problem), best_score(problem)
         assert search.best is not None
         assert least is not None
         peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
@@ -56,8 +58,8 @@ def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time(
 
 
 def test_overlapping_pins_prove_infeasibility() -> None:
-    search = solved(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
-    assert search.infeasible is not None
+    search = solve_greedily(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
+    assert search.infeasibility_witness is not None
     assert search.best is None
 
 
@@ -65,7 +67,7 @@ def test_overlapping_pins_prove_infeasibility() -> None:
 def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
     size: int | None, score: tuple[float, ...]
 ) -> None:
-    search = solved(
+    search = solve_greedily(
         problem_of(
             row("a", 4, 0, 2),
             row("b", 4, 5, 7),
@@ -81,7 +83,7 @@ def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
 def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
     rows = [row(f"b{i}", 2**62 - i, 2 * i, 2 * i + 3) for i in range(6)]
     problem = problem_of(*rows)
-    search = solved(problem)
+    search = solve_greedily(problem)
     assert search.best is not None
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
@@ -89,7 +91,7 @@ def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
 def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
     folders = ("executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla")
     paths = [path for folder in folders for path in public_problems.files(folder)]
-    searches = [solved(read_problem(path.read_bytes(), path.name)) for path in paths]
+    searches = [solve_greedily(read_problem(path.read_bytes(), path.name)) for path in paths]
     at_bound = [search.best is not None and search.best.score <= search.bound for search in searches]
     assert sum(at_bound) >= 0.9 * len(at_bound)
 
@@ -97,7 +99,7 @@ def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 
 
-def searching(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Search:
+def make_search(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Search:
     return Search(
         compile_problem(problem),
         deadline=time.monotonic() + 60,
@@ -107,7 +109,7 @@ def searching(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Sea
     )
 
 
-def mixed(mix: int) -> frozenset[str]:
+def feature_mix(mix: int) -> frozenset[str]:
     return frozenset(name for k, name in enumerate(FEATURES) if mix >> k & 1)
 
 
@@ -116,7 +118,7 @@ def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
         rng = np.random.default_rng(seed)
         features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
         problem = constrained_problem(seed, 5, features)
-        search = searching(problem)
+        search = make_search(problem)
         local_search.solve(search.instance, search)
         assert search.best is not None
         peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
@@ -129,7 +131,7 @@ def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
 
 @pytest.mark.parametrize(("n", "seed"), [(8, 181), (10, 193), (10, 201)])
 def test_plans_with_shared_bytes_that_quick_orders_miss_are_found(n: int, seed: int) -> None:
-    search = searching(constrained_problem(seed, n, frozenset({"sharing"})))
+    search = make_search(constrained_problem(seed, n, frozenset({"sharing"})))
     greedy.solve(search.instance, search)
     assert search.best is not None
     before = search.best.score
@@ -142,7 +144,7 @@ def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int
     features = frozenset({"bank-weights"})
     roomy = compile_problem(constrained_problem(seed, 24, features))
     capacity = int(1.15 * max(roomy.load()) * roomy.unit)
-    search = searching(constrained_problem(seed, 24, features, capacity), work_limit=20_000)
+    search = make_search(constrained_problem(seed, 24, features, capacity), work_limit=20_000)
     greedy.solve(search.instance, search)
     assert search.best is not None
     cost, peak = search.best.score
@@ -155,7 +157,7 @@ def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int
 def test_local_search_never_ends_worse_and_often_better() -> None:
     better = 0
     for seed in range(12):
-        search = searching(random_problem(seed, 60, mixed(4 * (seed % 2))), work_limit=10_000)
+        search = make_search(random_problem(seed, 60, feature_mix(4 * (seed % 2))), work_limit=10_000)
         greedy.solve(search.instance, search)
         assert search.best is not None
         before = search.best.score
@@ -169,10 +171,10 @@ def test_local_search_never_ends_worse_and_often_better() -> None:
 def test_local_search_finds_plans_where_the_quick_orders_find_none() -> None:
     found = 0
     for seed in range(12):
-        roomy = searching(random_problem(seed, 60))
+        roomy = make_search(random_problem(seed, 60))
         greedy.solve(roomy.instance, roomy)
         assert roomy.best is not None
-        tight = searching(random_problem(seed, 60, capacity=int(roomy.best.score[0]) - 1))
+        tight = make_search(random_problem(seed, 60, capacity=int(roomy.best.score[0]) - 1))
         if tight.is_over:
             continue
         greedy.solve(tight.instance, tight)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.families import random
+from lab.families import draw_random_problem
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.problem import Problem
@@ -17,7 +17,7 @@ from memplan.solvers.memory_choice import decomposition
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
 from memplan.solvers.memory_choice.decomposition import Decomposition
 from memplan.solvers.memory_choice.knapsack import Knapsack
-from memplan.solvers.memory_choice.multipliers import ChoiceEffort, for_cost
+from memplan.solvers.memory_choice.multipliers import ChoiceEffort, cost_multipliers
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
 from tests.support import oracle, public_problems
@@ -25,11 +25,11 @@ from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
 from tests.support.tiny import FEATURES
 
-RECORDED = public_problems.recorded("executorch_cadence")
+RECORDED = public_problems.read_index("executorch_cadence")
 MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
-def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:
+def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:
     return Search(
         instance,
         deadline=time.monotonic() + limit_s,
@@ -41,10 +41,10 @@ def searching(instance: Instance, limit_s: float = 60.0, **options: Any) -> Sear
 def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
     """Return the score (bytes) that is proved best, None where it is proved that nothing fits, or what is wrong."""
     instance = compile_problem(problem)
-    search = searching(instance)
+    search = make_search(instance)
     if not search.is_over:
         decomposition.solve(instance, search)
-    if search.infeasible is not None:
+    if search.infeasibility_witness is not None:
         return None
     best = search.best
     if best is None or best.score > search.bound:
@@ -55,7 +55,7 @@ def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
 
 
 def _knapsack(instance: Instance) -> Knapsack:
-    knapsack = Knapsack.of(instance)
+    knapsack = Knapsack.from_instance(instance)
     assert knapsack is not None
     return knapsack
 
@@ -75,13 +75,13 @@ def test_an_undecided_part_proves_no_bound(seed: int) -> None:
     """
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
-        search = searching(instance)
+        search = make_search(instance)
         if search.is_over or problem.objective == "fit":
             continue
         chosen = Decomposition(_knapsack(instance), search)
         for _ in range(2):
             chosen.run(1, ChoiceEffort(partials=2))
-        assert (search.infeasible is not None) <= (least is None)
+        assert (search.infeasibility_witness is not None) <= (least is None)
         if least is not None:
             p = len(instance.pools)
             bound = (*search.bound[:-p], *(end * instance.unit for end in search.bound[-p:]))
@@ -101,7 +101,7 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
         }
     )
     instance = compile_problem(problem)
-    search = searching(instance)
+    search = make_search(instance)
     chosen = Decomposition(_knapsack(instance), search)
     chosen.run(*decomposition.ROUNDS[0])
     assert [len(nogood.items) for nogood in chosen.nogoods] == [5]
@@ -115,10 +115,10 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     features = {name for k, name in enumerate(MIXED) if mix >> k & 1} | {"pools", "cost"}
     problem = random_problem(mix, 40, frozenset(features))
     instance = compile_problem(problem)
-    search = searching(instance, deterministic=True, work_limit=2_000)
+    search = make_search(instance, deterministic=True, work_limit=2_000)
     knapsack = _knapsack(instance)
     limit = knapsack.limits([pool.capacity for pool in instance.pools])
-    multipliers = for_cost(knapsack, limit[:0], limit, 10**6, 200, search.flag)
+    multipliers = cost_multipliers(knapsack, limit[:0], limit, 10**6, 200, search.flag)
     choice_search = ChoiceSearch(knapsack, search, multipliers)
     choice_search.start("x")
     assert search.best is not None
@@ -141,14 +141,14 @@ def test_a_colocation_group_leaves_a_pool_as_one() -> None:
 
 
 def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_orders_and_a_bound() -> None:
-    drawn = random(1, 10_000)
+    drawn = draw_random_problem(1, 10_000)
     pools = [
         {"name": "tcm", "size": 2_000_000, "cost": 1},
         {"name": "sram", "size": 2_800_000, "cost": 4},
         {"name": "dram", "cost": 20},
     ]
     instance = compile_problem(Problem.model_validate({"buffers": drawn.buffers, "pools": pools, "objective": "cost"}))
-    search = searching(instance)
+    search = make_search(instance)
     greedy.solve(instance, search)
     assert search.best is not None
     quick, plain = search.best.score[0], search.bound[0]
@@ -165,7 +165,7 @@ def test_choices_that_leave_room_are_packed_where_the_best_ones_are_not_in_the_w
     rows = [row.model_copy(update={"traffic": row.size * (2 + k % 3)}) for k, row in enumerate(drawn)]
     pools = [{"name": "fast", "size": 13_107 * 64, "alignment": 64}, {"name": "slow", "cost": 1}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    search = searching(compile_problem(problem), deterministic=True)
+    search = make_search(compile_problem(problem), deterministic=True)
     chosen = Decomposition(_knapsack(search.instance), search)
     chosen.run(100_000, ChoiceEffort(partials=300))
     before = search.best
@@ -181,7 +181,7 @@ def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> No
     assert plans[0] == plans[1]
 
 
-def real(entry: dict[str, Any], objective: str) -> Problem:
+def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
     """Return a recorded problem; where costs count, what lies in the last pool costs 1, and what lies before 0."""
     table = public_problems.problem(f"executorch_cadence/{entry['file']}")
     pools = [dict(pool) for pool in entry["pools"]]
@@ -192,7 +192,7 @@ def real(entry: dict[str, Any], objective: str) -> Problem:
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
 def test_no_real_problem_spills_more_than_its_compiler(entry: dict[str, Any]) -> None:
-    problem = real(entry, "peak")
+    problem = recorded_problem(entry, "peak")
     plan = solve(problem, time_limit_s=20)
     assert verify(problem, plan) == ()
     slow = min(peer["bufsizes"][-1] for peer in entry["peer_peaks"].values() if isinstance(peer, dict))
@@ -204,6 +204,6 @@ def test_no_real_problem_spills_more_than_its_compiler(entry: dict[str, Any]) ->
 @pytest.mark.parametrize("name", ["handmade_transformer2_f50.csv", "resnet18_f25.csv"])
 def test_the_least_cost_of_real_problems_is_proved(name: str) -> None:
     entry = next(entry for entry in RECORDED if entry["file"] == name)
-    plan = solve(real(entry, "cost"), time_limit_s=20)
+    plan = solve(recorded_problem(entry, "cost"), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", plan.cost_lower_bound)
     assert plan.cost == {"handmade_transformer2_f50.csv": 360_448, "resnet18_f25.csv": 13_287_424}[name]

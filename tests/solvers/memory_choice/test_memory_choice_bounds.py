@@ -23,10 +23,10 @@ from memplan.solvers.memory_choice.multipliers import (
     Multipliers,
     NoGood,
     PoolChoice,
-    cheapest,
-    for_cost,
-    for_load,
-    least_cost,
+    cheapest_choice,
+    cost_bound,
+    cost_multipliers,
+    load_multipliers,
 )
 from tests.support import public_problems
 from tests.support.depth import seeds
@@ -40,7 +40,7 @@ COSTS = {"objective": "cost"}
 
 
 def knapsack_of(problem: Problem) -> Knapsack:
-    knapsack = Knapsack.of(compile_problem(problem))
+    knapsack = Knapsack.from_instance(compile_problem(problem))
     assert knapsack is not None
     return knapsack
 
@@ -58,7 +58,7 @@ def choices(knapsack: Knapsack) -> list[I64]:
     return [column(home) for home in product(*homes)]
 
 
-def least(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> int | None:
+def min_cost(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> int | None:
     """Return the least cost of a choice within the limits, by looking at all of them."""
     costs = [
         knapsack.cost(home)
@@ -77,8 +77,8 @@ def find(
     effort: ChoiceEffort | None = None,
 ) -> PoolChoice:
     most = int(knapsack.price.max(axis=0).sum())
-    multipliers = for_cost(knapsack, limit, limit, most, 100, NOT_SET)
-    return cheapest(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), NOT_SET)
+    multipliers = cost_multipliers(knapsack, limit, limit, most, 100, NOT_SET)
+    return cheapest_choice(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), NOT_SET)
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
@@ -94,7 +94,7 @@ def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
 @pytest.mark.parametrize("seed", seeds(12))
 def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
-    expected, found = least(knapsack, limit), find(knapsack, limit)
+    expected, found = min_cost(knapsack, limit), find(knapsack, limit)
     assert (None if found.home is None else found.cost) == expected
     if found.home is None:
         assert found.bound == NEVER or found.bound > knapsack.price.max(axis=0).sum()
@@ -110,7 +110,7 @@ def test_a_choice_that_is_ruled_out_is_replaced_by_the_next_best(seed: int) -> N
     nogoods: tuple[NoGood, ...] = ()
     for _ in range(4):
         found = find(knapsack, limit, nogoods)
-        assert (None if found.home is None else found.cost) == least(knapsack, limit, nogoods)
+        assert (None if found.home is None else found.cost) == min_cost(knapsack, limit, nogoods)
         if found.home is None:
             return
         q = int(found.home[seed % len(found.home)])
@@ -121,7 +121,7 @@ def test_a_choice_that_is_ruled_out_is_replaced_by_the_next_best(seed: int) -> N
 @pytest.mark.parametrize("seed", seeds(8))
 def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
-    expected = least(knapsack, limit)
+    expected = min_cost(knapsack, limit)
     found = find(knapsack, limit, effort=ChoiceEffort(partials=2))
     if expected is not None:
         assert found.bound <= expected
@@ -138,12 +138,12 @@ def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(see
     rng = np.random.default_rng(seed)
     items = rng.permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
     nogoods = (NoGood(seed % len(limit), frozenset(items), ROOMY),) if seed % 4 > 1 else ()
-    expected = least(knapsack, limit, nogoods)
+    expected = min_cost(knapsack, limit, nogoods)
     measured = limit if seed % 2 else limit[:0]
     top = int(knapsack.price.max(axis=0, initial=0).sum())
-    multipliers = for_cost(knapsack, measured, limit, top, 100, NOT_SET)
+    multipliers = cost_multipliers(knapsack, measured, limit, top, 100, NOT_SET)
     widths = (1, 2, 5, 10_000)
-    bounds = [least_cost(knapsack, limit, multipliers, nogoods, top, widest, NOT_SET).bound for widest in widths]
+    bounds = [cost_bound(knapsack, limit, multipliers, nogoods, top, widest, NOT_SET).bound for widest in widths]
     if expected is None:
         assert bounds[-1] > top
         return
@@ -156,13 +156,13 @@ def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(see
 def test_every_choice_of_multipliers_gives_a_valid_bound(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
-    measures = for_cost(knapsack, limit, limit, 1, 2, NOT_SET).table.table
+    measures = cost_multipliers(knapsack, limit, limit, 1, 2, NOT_SET).table.table
     worth = column(rng.integers(0, 50, (len(measures.pool), knapsack.rows)))
     drawn: Reference[core.MultiplierTable] = Reference(measures._replace(worth=worth, scale=7))
-    expected = least(knapsack, limit)
+    expected = min_cost(knapsack, limit)
     if expected is not None:
         assert Multipliers(drawn).cost_bound(knapsack, limit) <= expected
-        multipliers = for_cost(knapsack, limit, limit, expected, 300, NOT_SET)
+        multipliers = cost_multipliers(knapsack, limit, limit, expected, 300, NOT_SET)
         assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
@@ -170,11 +170,11 @@ def test_bounds_measured_at_lower_limits_stay_valid_at_higher_ones() -> None:
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
-    multipliers = for_cost(knapsack, low, low, 40, 300, NOT_SET)
+    multipliers = cost_multipliers(knapsack, low, low, 40, 300, NOT_SET)
     assert len(multipliers.table.table.worth) > len(low)
     bounds = [multipliers.cost_bound(knapsack, limit) for limit in (low, high)]
-    assert bounds[0] == least(knapsack, low)
-    assert bounds[1] <= (least(knapsack, high) or 0)
+    assert bounds[0] == min_cost(knapsack, low)
+    assert bounds[1] <= (min_cost(knapsack, high) or 0)
 
 
 def test_multipliers_come_close_to_what_measures_can_prove() -> None:
@@ -184,7 +184,7 @@ def test_multipliers_come_close_to_what_measures_can_prove() -> None:
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
     )
     limit = knapsack.limits([5, ROOMY])
-    multipliers = for_cost(knapsack, limit, limit, 10, 300, NOT_SET)
+    multipliers = cost_multipliers(knapsack, limit, limit, 10, 300, NOT_SET)
     assert multipliers.cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
 
 
@@ -195,7 +195,9 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
     last = len(ends) - 1
-    bound = for_load(knapsack, limit, last, float(limit[last].max()), 300, NOT_SET).load_bound(knapsack, limit, last)
+    bound = load_multipliers(knapsack, limit, last, float(limit[last].max()), 300, NOT_SET).load_bound(
+        knapsack, limit, last
+    )
     fits = [
         int(loads[last].max())
         for loads in map(knapsack.loads, choices(knapsack))
@@ -217,7 +219,7 @@ def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
     mirrored.start, mirrored.end = column(knapsack.rows - knapsack.end), column(knapsack.rows - knapsack.start)
     for each, rows_ in ((knapsack, limit), (mirrored, limit[:, ::-1])):
         dearest = int(each.price.max(axis=0).sum())
-        multipliers = for_cost(each, rows_, rows_, dearest, 100, NOT_SET)
+        multipliers = cost_multipliers(each, rows_, rows_, dearest, 100, NOT_SET)
         most = int(1.01 * multipliers.cost_bound(each, rows_))
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
@@ -227,9 +229,9 @@ def test_room_is_counted_in_granules_without_reserved_ranges() -> None:
     knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4
     assert knapsack.size.tolist() == [[4, 2]]
-    row_capacities = {end: int(knapsack.row_capacities[0].below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
+    row_capacities = {end: int(knapsack.row_capacities[0].capacity_below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
     assert row_capacities == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
-    assert [knapsack.row_capacities[0].least_reach(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
+    assert [knapsack.row_capacities[0].min_end(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
 
 
 def fits_alone(instance: Instance, q: int, i: int) -> bool:
@@ -244,11 +246,11 @@ def fits_alone(instance: Instance, q: int, i: int) -> bool:
 def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
     """Everything that can be placed at all is a choice: each buffer that fits alone keeps to its capacity."""
     instance = compile_problem(problem)
-    knapsack = Knapsack.of(instance)
+    knapsack = Knapsack.from_instance(instance)
     if knapsack is None:
         return
     for q, pool in enumerate(instance.pools):
-        capacity = knapsack.row_capacities[q].below(pool.capacity)
+        capacity = knapsack.row_capacities[q].capacity_below(pool.capacity)
         for i in np.flatnonzero(instance.allowed[q]).tolist():
             for k in np.flatnonzero(knapsack.lifetime_buffer == i).tolist():
                 room = capacity[knapsack.start[k] : knapsack.end[k]].min()

@@ -18,14 +18,14 @@ from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
-from memplan.solvers.search.to_plan import of_assignment
+from memplan.solvers.search.to_plan import plan_of_assignment
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 
 KINDS = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "reserved", "limited")
 
 
-def drawn(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
+def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
     """Return a problem of short lifetimes and three memories."""
     rng, rows = random.Random(seed), list[dict[str, Any]]()
     for i in range(n):
@@ -58,9 +58,9 @@ def drawn(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)
     return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **more})
 
 
-def searching(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
+def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
     instance = compile_problem(problem)
-    knapsack = Knapsack.of(instance)
+    knapsack = Knapsack.from_instance(instance)
     assert knapsack is not None
     search = Search(
         instance, deadline=np.inf, deterministic=True, work_limit=work, trusted=frozenset({decomposition.NAME})
@@ -71,13 +71,13 @@ def searching(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 def test_plans_of_windows_are_valid_and_near_the_bound(kind: str) -> None:
-    problem = drawn(7, 150, kind)
-    knapsack, search = searching(problem)
+    problem = draw_problem(7, 150, kind)
+    knapsack, search = make_search(problem)
     assert windows.suits(knapsack.instance)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     assert choice.go_through(found)
     assert search.best is not None
-    plan = of_assignment(problem, knapsack.instance, search.best, search.proof)
+    plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
     # What alignments waste from one live set to the next, the bound does not know.
     assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
@@ -107,10 +107,10 @@ def _least_end(problem: Problem, members: list[int], pool: int) -> int:
 @pytest.mark.parametrize("kind", ["mixed", "confined", "pinned", "reserved"])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_sets_that_no_stack_holds_are_least_and_found_in_every_live_set(seed: int, kind: str) -> None:
-    problem = drawn(seed, 30, kind, (64, 1024, 2048))
+    problem = draw_problem(seed, 30, kind, (64, 1024, 2048))
     rows = list(problem.buffers)
     instance = compile_problem(problem)
-    knapsack = Knapsack.of(instance)
+    knapsack = Knapsack.from_instance(instance)
     assert knapsack is not None
     rng = random.Random(seed)
     home = np.array([rng.choice(np.flatnonzero(knapsack.homes[:, j]).tolist()) for j in range(knapsack.n_items)])
@@ -159,16 +159,16 @@ def test_what_is_proved_of_small_problems_is_what_it_was_without_windows(
 
 
 def test_the_same_work_gives_the_same_plan() -> None:
-    problem = drawn(3, 120)
+    problem = draw_problem(3, 120)
     plans = [solve(problem, solver="memory-choice", deterministic=True, time_limit_s=3.0) for _ in range(2)]
     assert plans[0].placements == plans[1].placements
 
 
 def test_a_window_leaves_all_others_where_they_are() -> None:
-    knapsack, search = searching(drawn(5, 200))
+    knapsack, search = make_search(draw_problem(5, 200))
     found = Windows(knapsack, search)
     choice = Decomposition(knapsack, search)
-    home = choice._cheapest(choice.ends, choice.multipliers, [], choice.dearest).home
+    home = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest).home
     assert home is not None
     assert found.begin(home)
     before = found._cost()

@@ -29,11 +29,11 @@ def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
     return Problem.model_validate({"buffers": named, **fields})
 
 
-def asked(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
+def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
     """The program that minimises the last memory's peak, or what is over its floor, when nothing is known."""
     limits = tuple(sensible_limits(instance, None)) if limit is None else limit
     boxes = Boxes(instance, limits)
-    cost = (0, Costs.of(instance).most) if instance.objective == "cost" else None
+    cost = (0, Costs.from_instance(instance).max_steps) if instance.objective == "cost" else None
     return boxes, draft(boxes, MipQuestion(limits, (0,) * len(limits), (minimised, len(limits) - 1), cost))
 
 
@@ -43,7 +43,7 @@ def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], in
     return {program.keys[at]: value for at, value in found.entries}, found.at_least, found.at_most
 
 
-def broken(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
+def broken_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
     """What values of the columns violate."""
     sums = np.add.reduceat(np.append(program.value * values[program.index], 0.0), program.first[:-1])
     sums[np.diff(program.first) == 0] = 0.0
@@ -74,30 +74,30 @@ def test_the_integer_program_admits_every_valid_plan(scale: int) -> None:
     plans = 0
     for problem in MIXED:
         instance = compile_problem(problem)
-        boxes, program = asked(instance)
-        programs = [program.finish(scale), asked(instance, minimised="over")[1].finish(scale)]
+        boxes, program = draft_of(instance)
+        programs = [program.finish(scale), draft_of(instance, minimised="over")[1].finish(scale)]
         for plan in filter(None, (random_plan(instance, rng) for _ in range(5))):
             for each in programs:
                 values = start_of(each, boxes, plan.pool, plan.offset)
-                assert broken(each, values) == [], problem.model_dump_json(exclude_defaults=True)
+                assert broken_rows(each, values) == [], problem.model_dump_json(exclude_defaults=True)
             plans += 1
     assert plans > 130
 
 
 def test_the_integer_program_excludes_overlapping_buffers() -> None:
     instance = compile_problem(buffers((0, 2, 3), (1, 3, 4)))
-    boxes, program = asked(instance)
+    boxes, program = draft_of(instance)
     plan = Assignment(column([0, 0]), column([0, 2]), (6,), "wrong")
     finished = program.finish(1)
     values = start_of(finished, boxes, plan.pool, plan.offset)
-    assert broken(finished, values) != []
-    part, columns = finished.reduced(np.zeros(len(finished.row_lower), dtype=np.bool_))
-    assert broken(part, values[columns]) != []
+    assert broken_rows(finished, values) != []
+    part, columns = finished.reduce(np.zeros(len(finished.row_lower), dtype=np.bool_))
+    assert broken_rows(part, values[columns]) != []
 
 
 def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:
     instance = compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3)))
-    boxes, program = asked(instance)
+    boxes, program = draft_of(instance)
     assert list(boxes.twins()) == [(0, 1)]
     assert program.lower[program.at["below", 0, 1]] == 1
 
@@ -122,15 +122,15 @@ def test_costs_are_whole_steps_above_the_cheapest() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    costs = Costs.of(compile_problem(problem))
+    costs = Costs.from_instance(compile_problem(problem))
     assert costs.extra == [{0: 0, 1: 1}, {0: 0, 1: 3}]
-    assert [costs.of_steps(steps) for steps in (0, 4)] == [0.8, 2.8]
+    assert [costs.cost_of_steps(steps) for steps in (0, 4)] == [0.8, 2.8]
 
 
 def test_the_rows_are_at_most_those_foretold() -> None:
     for problem in MIXED:
         instance = compile_problem(problem)
-        _, program = asked(instance)
+        _, program = draft_of(instance)
         assert len(program.rows) <= count_rows(instance)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from lab.agreement import faults
-from memplan.planner.model.problem import Problem, with_fields
+from memplan.planner.model.problem import Problem, replace_fields
 from tests.support import oracle, public_problems
 from tests.support.depth import DEPTH
 from tests.support.engine_batch import Job, ask
@@ -49,7 +49,7 @@ def test_the_program_counts_the_prices_of_pairs(engine: str) -> None:
 
 @each_engine
 def test_an_engine_proves_the_small_public_problems(engine: str) -> None:
-    entries = public_problems.recorded("minimalloc_small")
+    entries = public_problems.read_index("minimalloc_small")
     answers = ask(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
     assert [answer.is_proved for answer in answers] == [True] * len(entries)
     assert [answer.score for answer in answers] == [(entry["optimum"],) for entry in entries]
@@ -59,7 +59,7 @@ def test_an_engine_proves_the_small_public_problems(engine: str) -> None:
 def test_an_engine_starts_from_the_plan_that_is_given(engine: str) -> None:
     # No plan is asked for at a bound of the cost, so it is minimised at once.
     pools = [{"name": "fast", "size": 41, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
-    problem = with_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")
+    problem = replace_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")
     (answer,) = ask(engine, [Job(problem, has_start=True)])
     assert answer.is_proved
     assert answer.score == oracle.best_score(problem)

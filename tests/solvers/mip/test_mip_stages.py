@@ -63,11 +63,11 @@ LONG = (20, 21) * 100 + (20,)
 """The sizes of a ring like it, with so many pairs that a plan at the bound is asked for first."""
 
 
-def searching(instance: Instance) -> Search:
+def make_search(instance: Instance) -> Search:
     return Search(instance, deadline=time.monotonic() + 10)
 
 
-def nearly_best(program: IntegerProgram) -> F64:
+def perturbed_optimum(program: IntegerProgram) -> F64:
     """Values of the columns that give a best plan of the ring, a little above where it belongs."""
     values = np.zeros(len(program.keys))
     for b, at in enumerate((0.0004, 20.0001, 0.0, 20.3, 41.7)):
@@ -76,14 +76,14 @@ def nearly_best(program: IntegerProgram) -> F64:
 
 
 def test_raw_offsets_are_dropped_in_exact_integers() -> None:
-    search = searching(RING)
-    pursue(RING, search, "engine", MipEngine(Outcome("open"), values=nearly_best))
+    search = make_search(RING)
+    pursue(RING, search, "engine", MipEngine(Outcome("open"), values=perturbed_optimum))
     assert search.best is not None
     assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
 
 
 def test_minimising_starts_from_the_best_plan_as_its_upper_limit() -> None:
-    search = searching(RING)
+    search = make_search(RING)
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
     pursue(RING, search, "engine", engine)
@@ -92,7 +92,7 @@ def test_minimising_starts_from_the_best_plan_as_its_upper_limit() -> None:
 
 def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps() -> None:
     instance = ring(*LONG)
-    search = searching(instance)
+    search = make_search(instance)
     search.offer(column([0] * 201), column([0, 20] * 100 + [41]), "start")
     engine = MipEngine(Outcome("open"), refused=3)
     pursue(instance, search, "engine", engine)
@@ -103,7 +103,7 @@ def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps
 
 def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
     instance = ring(*LONG, pools=[{"name": "small", "size": 60}])
-    search = searching(instance)
+    search = make_search(instance)
     engine = MipEngine(refused=99)
     pursue(instance, search, "engine", engine)
     assert engine.decided[-1][1] == 60
@@ -112,7 +112,7 @@ def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
 
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
 def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim: int | None) -> None:
-    search = searching(RING)
+    search = make_search(RING)
     pursue(RING, search, "engine", MipEngine(Outcome("open", bound)))
     assert search.claims == ({} if claim is None else {"engine": (claim,)})
 
@@ -120,23 +120,23 @@ def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim
 def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> None:
     size = 2**40 + 1
     instance = ring(size, size + 2, size, size + 2, size)
-    search = searching(instance)
+    search = make_search(instance)
     engine = MipEngine(Outcome("open", 3 * 2.0**14))
     pursue(instance, search, "engine", engine)
     scale = engine.programs[0].scale
     assert 2**13 <= 5 * size / scale <= 2**20
     assert engine.asked[0][0] == (2 * size + 2) / scale
-    assert 3 * 2**14 * scale - scale < claimed(search) < 3 * 2**14 * scale
+    assert 3 * 2**14 * scale - scale < claimed_bound(search) < 3 * 2**14 * scale
 
 
-def claimed(search: Search) -> float:
+def claimed_bound(search: Search) -> float:
     claim = search.claims["engine"]
     assert claim is not None
     return claim[0]
 
 
 def test_no_clock_decides_where_the_search_is_deterministic() -> None:
-    search = searching(RING)
+    search = make_search(RING)
     search.deterministic, search.work_limit = True, 10_000_000
     engine = MipEngine(Outcome("open"))
     pursue(RING, search, "engine", engine)
@@ -147,7 +147,7 @@ def test_no_clock_decides_where_the_search_is_deterministic() -> None:
 def test_a_program_that_is_too_large_to_write_is_skipped_and_reported() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
-    search = searching(instance)
+    search = make_search(instance)
     pursue(instance, search, "engine", MipEngine())
     assert "more than 200000; not tried" in search.lines[0]
 

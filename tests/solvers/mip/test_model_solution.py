@@ -39,7 +39,7 @@ CBC = "Optimal - objective value 3.00000000\n{numbered}\n"
 SCIP = "solution status: optimal solution found\nobjective value:   3\n{rows}\n"
 
 
-def written(form: str, values: dict[str, str]) -> bytes:
+def solution_bytes(form: str, values: dict[str, str]) -> bytes:
     rows = "\n".join(
         f"{name} {value} \t(obj:0)" if form is SCIP else f"{name} {value}" for name, value in values.items()
     )
@@ -53,11 +53,11 @@ def places(plan: Plan) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.parametrize("form", [HIGHS, CBC, SCIP], ids=["HiGHS", "CBC", "SCIP"])
 def test_offsets_and_pools_are_read_and_zeros_may_be_left_out(form: str) -> None:
-    found = plan_of_solution(ONE, written(form, {"peak": "3", "o_b_1": "0.99999999"}))
+    found = plan_of_solution(ONE, solution_bytes(form, {"peak": "3", "o_b_1": "0.99999999"}))
     assert places(found) == {"a": ("default", 0), "b 1": ("default", 16), "c": ("default", 0), "view": ("default", 32)}
     assert verify(ONE, found) == ()
     chosen = {"in_s_a": "1", "in_d_b_1": "1", "in_d_c": "1", "o_c": "2"}
-    found = plan_of_solution(TWO, written(form, chosen))
+    found = plan_of_solution(TWO, solution_bytes(form, chosen))
     assert places(found) == {"a": ("s", 0), "b 1": ("d", 0), "c": ("d", 32), "view": ("d", 16)}
     assert verify(TWO, found) == ()
 
@@ -69,11 +69,11 @@ def test_offsets_and_pools_are_read_and_zeros_may_be_left_out(form: str) -> None
             b"Infeasible - objective value 0.0\n",
             "^must have the values of columns such as o_a, .* got none; give",
         ),
-        (written(HIGHS, {"o_a": "0.5"}), "^o_a: must be a whole number of at least 0, got 0.5$"),
-        (written(HIGHS, {"o_a": "-1"}), "^o_a: must be a whole number of at least 0, got -1"),
-        (written(HIGHS, {"o_a": "nan"}), "^o_a: must be a whole number of at least 0, got NaN"),
-        (written(HIGHS, {"o_a": "inf"}), "^o_a: must be a whole number of at least 0, got Infinity"),
-        (written(HIGHS, {"o_a": "one"}), '^o_a: must have a number behind it, got "one"$'),
+        (solution_bytes(HIGHS, {"o_a": "0.5"}), "^o_a: must be a whole number of at least 0, got 0.5$"),
+        (solution_bytes(HIGHS, {"o_a": "-1"}), "^o_a: must be a whole number of at least 0, got -1"),
+        (solution_bytes(HIGHS, {"o_a": "nan"}), "^o_a: must be a whole number of at least 0, got NaN"),
+        (solution_bytes(HIGHS, {"o_a": "inf"}), "^o_a: must be a whole number of at least 0, got Infinity"),
+        (solution_bytes(HIGHS, {"o_a": "one"}), '^o_a: must have a number behind it, got "one"$'),
     ],
 )
 def test_what_is_no_solution_is_refused(text: bytes, said: str) -> None:
@@ -85,7 +85,7 @@ def test_the_command_verifies_a_solution_whose_name_says_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (problem := tmp_path / "p.json").write_text(ONE.model_dump_json(exclude_defaults=True))
-    (right := tmp_path / "out.txt").write_bytes(written(CBC, {"o_b_1": "1"}))
+    (right := tmp_path / "out.txt").write_bytes(solution_bytes(CBC, {"o_b_1": "1"}))
     (wrong := tmp_path / "x.sol").write_text("o_b_1 0\n")
     assert main(["verify", str(problem), "--solution", str(right)]) == 0
     assert json.loads(capfd.readouterr().out)["valid"] is True

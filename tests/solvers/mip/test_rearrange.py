@@ -39,13 +39,13 @@ def are_kept(program: IntegerProgram, values: F64) -> bool:
 @pytest.mark.parametrize("share", [0.1, 1.0])
 def test_a_part_leaves_some_orders_free_and_contains_its_plan(share: float) -> None:
     its = parts(floor=10)
-    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     free: list[int] = []
 
     def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
         assert are_kept(part, start)
         assert are_kept(its.program, widened(start))
-        assert part.cost @ start == plan.over
+        assert part.cost @ start == plan.total_excess
         free.append(int(part.is_whole.sum()))
         return share
 
@@ -60,7 +60,7 @@ def test_a_part_leaves_some_orders_free_and_contains_its_plan(share: float) -> N
 
 
 def test_the_heights_of_a_plan_are_counted_above_the_floor_for_each_live_set() -> None:
-    plan = parts(floor=10).rated(column(np.zeros(len(ROWS))), STACK)
+    plan = parts(floor=10).rate(column(np.zeros(len(ROWS))), STACK)
     at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
     ends = STACK + SIZES
     assert sorted(plan.heights) == sorted(max(0, max(ends[b] for b in alive) - 10) for alive in at_once)
@@ -68,9 +68,9 @@ def test_the_heights_of_a_plan_are_counted_above_the_floor_for_each_live_set() -
 
 def test_a_shaken_plan_is_valid_differs_and_is_no_higher_than_the_best() -> None:
     its = parts(floor=10)
-    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     shaken = its.shaken(plan)
-    assert shaken.over != plan.over
+    assert shaken.total_excess != plan.total_excess
     assert (shaken.offset + SIZES).max() <= SIZES.sum()
     assert all(
         shaken.offset[a] + SIZES[a] <= shaken.offset[b] or shaken.offset[b] + SIZES[b] <= shaken.offset[a]
@@ -80,7 +80,7 @@ def test_a_shaken_plan_is_valid_differs_and_is_no_higher_than_the_best() -> None
 
 def test_a_part_takes_what_the_whole_program_takes_with_the_same_orders() -> None:
     its = parts(floor=10)
-    plan = its.rated(column(np.zeros(len(ROWS))), STACK)
+    plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     moves = np.random.default_rng(1)
     verdicts: list[tuple[bool, bool]] = []
 
@@ -103,7 +103,7 @@ def test_a_part_takes_what_the_whole_program_takes_with_the_same_orders() -> Non
 
 def test_a_drawn_plan_stands_less_above_the_floor_than_a_stack() -> None:
     its = parts(floor=10)
-    drawn = its.drawn()
+    drawn = its.best_start()
     assert drawn is not None
-    assert drawn.over < its.rated(column(np.zeros(len(ROWS))), STACK).over
+    assert drawn.total_excess < its.rate(column(np.zeros(len(ROWS))), STACK).total_excess
     assert are_kept(its.program, start_of(its.program, its.boxes, drawn.pool, drawn.offset))

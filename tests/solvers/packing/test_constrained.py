@@ -33,15 +33,15 @@ MIXES = [frozenset({name}) for name in (*CONSTRAINTS, *OF_COLUMNS)] + [
 ]
 
 
-def plain(instance: Instance, glued: tuple[Pair, ...] = ()) -> PlainPacker:
+def plain_packer(instance: Instance, glued: tuple[Pair, ...] = ()) -> PlainPacker:
     return PlainPacker(instance, RUNNING, glued)
 
 
-def compiled(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
+def compiled_packer(instance: Instance, glued: tuple[Pair, ...] = ()) -> Packer:
     return Packer(instance, RUNNING, glued=glued)
 
 
-packers = pytest.mark.parametrize("packer", [plain, compiled])
+packers = pytest.mark.parametrize("packer", [plain_packer, compiled_packer])
 Make = Callable[..., Packer | PlainPacker]
 
 
@@ -61,7 +61,7 @@ def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
     return [placed.get(i, ABSENT) for i in order.tolist()]
 
 
-def placeable(instance: Instance, q: int, seed: int) -> I64:
+def placeable_order(instance: Instance, q: int, seed: int) -> I64:
     order = np.random.default_rng(seed).permutation(len(instance))
     return column(order[instance.allowed[q, order]])
 
@@ -71,8 +71,8 @@ def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozens
     for seed in range(2):
         instance = constrained_instance(seed, 8, features - {"pins"}, None if seed else 40)
         for q in range(len(instance.pools)):
-            order = placeable(instance, q, seed)
-            assert plain(instance).pack(q, order).tolist() == naive_pack(instance, q, order)
+            order = placeable_order(instance, q, seed)
+            assert plain_packer(instance).pack(q, order).tolist() == naive_pack(instance, q, order)
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
@@ -85,7 +85,7 @@ def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: froze
         pack += [Packer(instance, RUNNING, glued=glued)]
         pack += [PackerOfBlocks(instance, 1, False, glued), PackerOfBlocks(instance, 2, True, glued)]
         for q in range(len(instance.pools)):
-            order = placeable(instance, q, seed)
+            order = placeable_order(instance, q, seed)
             for best_fit in (False, True):
                 first, *others = (each.pack(q, order, best_fit).tolist() for each in pack)
                 assert others == [first] * 3
@@ -93,7 +93,7 @@ def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: froze
                 assert broken_rules(instance, q, found) == []
 
 
-def packed(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), **rest: Any) -> list[int]:
+def pack_rows(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), **rest: Any) -> list[int]:
     """Pack buffers, alive all the time if nothing else is said, in the order given; offsets are in bytes."""
     rows = [{"id": k, "size": 4, "start": 0, "end": 9} | row for k, row in enumerate(buffers)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, **rest}))
@@ -115,13 +115,15 @@ def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
         instance = compile_problem(Problem.model_validate(data | sharing))
         order = column(rng.permutation(8))
         for best_fit in (False, True):
-            assert len({tuple(make(instance).pack(0, order, best_fit)) for make in (plain, compiled)}) == 1
+            assert (
+                len({tuple(make(instance).pack(0, order, best_fit)) for make in (plain_packer, compiled_packer)}) == 1
+            )
 
 
 @packers
 def test_a_raised_flag_stops_it(packer: Make) -> None:
     instance = constrained_instance(0, 6, frozenset(CONSTRAINTS))
-    pack = PlainPacker(instance, column([1])) if packer is plain else Packer(instance, column([1]))
+    pack = PlainPacker(instance, column([1])) if packer is plain_packer else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
 
 
@@ -129,7 +131,7 @@ def test_a_raised_flag_stops_it(packer: Make) -> None:
 def test_pages_and_alignments_without_a_common_divisor_meet_far_up(packer: Make) -> None:
     page = 1 << 20
     above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
-    offsets = packed(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
+    offsets = pack_rows(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
     assert offsets == [0, 1_000_003 * 105_067 - 1]
 
 
@@ -233,7 +235,7 @@ def test_a_body_finds_the_next_offset_that_suits_its_grid_and_its_pages() -> Non
             if all((at + page.shift) % page.length + page.size <= page.length for page in pages)
         ]
         for at in range(0, 200, 7):
-            assert body.next(at) == min((x for x in legal if x >= at), default=None)
+            assert body.next_offset(at) == min((x for x in legal if x >= at), default=None)
 
 
 def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
@@ -241,12 +243,12 @@ def instance_of(*buffers: dict[str, Any], **rest: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": rows, **rest}))
 
 
-def glued(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int, ...]]:
+def glued_members(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int, ...]]:
     bodies = PlainBodies(instance, 0, pairs)
-    return [bodies.of(i).members for i in range(len(instance))]
+    return [bodies.body_of(i).members for i in range(len(instance))]
 
 
 def test_pairs_that_may_share_become_one_body_and_chains_of_them_too() -> None:
     chain = instance_of({"end": 2}, {"start": 1, "end": 4}, {"start": 3}, may_share=[[0, 1], [1, 2]])
-    assert glued(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
-    assert glued(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3
+    assert glued_members(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
+    assert glued_members(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3

@@ -19,17 +19,17 @@ RUNNING = column([0])
 SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved"})
 
 
-def compiled(*buffers: dict[str, object], **rest: object) -> Instance:
+def compile_rows(*buffers: dict[str, object], **rest: object) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": buffers, **rest}))
 
 
-def quick(instance: Instance) -> Packer:
+def quick_packer(instance: Instance) -> Packer:
     return Packer(instance, RUNNING)
 
 
-def placed(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
+def place_buffers(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
     """Place buffers in the pools in turn; offsets are in bytes."""
-    found = place(quick(instance), instance, column(list(order)), tuple(range(len(instance.pools))))
+    found = place(quick_packer(instance), instance, column(list(order)), tuple(range(len(instance.pools))))
     assert found is not None
     return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))
 
@@ -39,7 +39,7 @@ B = {"id": "b", "size": 6, "start": 2, "end": 5}
 
 
 def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
-    instance = compiled(A, B)
+    instance = compile_rows(A, B)
     zeros = np.zeros(2, dtype=np.int64)
     assert (instance.unit * np.asarray(drop(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
     assert (instance.unit * np.asarray(drop(instance, zeros, [0.49, 0.5]))).tolist() == [0, 4]
@@ -47,7 +47,7 @@ def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
 
 @pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
 def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
-    instance = compiled({**A, "size": 2**61}, {**B, "size": 2**62})
+    instance = compile_rows({**A, "size": 2**61}, {**B, "size": 2**62})
     dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
     assert dropped is not None
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
@@ -68,7 +68,7 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 20, frozenset({"pools", "alignment", "holes"})))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
-        packer = quick(instance)
+        packer = quick_packer(instance)
         kept: list[list[int]] = [[], [], []]
         offset = np.full(len(instance), ABSENT)
         for i in order.tolist():
@@ -84,14 +84,14 @@ def test_placing_memory_by_memory_equals_placing_buffer_by_buffer() -> None:
 
 
 def test_placing_returns_none_if_a_buffer_fits_nowhere() -> None:
-    instance = compiled(A, B, pools=[{"name": "tight", "size": 9}])
-    assert place(quick(instance), instance, column([0, 1]), (0,)) is None
+    instance = compile_rows(A, B, pools=[{"name": "tight", "size": 9}])
+    assert place(quick_packer(instance), instance, column([0, 1]), (0,)) is None
 
 
 def test_pins_collide_where_conflicting_ones_overlap() -> None:
     def collide(*buffers: dict[str, object], **rest: object) -> bool:
-        instance = compiled(*buffers, **rest)
-        return pins_collide(instance, quick(instance))
+        instance = compile_rows(*buffers, **rest)
+        return pins_collide(instance, quick_packer(instance))
 
     later = {"id": "b", "size": 1, "start": 1, "end": 3, "offset": 1}
     assert not collide({"id": "a", "size": 1, "start": 0, "end": 2, "offset": 0}, later)
@@ -103,12 +103,12 @@ def test_pins_collide_where_conflicting_ones_overlap() -> None:
 
 def test_pins_do_not_collide_where_buffers_may_share_or_belong_to_one_group() -> None:
     first, second = {**A, "offset": 4}, {**B, "offset": 4}
-    instance = compiled(first, second, may_share=[("a", "b")])
-    assert not pins_collide(instance, quick(instance))
-    instance = compiled(first, {**B, "offset": 5}, may_share=[("a", "b")])
-    assert pins_collide(instance, quick(instance))
-    instance = compiled(first, {**B, "offset": 5, "relative": {"to": "a", "offset": 1}})
-    assert not pins_collide(instance, quick(instance))
+    instance = compile_rows(first, second, may_share=[("a", "b")])
+    assert not pins_collide(instance, quick_packer(instance))
+    instance = compile_rows(first, {**B, "offset": 5}, may_share=[("a", "b")])
+    assert pins_collide(instance, quick_packer(instance))
+    instance = compile_rows(first, {**B, "offset": 5, "relative": {"to": "a", "offset": 1}})
+    assert not pins_collide(instance, quick_packer(instance))
 
 
 POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
@@ -116,11 +116,11 @@ C = {"id": "c", "size": 5, "start": 0, "end": 5}
 
 
 def test_a_colocation_group_goes_to_the_first_pool_that_holds_all_of_it() -> None:
-    instance = compiled(A, B, C, pools=POOLS)
-    assert placed(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
-    instance = compiled(A, B, C, pools=POOLS, together=[("a", "c")])
-    assert placed(instance, [0, 2, 1]) == [(0, 0), (1, 0), (0, 4)]
-    assert placed(instance, [0, 1, 2]) == [(1, 0), (0, 0), (1, 4)]
+    instance = compile_rows(A, B, C, pools=POOLS)
+    assert place_buffers(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
+    instance = compile_rows(A, B, C, pools=POOLS, together=[("a", "c")])
+    assert place_buffers(instance, [0, 2, 1]) == [(0, 0), (1, 0), (0, 4)]
+    assert place_buffers(instance, [0, 1, 2]) == [(1, 0), (0, 0), (1, 4)]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -129,7 +129,7 @@ def test_placing_and_dropping_break_no_constraint(seed: int) -> None:
     features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
     problem = constrained_problem(seed, 12, features)
     instance = compile_problem(problem)
-    found = place(quick(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
+    found = place(quick_packer(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
     assert found is not None
     assert (found[0][instance.colocation] == found[0]).all()
     dropped = drop(instance, found[0], found[1] + rng.random(12) / 4)

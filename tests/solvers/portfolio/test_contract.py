@@ -65,10 +65,10 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     search = Search(instance, deadline=started + LIMITS_S[when], trusted=trusted)
     if when == "cancelled":
         search.stop("cancelled")
-    if search.infeasible is None:  # what has no solution at first sight reaches no solver
+    if search.infeasibility_witness is None:  # what has no solution at first sight reaches no solver
         row.function(instance, search)
     claimed = [claim for claim in search.claims.values() if claim is not None]
-    says_infeasible = search.infeasible is not None or None in search.claims.values()
+    says_infeasible = search.infeasibility_witness is not None or None in search.claims.values()
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
 
 
@@ -85,7 +85,7 @@ def read_and_solved(name: str) -> tuple[Problem, Instance, Score | None]:
     return problem, compile_problem(problem), oracle.best_score(problem)
 
 
-def in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:
+def score_in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:
     is_cost = problem.objective == "cost"
     return (*score[:is_cost], *(end * instance.unit for end in score[is_cost:]))
 
@@ -110,10 +110,10 @@ def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: S
         assert oracle.check(problem, list(placements)) == []
     if least is not None:
         for bound in outcome.bounds:
-            assert not is_above(in_bytes(problem, instance, bound), least)
+            assert not is_above(score_in_bytes(problem, instance, bound), least)
     if row.proves and when == "time enough":
         assert outcome.says_infeasible == (least is None)
         if least is not None and problem.objective != "fit":
             assert outcome.best is not None
-            assert in_bytes(problem, instance, outcome.best.score) == pytest.approx(least, rel=1e-12)
+            assert score_in_bytes(problem, instance, outcome.best.score) == pytest.approx(least, rel=1e-12)
             assert max(outcome.bounds) == outcome.best.score

@@ -17,7 +17,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.warm_start import mended_assignment
 from memplan.solvers.search.control import Control
 from tests.support import public_problems
-from tests.support.changed_problems import changed
+from tests.support.changed_problems import change_problem
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 
@@ -39,7 +39,7 @@ def peak(problem: Problem, plan: Plan) -> int | None:
 def test_a_plan_of_a_changed_problem_keeps_its_order() -> None:
     old_problem = public_problems.problem("minimalloc/C.1048576.csv")
     old = solve(old_problem, time_limit_s=5)
-    problem = changed(old_problem, 3, 0.03)
+    problem = change_problem(old_problem, 3, 0.03)
     found = peak(problem, old)
     assert found is not None
     assert found <= 1.6 * (old.peak or 0)

@@ -13,18 +13,18 @@ from memplan.planner.model.application import Application
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio import parts
 from memplan.solvers.search.incumbent import Search
-from memplan.solvers.search.to_plan import of_assignment
-from tests.support.applications import conflicts_of, drawn_application, least_peak
+from memplan.solvers.search.to_plan import plan_of_assignment
+from tests.support.applications import conflicts_of, draw_application, min_peak
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1)]
 
 
-def of_conflicts(count: int, pairs: list[tuple[int, int]], **fields: Any) -> Problem:
+def problem_of_conflicts(count: int, pairs: list[tuple[int, int]], **fields: Any) -> Problem:
     rows = [{"id": k, "size": k + 1, **fields} for k in range(count)]
     return Problem(buffers=rows, conflicts=pairs)
 
 
-def searched(problem: Problem) -> Search:
+def search_parts(problem: Problem) -> Search:
     instance = compile_problem(problem)
     search = Search(instance, deadline=float("inf"), trusted=frozenset({"parts"}))
     parts.solve(instance, search)
@@ -33,17 +33,17 @@ def searched(problem: Problem) -> Search:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_parts_are_planned_exactly(seed: int) -> None:
-    application = drawn_application(seed)
+    application = draw_application(seed)
     problem = Application.model_validate(application).problem
-    search = searched(problem)
+    search = search_parts(problem)
     if search.best is not None:
         unit = search.instance.unit
-        assert search.best.score[0] * unit == search.bound[0] * unit == least_peak(*conflicts_of(application))
+        assert search.best.score[0] * unit == search.bound[0] * unit == min_peak(*conflicts_of(application))
 
 
 def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None:
-    assert searched(of_conflicts(6, RING)).best is not None  # the sixth buffer is not part of the ring
-    assert searched(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
+    assert search_parts(problem_of_conflicts(6, RING)).best is not None  # the sixth buffer is not part of the ring
+    assert search_parts(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
     other = [(a + 5, b + 5) for a, b in RING]
     across = [(a, b) for a in range(1, 6) for b in range(6, 11)]
     twice = Problem(buffers=[{"id": k, "size": 1} for k in range(1, 11)], conflicts=[*RING, *other, *across])
@@ -51,15 +51,15 @@ def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None
 
 
 def test_stacked_parts_are_aligned_and_then_prove_nothing() -> None:
-    problem = of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
-    search = searched(problem)
+    problem = problem_of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
+    search = search_parts(problem)
     assert search.best is not None
     assert not verify(problem, solve(problem, solver="parts"))
 
 
 def test_a_sum_beyond_the_capacity_is_proved_not_to_fit() -> None:
-    problem = of_conflicts(6, [*RING, *((0, k) for k in range(1, 6))]).with_capacity(8)
-    assert searched(problem).infeasible is not None
+    problem = problem_of_conflicts(6, [*RING, *((0, k) for k in range(1, 6))]).with_capacity(8)
+    assert search_parts(problem).infeasibility_witness is not None
 
 
 @pytest.mark.parametrize("fields", [{"offset_mod": {"modulus": 5, "remainder": 2}}, {"alignment": 4}])
@@ -69,6 +69,6 @@ def test_parts_lie_where_their_remainders_and_addresses_let_them(fields: dict[st
         pools=[{"base_address": 2}],
         conflicts=[(0, 1)],
     )
-    search = searched(problem)
+    search = search_parts(problem)
     assert search.best is not None
-    assert verify(problem, of_assignment(problem, search.instance, search.best, search.proof)) == ()
+    assert verify(problem, plan_of_assignment(problem, search.instance, search.best, search.proof)) == ()

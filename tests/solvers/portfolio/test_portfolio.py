@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.registry import SolverRow
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.portfolio.stages import SolverFaultWarning
 from memplan.solvers.processes.harden import plain_environment
-from memplan.solvers.processes.threads import SETTING, most_threads, solvers_beside, threads_of_one
+from memplan.solvers.processes.threads import SETTING, max_threads, solvers_beside, threads_of_one
 from memplan.solvers.search.incumbent import Search
 from tests.support import false_claims
 from tests.support.depth import GRACE_S
@@ -43,7 +43,7 @@ def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
 
 
 def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines_where_there_are_several_memories() -> None:
-    portfolio = names(stages.chosen(SEVERAL, "auto"))
+    portfolio = names(stages.stages_of_solver(SEVERAL, "auto"))
     assert portfolio[0] == ["greedy"]
     assert portfolio[-1] == ["cp-sat", "highs"]
 
@@ -54,7 +54,7 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
     )
     monkeypatch.setitem(registry.BY_NAME, "absent", absent)
     with pytest.raises(OptionError) as caught:
-        stages.chosen(RING, "absent")
+        stages.stages_of_solver(RING, "absent")
     assert str(caught.value) == (
         "solver: absent needs no_such_package, which is not installed: pip install no_such_package"
     )
@@ -71,7 +71,7 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
 )
 def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
-    assert names(stages.chosen(SEVERAL, "auto"))[-1] == ["cp-sat"]
+    assert names(stages.stages_of_solver(SEVERAL, "auto"))[-1] == ["cp-sat"]
 
 
 def test_stages_run_until_the_search_is_over() -> None:
@@ -158,8 +158,8 @@ def test_a_claim_of_infeasibility_is_believed_once_another_solver_agrees() -> No
     search = search_for(FULL_RING)
     assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"
-    assert search.infeasible is not None
-    assert search.claims.keys() > {"denies"} or search.infeasible.kind == "search"
+    assert search.infeasibility_witness is not None
+    assert search.claims.keys() > {"denies"} or search.infeasibility_witness.kind == "search"
 
 
 HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))
@@ -168,7 +168,7 @@ HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))
 @pytest.mark.parametrize("most", range(1, 9))
 def test_all_threads_together_are_within_the_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, str(most))
-    assert most_threads() == most
+    assert max_threads() == most
     for count in range(1, 6):
         assert 1 <= solvers_beside(count) <= count
         assert solvers_beside(count) - 1 + threads_of_one() <= most
@@ -183,7 +183,7 @@ def test_an_invalid_limit_of_threads_is_refused(
     assert "threads" in capfd.readouterr().err
     monkeypatch.setenv(SETTING, text)
     with pytest.raises(OptionError, match=f"{SETTING}: must be a number of threads, at least 1, got "):
-        most_threads()
+        max_threads()
     assert main(["plan", HARD]) == 2
     assert SETTING in capfd.readouterr().err
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, with_profile
+from memplan.planner.model.problem import Problem, set_profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import steps_of
@@ -32,7 +32,7 @@ SPILLS = Problem(
 )
 
 
-def drawn(seed: int, fast_pools: int | None = None) -> Problem:
+def draw_problem(seed: int, fast_pools: int | None = None) -> Problem:
     draw = random.Random(seed)
     buffers = []
     for name in "abcdef":
@@ -45,7 +45,7 @@ def drawn(seed: int, fast_pools: int | None = None) -> Problem:
 
 def ending_at(problem: Problem, size: int) -> Problem:
     """Return the problem of the least cost with no more of the last pool."""
-    asked = with_profile(problem, "balanced")
+    asked = set_profile(problem, "balanced")
     return asked.model_copy(update={"pools": (*asked.pools[:-1], asked.pools[-1].model_copy(update={"size": size}))})
 
 
@@ -56,7 +56,7 @@ def moved_at_a_price(problem: Problem, plan: Plan) -> float:
     return float(sum(moved[row.id] * names.index(row.pool) for row in plan.placements))
 
 
-@pytest.mark.parametrize("problem", [SPILLS, *map(drawn, range(6))])
+@pytest.mark.parametrize("problem", [SPILLS, *map(draw_problem, range(6))])
 def test_a_profile_minimises_its_first_goal_and_then_the_next(problem: Problem) -> None:
     ends = oracle.best_score(problem)
     assert ends is not None
@@ -71,13 +71,13 @@ def test_a_profile_minimises_its_first_goal_and_then_the_next(problem: Problem) 
         assert verify(problem, plan) == ()
 
 
-@pytest.mark.parametrize("problem", [SPILLS, *map(drawn, range(6))])
+@pytest.mark.parametrize("problem", [SPILLS, *map(draw_problem, range(6))])
 def test_speed_has_the_least_cost_of_all_plans_and_then_the_least_of_the_last_pool(problem: Problem) -> None:
     plan = solve(problem, profile="speed")
     assert verify(problem, plan) == ()
     assert plan.cost is not None
     assert plan.cost <= min(moved_at_a_price(problem, solve(problem, solver=name)) for name in IN_ORDER)
-    assert (plan.cost, plan.pools[-1].used) == (oracle.best_score(with_profile(problem, "speed")) or ())[:2]
+    assert (plan.cost, plan.pools[-1].used) == (oracle.best_score(set_profile(problem, "speed")) or ())[:2]
 
 
 def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
@@ -94,7 +94,7 @@ def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
     costs = [plan.cost for plan in plans]
     assert all(plan.status == "optimal" for plan in plans)
     assert costs == sorted(costs, reverse=True)  # type: ignore[type-var]
-    assert costs[4] == solve(with_profile(problem, "speed").with_capacity({"tcm": 300})).cost
+    assert costs[4] == solve(set_profile(problem, "speed").with_capacity({"tcm": 300})).cost
 
 
 def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
@@ -105,7 +105,7 @@ def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
 
 def test_the_gap_is_that_of_the_first_goal_that_is_not_met() -> None:
     plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
-    cost = with_profile(SPILLS, "speed")
+    cost = set_profile(SPILLS, "speed")
     assert plan.cost is not None
     assert plan.cost_lower_bound is not None
     forged = plan.model_copy(update={"status": "feasible", "cost_lower_bound": plan.cost / 2, "gap": 0.25})
@@ -124,7 +124,7 @@ def test_a_problem_that_does_not_fit_is_infeasible_in_every_profile() -> None:
 PAIR = [{"pairs": [["a", "b"]], "cost": 1}]
 
 
-def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: object) -> Problem:
+def two_pool_problem(a: Mapping[str, object], b: Mapping[str, object], **fields: object) -> Problem:
     rows = [{"id": "a", "start": 0, "end": 1, **a}, {"id": "b", "start": 1, "end": 2, **b}]
     pools = [{"name": "fast"}, {"name": "slow"}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "reuse": PAIR} | fields)
@@ -133,9 +133,9 @@ def in_two_pools(a: Mapping[str, object], b: Mapping[str, object], **fields: obj
 @pytest.mark.parametrize(
     ("profile", "problem", "peak"),
     [
-        ("balanced", in_two_pools({"size": 5, "alignment": 4}, {"size": 5}), 10),
-        ("speed", in_two_pools({"size": 3}, {"size": 2, "alignment": 2}), 5),
-        ("balanced", in_two_pools(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
+        ("balanced", two_pool_problem({"size": 5, "alignment": 4}, {"size": 5}), 10),
+        ("speed", two_pool_problem({"size": 3}, {"size": 2, "alignment": 2}), 5),
+        ("balanced", two_pool_problem(*[{"size": 1, "pools": ["fast"]}] * 2), 2),
     ],
 )
 def test_buffers_that_share_nothing_end_at_the_least_offset(profile: str, problem: Problem, peak: int) -> None:
@@ -145,7 +145,7 @@ def test_buffers_that_share_nothing_end_at_the_least_offset(profile: str, proble
 
 @pytest.mark.parametrize("homes", [["fast"], ["fast", "slow"]])
 def test_the_first_plan_that_fits_is_not_the_best_where_its_cost_was_not_asked_for(homes: list[str]) -> None:
-    plan = solve(in_two_pools({"size": 1, "pools": ["fast"]}, {"size": 1, "pools": homes}), accept="fit")
+    plan = solve(two_pool_problem({"size": 1, "pools": ["fast"]}, {"size": 1, "pools": homes}), accept="fit")
     assert (plan.status, plan.stop_reason, plan.cost) == ("feasible", "accepted", None)
 
 
@@ -167,9 +167,9 @@ def test_the_bound_on_the_peak_of_several_pools_is_one_of_all_plans() -> None:
         {"id": "b", "size": 2, "start": 1, "end": 2, "pools": ["slow"]},
         data,
     ]
-    problem = in_two_pools({"size": 1}, {"size": 2}, buffers=rows, objective="cost")
+    problem = two_pool_problem({"size": 1}, {"size": 2}, buffers=rows, objective="cost")
     plan = solve(problem)
-    assert (plan.status, plan.peak, oracle.least_total(problem)) == ("optimal", 7, 6)
+    assert (plan.status, plan.peak, oracle.min_total(problem)) == ("optimal", 7, 6)
     assert plan.lower_bound is not None
     assert plan.lower_bound <= 6
 
@@ -198,7 +198,7 @@ def test_a_plan_that_costs_less_and_ends_lower_says_what_it_uses() -> None:
 
 @pytest.mark.parametrize(("seed", "solver"), [(1, "auto"), (4, "auto"), (44, "auto"), (5, "highs"), (6, "cp-sat")])
 def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> None:
-    problem, draw = drawn(seed, 1 + seed % 2), random.Random(seed)
+    problem, draw = draw_problem(seed, 1 + seed % 2), random.Random(seed)
     weights = {pool.name: draw.choice([1, 2, 3, 1.5]) for pool in problem.pools if draw.random() < 0.8} or {"slow": 2}
     least = min(
         sum(weights.get(pool.name, 0) * end for pool, end in zip(problem.pools, ends, strict=True))
@@ -215,8 +215,8 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
 
 @pytest.mark.parametrize(("seed", "percent"), [(3, 0), (7, 10), (8, 50), (10, 100)])
 def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed: int, percent: float) -> None:
-    problem = drawn(seed, 1 + seed % 2)
-    priced = with_profile(problem, "speed")
+    problem = draw_problem(seed, 1 + seed % 2)
+    priced = set_profile(problem, "speed")
     found = list(costs_that_fit(priced))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
     least = min((ends[-1], cost) for cost, ends in found if cost <= limit)
@@ -228,7 +228,7 @@ def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed
 
 
 def test_a_problem_that_does_not_fit_is_infeasible_with_weights() -> None:
-    problem = drawn(1, 2).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
+    problem = draw_problem(1, 2).with_capacity({"fast0": 1, "fast1": 1, "slow": 1})
     plan = solve(problem, profile={"slow": 1})
     assert (plan.status, verify(problem, plan)) == ("infeasible", ())
 

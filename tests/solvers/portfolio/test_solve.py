@@ -213,7 +213,7 @@ def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> No
     assert solving.begin() is None
     with ThreadPoolExecutor(1) as threads:
         plan = threads.submit(solving.finish).result().answer(deterministic=True)
-    assert plan.model_copy(update={"options": options.recorded()}) == solve(RING, deterministic=True)
+    assert plan.model_copy(update={"options": options.recorded_options()}) == solve(RING, deterministic=True)
     assert (plan.status, plan.peak) == ("optimal", 6)
 
 
@@ -228,7 +228,7 @@ def test_a_problem_settled_by_quick_orders_takes_one_step() -> None:
 )
 def test_all_three_buffers_are_named_where_they_do_not_fit(solver: str) -> None:
     sizes = {"bi_a": 10, "bi_b": 10, "bi_c": 10}
-    problem = tvm.conflicting(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
+    problem = tvm.problem_of_conflicts(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
     plan = solve(problem, solver=solver)
     assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
     assert plan.explanation is not None

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from memplan.solvers.processes.folders import own_folder, remove_left
+from memplan.solvers.processes.folders import make_temporary_folder, remove_left
 
 _MAKES = """
 import sys, time
-from memplan.solvers.processes.folders import own_folder
-with own_folder() as name:
+from memplan.solvers.processes.folders import make_temporary_folder
+with make_temporary_folder() as name:
     open(f"{name}/content", "w").close()
     print(name, flush=True)
     time.sleep(600)
@@ -38,7 +38,7 @@ def test_a_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, mon
     link, file = tmp_path / f"memplan-{maker.pid}-link", tmp_path / f"memplan-{maker.pid}-file"
     link.symlink_to(others[0])
     file.touch()
-    with own_folder() as mine:
+    with make_temporary_folder() as mine:
         remove_left()
         assert not left.exists()
         assert all(path.exists() for path in (*others, link, file, Path(mine)))

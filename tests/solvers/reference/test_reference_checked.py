@@ -15,7 +15,7 @@ from memplan.planner.systems import ReferencePlanner, reference_planners
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference import checked
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.incumbent import Search
 from tests.support import oracle
@@ -113,9 +113,9 @@ def test_a_cancelled_planner_reports_that_it_was_stopped() -> None:
     assert plan.explanation.message == f"{GREEDY} was stopped before it had placed every buffer"
 
 
-def nowhere(problem: Problem, seed: int, stop_check: StopCheck) -> Placed:
+def place_nothing(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place nothing, as if four buffers fitted nowhere."""
-    return Placed({}, stuck=(0, 1, 2, 3))
+    return PlannerAnswer({}, stuck=(0, 1, 2, 3))
 
 
 def test_only_some_of_many_buffers_that_fit_nowhere_are_named() -> None:

@@ -67,8 +67,8 @@ def test_infeasibility_is_accepted_when_two_engines_agree() -> None:
     search.claim_infeasible("cp-sat")
     assert not search.is_over
     search.claim_infeasible("highs")
-    assert search.infeasible is not None
-    assert (search.infeasible.kind, search.infeasible.by) == ("engines", "cp-sat and highs")
+    assert search.infeasibility_witness is not None
+    assert (search.infeasibility_witness.kind, search.infeasibility_witness.by) == ("engines", "cp-sat and highs")
     assert search.stop_reason == "proved"
 
 
@@ -78,7 +78,7 @@ def test_infeasibility_is_never_believed_against_a_plan(by: str) -> None:
     search.offer(ONE_POOL, TOWER, "greedy")
     search.claim_infeasible("highs")
     search.claim_infeasible(by)
-    assert search.infeasible is None
+    assert search.infeasibility_witness is None
     assert not search.is_over
 
 
@@ -96,8 +96,8 @@ def test_an_obviously_infeasible_search_ends_before_its_start() -> None:
     search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
     assert search.is_over
     assert search.stop_reason == "proved"
-    assert search.infeasible is not None
-    assert search.infeasible.missing == 1
+    assert search.infeasibility_witness is not None
+    assert search.infeasibility_witness.missing == 1
 
 
 def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
@@ -140,7 +140,7 @@ def test_the_gap_is_absent_where_there_is_no_plan_or_no_bound() -> None:
 THREE = [{"id": name, "size": 10, "start": 0, "end": 2} for name in "abc"]
 
 
-def explained(**fields: Any) -> dict[str, Any]:
+def explanation_fields(**fields: Any) -> dict[str, Any]:
     plan = solve(Problem.model_validate(fields), time_limit_s=5)
     assert plan.status == "infeasible"
     assert plan.explanation is not None
@@ -148,7 +148,7 @@ def explained(**fields: Any) -> dict[str, Any]:
 
 
 def test_three_that_are_alive_together_are_all_named() -> None:
-    assert explained(buffers=THREE, pools=[{"name": "sram", "size": 25}]) == {
+    assert explanation_fields(buffers=THREE, pools=[{"name": "sram", "size": 25}]) == {
         "message": 'pool "sram" lacks 5 bytes at time 0; 3 buffers ("a", "b", "c") do not fit',
         "pool": "sram",
         "missing_bytes": 5,
@@ -158,7 +158,9 @@ def test_three_that_are_alive_together_are_all_named() -> None:
 
 
 def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
-    assert explained(buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=[{"name": "sram", "size": 8}]) == {
+    assert explanation_fields(
+        buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=[{"name": "sram", "size": 8}]
+    ) == {
         "message": 'pool "sram" lacks 1 byte at time 4; 1 buffer ("w": 9 bytes, more than 8) alone does not fit',
         "pool": "sram",
         "missing_bytes": 1,
@@ -169,7 +171,7 @@ def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
 
 def test_a_buffer_that_crosses_a_page_at_every_offset_is_named() -> None:
     rows = [THREE[0], THREE[1] | {"no_cross": 8, "relative": {"to": "a", "offset": 16}}]
-    found = explained(buffers=rows)
+    found = explanation_fields(buffers=rows)
     assert found["buffers"] == ("b",)
     assert found["message"] == (
         'buffer "b" (10 bytes) fits no pool that it may use ("default"), even with only what must lie with it: '
@@ -179,7 +181,7 @@ def test_a_buffer_that_crosses_a_page_at_every_offset_is_named() -> None:
 
 def test_a_colocation_group_without_a_pool_for_all_is_named() -> None:
     rows = [THREE[0] | {"pools": ["x"]}, THREE[1] | {"forbid_pools": ["x"]}]
-    found = explained(buffers=rows, together=[["b", "a"]], pools=[{"name": "x"}, {"name": "y"}])
+    found = explanation_fields(buffers=rows, together=[["b", "a"]], pools=[{"name": "x"}, {"name": "y"}])
     assert found["message"] == (
         'buffer "a" (10 bytes) fits no pool that it may use ("x"), even with only what must lie with it'
     )
@@ -187,7 +189,7 @@ def test_a_colocation_group_without_a_pool_for_all_is_named() -> None:
 
 def test_pins_that_collide_are_named() -> None:
     rows = [dict(row, offset=offset) for row, offset in zip(THREE, (0, 5, 20), strict=True)]
-    found = explained(buffers=rows)
+    found = explanation_fields(buffers=rows)
     assert found["buffers"] == ("a", "b")
     assert found["message"].startswith("pinned: ")
 
@@ -195,7 +197,7 @@ def test_pins_that_collide_are_named() -> None:
 def test_buffers_that_conflict_by_name_have_no_time() -> None:
     rows = [{"id": name, "size": 10} for name in "abc"]
     pairs = [["a", "b"], ["b", "c"], ["a", "c"]]
-    found = explained(buffers=rows, conflicts=pairs, pools=[{"name": "sram", "size": 25}])
+    found = explanation_fields(buffers=rows, conflicts=pairs, pools=[{"name": "sram", "size": 25}])
     said = '3 buffers ("a", "b", "c"), which conflict pairwise, do not fit'
     assert found["message"] == f'pool "sram" lacks 5 bytes; {said}'
     assert found["missing_bytes"] == 5

@@ -170,32 +170,32 @@ def chain(*rows: dict[str, Any]) -> OperationGraph:
     return graph_from({"size": [8192] * len(tensors), "kept": [len(rows)], "tensors": tensors, "ops": ops})
 
 
-def own(kind: str, **attributes: Any) -> dict[str, Any]:
+def operation_row(kind: str, **attributes: Any) -> dict[str, Any]:
     return {"kind": kind, "attributes": attributes}
 
 
-CONV = own("conv2d", kernel=[3, 3], pads=[1, 1, 1, 1])
+CONV = operation_row("conv2d", kernel=[3, 3], pads=[1, 1, 1, 1])
 STREAMED = CascadeOptions(input="streamed", output="streamed")
 CHECKED = STREAMED.model_copy(update={"check": True})
 MAPS = {"access_rows": [1, 1, -1, 1], "access_columns": [1, 1, -1, 1]}
 
 
 def test_a_custom_operation_runs_in_stripes_by_its_given_maps() -> None:
-    graph = chain(CONV, own("my.median", **MAPS, macs=9, mixes=False), CONV)
+    graph = chain(CONV, operation_row("my.median", **MAPS, macs=9, mixes=False), CONV)
     read = access_graph(graph).operations[1]
     assert (read.role, read.macs, read.reads[0].channels) == ("striped", 9, "same")
     assert read.reads[0].windows == (Window(1, 1, -1, 1), Window(1, 1, -1, 1))
     found = cascade(graph, CHECKED)
-    assert len(found.checked) == len(found.points)
-    pooled = cascade(chain(CONV, own("max_pool2d", kernel=[3, 3], pads=[1, 1, 1, 1]), CONV), STREAMED)
+    assert len(found.checked_positions) == len(found.points)
+    pooled = cascade(chain(CONV, operation_row("max_pool2d", kernel=[3, 3], pads=[1, 1, 1, 1]), CONV), STREAMED)
     assert found.points[0].peak == pooled.points[0].peak < found.layers_peak
-    alone = cascade(chain(CONV, own("my.median"), CONV), STREAMED)
+    alone = cascade(chain(CONV, operation_row("my.median"), CONV), STREAMED)
     assert alone.points[-1].peak > found.points[-1].peak
     assert [barrier.operation for barrier in alone.barriers] == [1]
 
 
 def test_an_axis_without_a_map_is_read_whole() -> None:
-    by_rows = chain(own("my.blur", access_rows=[1, 1, 0, 0]))
+    by_rows = chain(operation_row("my.blur", access_rows=[1, 1, 0, 0]))
     assert access_graph(by_rows).operations[0].reads[0].columns == Window(0, 1, 0, 31)
 
 
@@ -210,19 +210,19 @@ def test_an_axis_without_a_map_is_read_whole() -> None:
     ],
 )
 def test_invalid_maps_make_a_barrier_with_the_reason(attributes: dict[str, Any], reason: str) -> None:
-    row = access_graph(chain(own("my.own", **attributes))).operations[0]
+    row = access_graph(chain(operation_row("my.own", **attributes))).operations[0]
     assert row.role == "barrier"
     assert reason in row.reason
 
 
 def test_operations_of_different_labels_do_not_run_together() -> None:
-    def labelled(*labels: str) -> OperationGraph:
-        return chain(*(own("conv2d", **CONV["attributes"], label=label) for label in labels))
+    def labelled_chain(*labels: str) -> OperationGraph:
+        return chain(*(operation_row("conv2d", **CONV["attributes"], label=label) for label in labels))
 
-    free = cascade(labelled("npu", "npu", "npu", "npu"), STREAMED)
-    apart = cascade(labelled("npu", "npu", "cpu", "cpu"), CHECKED)
-    regions = {(region.first, region.end) for point in apart.points for region in point.cascade.regions}
+    free = cascade(labelled_chain("npu", "npu", "npu", "npu"), STREAMED)
+    apart = cascade(labelled_chain("npu", "npu", "cpu", "cpu"), CHECKED)
+    regions = {(region.first_operation, region.end) for point in apart.points for region in point.cascade.regions}
     assert {(0, 2), (2, 4)} <= regions
     assert all(first // 2 == (end - 1) // 2 for first, end in regions)
     assert apart.points[-1].peak > free.points[-1].peak
-    assert len(apart.checked) == len(apart.points)
+    assert len(apart.checked_positions) == len(apart.points)

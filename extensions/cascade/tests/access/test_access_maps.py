@@ -144,7 +144,7 @@ def test_a_graph_without_facts_is_all_barriers() -> None:
 def test_multiplications_are_those_of_the_definitions() -> None:
     net = Network()
     x = net.conv(net.input(8, 8, 4), 6, 3, 2, groups=2)
-    net.dense(net.global_pool(net.depthwise(x)), 10)
+    net.add_dense(net.global_pool(net.depthwise(x)), 10)
     graph = access_graph(net.graph())
     assert [graph.macs_of(v) for v in range(4)] == [4 * 4 * 6 * 9 * 2, 4 * 4 * 6 * 9, 0, 60]
     assert [row.weights for row in graph.operations] == [6 * 9 * 2, 6 * 9, 0, 60]

@@ -15,9 +15,9 @@ from memplan.extensions.cascade.c_program.program import lines_of
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.regions.regions import is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.models.tests.programs_in_c import Values, arena_of, by_numpy, has_cortex, run, written
+from memplan.extensions.models.tests.programs_in_c import Values, arena_of, has_cortex, run, run_in_numpy, write_program
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.planner.errors import OptionError
 from tests.support import networks
 from tests.support.cascade_twin import coarse
@@ -34,7 +34,7 @@ def network(dtype: str = "int8") -> OperationGraph:
     y = net.conv(net.resize(y), 4, 2)
     _, rows, columns, _ = net.shapes[y]
     x = net.conv(x, 4, (net.shapes[x][1] - rows + 1, net.shapes[x][2] - columns + 1), pad="valid")
-    net.dense(net.global_pool(net.conv(net.concat(x, y), 12)), 5)
+    net.add_dense(net.global_pool(net.conv(net.concat(x, y), 12)), 5)
     return net.graph()
 
 
@@ -43,7 +43,7 @@ def network(dtype: str = "int8") -> OperationGraph:
 @pytest.mark.parametrize(("dtype", "way", "sliding"), [("int8", "resident", True), ("float32", "streamed", False)])
 def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
     graph = network(dtype)
-    values = Values.drawn(graph)
+    values = Values.from_seed(graph)
     options = CascadeOptions(
         overlap="sliding" if sliding else "none", input="streamed" if way == "streamed" else "resident"
     )
@@ -51,8 +51,8 @@ def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding
     assert any(region.kind != "whole" for region in point.cascade.regions)
     image = np.random.default_rng(2).integers(-128, 128, (1, 18, 14, 3)).astype(np.int8)
     image = image if dtype == "int8" else (image / 64).astype(np.float32)
-    expected = by_numpy(values, image)
-    got = np.frombuffer(run(written(tmp_path, point, values, streamed=way == "streamed"), image), expected.dtype)
+    expected = run_in_numpy(values, image)
+    got = np.frombuffer(run(write_program(tmp_path, point, values, streamed=way == "streamed"), image), expected.dtype)
     if dtype == "int8":
         assert len(set(expected.ravel().tolist())) > 3
         assert got.tolist() == expected.ravel().tolist()
@@ -65,7 +65,7 @@ def test_a_cascade_in_c_computes_the_same_as_numpy(dtype: str, way: str, sliding
 def test_a_cortex_m_needs_the_planned_bytes_and_no_more(tmp_path: Path) -> None:
     graph = network()
     point = cascade(coarse(graph)).points[0]
-    assert arena_of(written(tmp_path, point, Values.drawn(graph))) == point.peak
+    assert arena_of(write_program(tmp_path, point, Values.from_seed(graph))) == point.peak
 
 
 def test_an_operation_without_a_reference_kernel_is_left_to_the_user() -> None:
@@ -87,17 +87,17 @@ def test_steps_along_channels_in_c_compute_the_same_as_numpy(dtype: str, tmp_pat
     x = net.concat(net.input(5, 4, 3), net.conv(0, 2, 1))
     y = net.depthwise(net.conv(x, 70, 1))
     x = net.conv(net.pool(net.add(net.resize(y), net.resize(y)), 3, 2, pad=1), 2)
-    net.dense(net.dense(net.global_pool(net.depthwise(net.conv(x, 45, 1))), 300), 7)
+    net.add_dense(net.add_dense(net.global_pool(net.depthwise(net.conv(x, 45, 1))), 300), 7)
     graph = net.graph()
-    values, random = Values.drawn(graph), np.random.default_rng(2)
+    values, random = Values.from_seed(graph), np.random.default_rng(2)
     image = random.integers(-128, 128, (1, 5, 4, 3)).astype(np.int8)
     image = image if dtype == "int8" else (image / 64).astype(np.float32)
-    expected = by_numpy(values, image).ravel()
+    expected = run_in_numpy(values, image).ravel()
     point = cascade(graph, CascadeOptions(alignment=4)).points[-1]
     # Steps whose last operation is added up, and steps whose channels are made one by one.
     along = [region for region in point.cascade.regions if region.kind == "channels"]
     assert {is_accumulated(point.cascade.graph, region) for region in along} == {True, False}
-    got = np.frombuffer(run(written(tmp_path, point, values), image), expected.dtype)
+    got = np.frombuffer(run(write_program(tmp_path, point, values), image), expected.dtype)
     assert np.array_equal(got, expected) if dtype == "int8" else np.allclose(got, expected, atol=1e-4)
 
 
@@ -143,7 +143,7 @@ def test_ranges_in_closed_form_are_exact() -> None:
         lines = lines_of(spans)
         if lines is not None:
             found += 1
-            made = [(lines[0].at(y), lines[1].at(y)) for y in range(steps)]
+            made = [(lines[0].value_at(y), lines[1].value_at(y)) for y in range(steps)]
             assert [span if span[0] < span[1] else (0, 0) for span in made] == [
                 span if span[0] < span[1] else (0, 0) for span in spans
             ]
@@ -153,7 +153,7 @@ def test_ranges_in_closed_form_are_exact() -> None:
 def test_functions_of_c_are_given_the_memory_that_they_need() -> None:
     plain = networks.two_convolutions()
     rows = (row.model_copy(update={"work": 3000 if v == 1 else 0}) for v, row in enumerate(plain.ops))
-    graph = replaced(plain, ops=tuple(rows))
+    graph = replace_fields(plain, ops=tuple(rows))
     point = cascade(access_graph(graph), CascadeOptions(time_limit_s=5)).points[-1]
     files = write_cascade(point, graph, "net", 4)
     source = next(text for name, text in files.items() if name.endswith(".c") and b"region_0" in text).decode()

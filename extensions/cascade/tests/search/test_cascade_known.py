@@ -31,7 +31,7 @@ def test_the_example_of_two_convolutions() -> None:
     assert [tensor.bytes for tensor in graph.tensors if tensor.rows > 1] == [2_028, 18_432, 4_608]
     assert result.layers_peak == 23_040
     assert [(point.peak, point.macs_ratio) for point in result.points] == [(6_668, 1.0)]
-    assert result.checked == (0,)
+    assert result.checked_positions == (0,)
     # 16 stripes of 6 x 6 x 32 bytes.
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_TILES, 6, 6, 0))
     assert region.steps == (4, 4)
@@ -102,7 +102,7 @@ def test_recorded_peaks_hold(name: str, options: CascadeOptions, recorded: list[
 @pytest.mark.slow
 def test_unet_runs_by_value_in_its_arena_as_one_region() -> None:
     point = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0)).points[0]
-    assert [(region.first, region.end) for region in point.cascade.regions] == [(0, 27)]
+    assert [(region.first_operation, region.end) for region in point.cascade.regions] == [(0, 27)]
     assert check_by_value(point.cascade, point.offsets, point.peak) > 4_000_000
 
 
@@ -164,8 +164,8 @@ def test_several_heads_end_one_region_in_any_order(is_late: bool) -> None:
     best = result.points[-1]
     # Rings of the trunk and of the way to the deeper head, and a row of each head: no tensor is ever whole.
     assert (best.peak, best.macs_ratio) == (5_824, 1.0)
-    assert [(region.first, region.end) for region in best.cascade.regions] == [(0, 6)]
-    assert result.checked == tuple(range(len(result.points)))
+    assert [(region.first_operation, region.end) for region in best.cascade.regions] == [(0, 6)]
+    assert result.checked_positions == tuple(range(len(result.points)))
     assert result.barriers == ()
 
 
@@ -178,7 +178,7 @@ def test_steps_are_parts_of_a_row_where_those_in_front_make_several_for_one() ->
     whole_rows, _ = peak_of_region(result.graph, options, (0, 3, 0, 0, 0, 0, KIND_ROWS, 1, 0, 0))
     assert region.stride is not None
     assert (region.stride[0], result.points[-1].peak, whole_rows) == (-4, 3_264, 5_120)
-    assert result.checked == (0,)
+    assert result.checked_positions == (0,)
 
 
 def test_an_expansion_is_recomputed_from_rolling_rows_of_its_narrow_input() -> None:
@@ -187,7 +187,7 @@ def test_an_expansion_is_recomputed_from_rolling_rows_of_its_narrow_input() -> N
     net.conv(net.depthwise(net.conv(narrow, 48, 1), 7), 4, 1)
     options = CascadeOptions(input="streamed", output="streamed")
     result = cascade(net.graph(), options.model_copy(update={"check": True}))
-    assert len(result.checked) == len(result.points)
+    assert len(result.checked_positions) == len(result.points)
     thin = region_of(result.graph, options, (0, 5, 0, 0, 0, 0, KIND_THIN, 4, 1, 0))
     assert [thin.holds[2 * tensor].mode for tensor in (1, 2, 3)] == ["roll", "roll", "recompute"]
     assert thin.holds[6].bytes == 10 * 7 * 48
@@ -197,13 +197,13 @@ def test_points_that_no_time_was_left_to_check_are_counted() -> None:
     # Unet's least peak takes seconds by value, and the time is over after the plan.
     result = cascade(NETWORKS["unet"](), CascadeOptions(macs=1.0, check=True, time_limit_s=0.4))
     assert result.points
-    assert (result.checked, result.exhausted.unchecked) == ((), len(result.points))
+    assert (result.checked_positions, result.exhausted.unchecked) == ((), len(result.points))
 
 
 def test_a_point_keeps_its_number_when_it_is_selected_alone() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(macs=1.05))
     assert len(result.points) > 2
-    chosen = result.with_plans(2)
+    chosen = result.add_plans(2)
     assert (chosen.first, chosen.points[0].plan) == (2, result.points[2].plan)
     for found, numbers in ((result, [*range(len(result.points))]), (chosen, [2])):
         said = [line.split()[1] for line in lines(found) if line.startswith("cascade")]

@@ -16,7 +16,7 @@ from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_TO, KIND_W
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search import orders as other
 from memplan.extensions.cascade.search.options import CascadeOptions, combinations
-from memplan.extensions.cascade.search.orders import other_orders
+from memplan.extensions.cascade.search.orders import alternative_orders
 from memplan.extensions.cascade.search.passes import variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.extensions.cascade.search.solve import LOOKED_AT
@@ -51,7 +51,7 @@ def test_answers_are_noted_in_the_given_order_then_layer_by_layer_and_then_with_
     assert first.exhausted.cut_short == LOOKED_AT
     point = first.points[0]
     verify(point.problem, point.plan)
-    assert check_by_value(point.cascade, *point.in_one_arena()) > 0
+    assert check_by_value(point.cascade, *point.join_memories()) > 0
     assert found.points[-1].peak < first.layers_peak
 
 
@@ -89,7 +89,7 @@ def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
 
 def test_one_point_is_checked_alone_and_others_with_the_fewest_runs_first() -> None:
     graph = two_convolutions()
-    assert cascade(graph, CascadeOptions(point=-1, check=True)).checked == (0,)
+    assert cascade(graph, CascadeOptions(point=-1, check=True)).checked_positions == (0,)
     net = Network()
     x = net.conv(net.input(40, 40, 3), 8)
     net.conv(net.conv(x, 8), 2)
@@ -105,7 +105,7 @@ def test_rows_that_a_last_operation_of_one_row_skips_are_not_made() -> None:
     net.conv(net.conv(net.input(8, 8, 2), 4, 1), 3, 1, 8, pad="valid")
     result = cascade(net.graph(), CascadeOptions(check=True))
     assert result.points[0].macs < result.graph.macs
-    assert len(result.checked) == len(result.points)
+    assert len(result.checked_positions) == len(result.points)
 
 
 def test_an_input_in_pieces_never_needs_more_than_a_whole_one() -> None:
@@ -128,16 +128,18 @@ def test_no_region_goes_across_a_named_barrier() -> None:
         x = net.conv(x, 4, 3)
     graph = net.graph()
     free = cascade(graph)
-    assert any((region.first, region.end) == (0, 3) for point in free.points for region in point.cascade.regions)
+    assert any(
+        (region.first_operation, region.end) == (0, 3) for point in free.points for region in point.cascade.regions
+    )
     made = free.graph.tensors[free.graph.operations[1].outputs[0]].name
     for name in ("1", made):
         held = cascade(graph, CascadeOptions(barriers=(name,), check=True))
         regions = [region for point in held.points for region in point.cascade.regions]
-        assert all(region.end - region.first == 1 for region in regions)
+        assert all(region.end - region.first_operation == 1 for region in regions)
         assert [barrier.operation for barrier in held.barriers] == [1]
         assert held.points[-1].peak > free.points[-1].peak
         assert held.graph.macs == free.graph.macs
-        assert len(held.checked) == len(held.points)
+        assert len(held.checked_positions) == len(held.points)
 
 
 def test_a_barrier_must_be_there() -> None:
@@ -150,7 +152,7 @@ def test_a_barrier_must_be_there() -> None:
 DRAWN = (random_network, random_blocks, random_units, random_six)
 
 
-def unpadded(layers: int) -> OperationGraph:
+def unpadded_network(layers: int) -> OperationGraph:
     """Convolutions of three rows without padding, the last one of which makes 8 rows of few channels."""
     net = Network()
     x = net.input(8 + 2 * layers, 16, 1)
@@ -161,14 +163,14 @@ def unpadded(layers: int) -> OperationGraph:
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_the_deeper_a_region_without_rolling_the_more_is_made_again(depth: int) -> None:
-    graph, height, steps = unpadded(depth), 2, 4
+    graph, height, steps = unpadded_network(depth), 2, 4
     options = CascadeOptions(stripe=(height, 0), rolling=False, check=True)
     found = cascade(graph, options)
     # The operation k places before the last one makes 2k rows more than the stripe, in each of its steps.
     macs = [row.macs * 16 for row in reversed(found.graph.operations)]
     again = sum(each * steps * (height + 2 * k) for k, each in enumerate(macs))
     assert again in [point.macs for point in found.points]
-    assert len(found.checked) == len(found.points)
+    assert len(found.checked_positions) == len(found.points)
     assert found.without_rolling is None
     shallow = cascade(graph, options.model_copy(update={"longest": depth - 1}))
     assert again not in [point.macs for point in shallow.points]
@@ -195,9 +197,9 @@ def test_a_search_without_a_depth_limit_finds_at_least_the_result_of_each_limit(
     fronts = []
     for longest in (1, 2, 3, 60):
         found = cascade(graph, options.model_copy(update={"longest": longest, "check": seed % 4 == 3}))
-        lengths = [region.end - region.first for point in found.points for region in point.regions]
+        lengths = [region.end - region.first_operation for point in found.points for region in point.regions]
         assert max(lengths) <= longest
-        assert seed % 4 < 3 or len(found.checked) == len(found.points)
+        assert seed % 4 < 3 or len(found.checked_positions) == len(found.points)
         fronts.append([(point.peak, point.macs) for point in found.points])
     for shallow, deep in pairwise(fronts):
         for peak, macs in shallow:
@@ -217,7 +219,7 @@ def test_one_order_is_searched_alone() -> None:
     for orders in ("given", "depth-first", "breadth-first", "heads-early", "least-peak"):
         found = cascade(graph, CascadeOptions.model_validate({"macs": 1.0, "orders": orders, "check": True}))
         assert found.exhausted.orders == 0
-        assert len(found.checked) == len(found.points)
+        assert len(found.checked_positions) == len(found.points)
         assert [row.kind for row in found.operations] == [op.kind for op in graph.ops]
         point = found.points[-1]
         ran = range(len(graph.ops)) if point.origins is None else point.origins
@@ -280,7 +282,7 @@ def test_no_order_is_searched_for_once_time_is_over(monkeypatch: pytest.MonkeyPa
     for last in range(4):
         asked.clear()
         found.clear()
-        list(other_orders(start, (), (), 10**18, partial(is_over_behind, last)))
+        list(alternative_orders(start, (), (), 10**18, partial(is_over_behind, last)))
         searched.append(len(found))
     assert searched[:2] == [0, 1]
     assert searched == sorted(searched)

@@ -11,11 +11,11 @@ from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from tests.support.cascade_twin import coarse
-from tests.support.networks import Network, inverted, two_convolutions
+from tests.support.networks import Network, add_inverted_block, two_convolutions
 
 
 @pytest.fixture(autouse=True)
-def _few_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+def _limit_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan.extensions.cascade.search.planning.MOST_CHAINS", 3)
 
 
@@ -24,15 +24,15 @@ def blocks() -> OperationGraph:
     net = Network()
     x = net.input(16, 16, 3)
     for channels in (4, 8):
-        x = inverted(net, x, channels, 4, 2)
-    net.dense(net.global_pool(x), 4)
+        x = add_inverted_block(net, x, channels, 4, 2)
+    net.add_dense(net.global_pool(x), 4)
     return net.graph()
 
 
 def test_whole_tensors_go_to_the_slow_memory_and_transfers_are_reported() -> None:
     options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
     result = cascade(blocks(), options)
-    assert len(result.checked) == len(result.points) > 3
+    assert len(result.checked_positions) == len(result.points) > 3
     for point in result.points:
         assert point.used is not None
         assert point.pools is not None
@@ -58,7 +58,7 @@ def test_nothing_moves_where_all_fits_in_the_fast_memory() -> None:
     options = CascadeOptions(pools=(("fast", one.points[-1].peak), ("slow", 100_000)), macs=1.0)
     point = min(cascade(blocks(), options).points, key=lambda point: point.slow_traffic or 0)
     assert (point.slow_traffic, point.macs_ratio) == (0, 1.0)
-    offsets, size = point.in_one_arena()
+    offsets, size = point.join_memories()
     assert check_by_value(point.cascade, offsets, size) > 0
 
 

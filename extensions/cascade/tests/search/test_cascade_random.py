@@ -25,13 +25,13 @@ from tests.support.cascade_fronts import beaten, beats, fronts_differ
 from tests.support.cascade_twin import coarse, peak_of_region, region_of
 from tests.support.depth import seeds
 from tests.support.networks import Network, five_operations
-from tests.support.newer_networks import excited
+from tests.support.newer_networks import add_excitation
 from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
-def drawn_options(rng: random.Random) -> CascadeOptions:
+def draw_options(rng: random.Random) -> CascadeOptions:
     return CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES), alignment=rng.choice([1, 1, 16]))
 
 
@@ -42,7 +42,7 @@ def test_random_regions_are_equal_by_value_and_one_row_less_fails() -> None:
     for seed in seeds(8):
         rng = random.Random(seed)
         graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
-        options = drawn_options(rng)
+        options = draw_options(rng)
         found = RegionSearch(graph, options).run()
         for _ in range(3):
             drawn = random_cascade(graph, options, found, rng)
@@ -67,7 +67,7 @@ def test_the_kernels_count_the_same_as_their_reference_implementations_in_python
     for seed in seeds(12, 60):
         rng = random.Random(seed)
         graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
-        options = drawn_options(rng)
+        options = draw_options(rng)
         found = RegionSearch(graph, options).run()
         for row in found[rng.sample(range(len(found)), min(40, len(found)))].tolist():
             peak, costs = peak_of_region(graph, options, row)
@@ -114,10 +114,10 @@ def test_random_networks_are_planned_at_their_estimate_and_run_in_that_arena() -
     for seed in range(400, 405):
         rng = random.Random(seed)
         graph = random_network(rng)
-        options = drawn_options(rng)
+        options = draw_options(rng)
         result = cascade(graph, options.model_copy(update={"check": True}))
         assert all(point.peak == point.estimate for point in result.points)
-        assert len(result.checked) == len(result.points) > 0
+        assert len(result.checked_positions) == len(result.points) > 0
         sliding = cascade(graph, CascadeOptions(overlap="sliding", check=True))
         slid += sum(len(point.slides) for point in sliding.points)
         assert sliding.points[-1].peak <= cascade(graph).points[-1].peak
@@ -131,7 +131,7 @@ def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
     return net.graph()
 
 
-def along_channels(graph: AccessGraph, first: int, end: int, tile: int) -> Cascade:
+def channel_cascade(graph: AccessGraph, first: int, end: int, tile: int) -> Cascade:
     """Return the cascade of one region."""
     row = (first, end, 0, 0, 0, 0, KIND_CHANNELS, tile, 0, 0)
     return Cascade(graph, (region_of(graph, CascadeOptions(), row),))
@@ -141,7 +141,7 @@ def along_channels(graph: AccessGraph, first: int, end: int, tile: int) -> Casca
 def test_a_block_makes_some_channels_at_a_time_and_adds_up_what_it_projects(dtype: str) -> None:
     graph = access_graph(block(3, 4, dtype))
     for tile in (1, 3, 64):
-        made = along_channels(graph, 0, 3, tile)
+        made = channel_cascade(graph, 0, 3, tile)
         (region,) = made.regions
         assert is_accumulated(graph, region)
         assert sums_of(graph, region) == (3 * 3 * 2 * 4 if dtype == "int8" else 0)
@@ -156,14 +156,14 @@ def test_a_block_makes_some_channels_at_a_time_and_adds_up_what_it_projects(dtyp
 
 def test_two_dense_layers_take_less_without_more_multiplications() -> None:
     net = Network()
-    net.dense(net.dense(net.input(1, 1, 16), 512), 8)
+    net.add_dense(net.add_dense(net.input(1, 1, 16), 512), 8)
     result = cascade(net.graph(), CascadeOptions(check=True))
     rows = cascade(coarse(net.graph()))
     assert rows.points[-1].peak == rows.layers_peak == 512 + 16
     (point,) = result.points
     assert (point.peak, point.macs_ratio) == (16 + 4 * 8 + 1, 1.0)
     assert point.peak == point.estimate
-    assert result.checked == (0,)
+    assert result.checked_positions == (0,)
     (told,) = result.model_dump(mode="json")["points"][0]["regions"]
     assert (told["kind"], told["channel_steps"]) == ("channels", 512)
     assert told["ranges"]["1"]["channels"] == {"A": 1, "B": 1, "top": 512, "steps": 512}
@@ -171,7 +171,7 @@ def test_two_dense_layers_take_less_without_more_multiplications() -> None:
 
 def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
     net = Network()
-    net.dense(net.global_pool(net.conv(net.input(4, 4, 8), 128, 1)), 5)
+    net.add_dense(net.global_pool(net.conv(net.input(4, 4, 8), 128, 1)), 5)
     result = cascade(net.graph(), CascadeOptions(check=True))
     point = result.points[-1]
     assert point.peak < cascade(coarse(net.graph())).points[-1].peak
@@ -180,13 +180,13 @@ def test_a_pool_behind_an_expansion_sees_some_channels_at_a_time() -> None:
     assert "channels" in [region.kind for region in point.cascade.regions]
 
 
-def small(dtype: str = "int8") -> OperationGraph:
+def small_network(dtype: str = "int8") -> OperationGraph:
     """Return a network of two passes, branches that meet, steps along channels, and a pool at the end."""
     net = Network(dtype=dtype)
     x = net.conv(net.input(20, 18, 3), 8, 3, 2)
-    x = net.conv(excited(net, net.depthwise(net.conv(x, 48, 1)), 4, "", "sigmoid"), 8, 1)
+    x = net.conv(add_excitation(net, net.depthwise(net.conv(x, 48, 1)), 4, "", "sigmoid"), 8, 1)
     x = net.concat(net.conv(net.pool(x, 3, 2, pad=1), 6), net.conv(x, 5, 3, 2))
-    net.dense(net.global_pool(net.conv(net.depthwise(net.conv(x, 64, 1)), 4, 1)), 70)
+    net.add_dense(net.global_pool(net.conv(net.depthwise(net.conv(x, 64, 1)), 4, 1)), 70)
     net.conv(x, 2)
     return net.graph()
 
@@ -200,7 +200,7 @@ WAYS: list[tuple[dict[str, Any], set[str]]] = [
 
 @pytest.mark.parametrize(("way", "kinds"), WAYS)
 def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str]) -> None:
-    graph = small()
+    graph = small_network()
     result = cascade(graph, CascadeOptions(**way))
     told = result.model_dump(mode="json", by_alias=True)
     seen = set[str]()
@@ -213,7 +213,7 @@ def test_a_point_runs_as_the_document_says(way: dict[str, Any], kinds: set[str])
 
 
 def test_executing_a_point_at_wrong_offsets_changes_its_output() -> None:
-    graph = small()
+    graph = small_network()
     told = cascade(graph).model_dump(mode="json", by_alias=True)
     point = told["points"][-1]
     moved = {**point, "offsets": dict.fromkeys(point["offsets"], 0)}

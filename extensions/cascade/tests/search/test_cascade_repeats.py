@@ -6,25 +6,25 @@ import random
 
 import pytest
 
-from memplan.extensions.cascade.access.access_graph import AccessGraph, repeated
+from memplan.extensions.cascade.access.access_graph import AccessGraph, repeat_operations
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.regions.values import values_by_layers
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
-from memplan.extensions.cascade.search.passes import several_passes, variant_of
+from memplan.extensions.cascade.search.passes import chains_with_passes, variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.core.tables import Rows
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, heads_in_turns
-from tests.support.newer_networks import excited, regnet_y_400mf, se_twice, shufflenet_v2
+from tests.support.newer_networks import add_excitation, regnet_y_400mf, se_twice, shufflenet_v2
 from tests.support.random_networks import random_network, random_units
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
-def squeezed(size: int = 12) -> OperationGraph:
+def squeeze_network(size: int = 12) -> OperationGraph:
     """Return a block of squeeze-and-excite: the pool of a tensor scales that tensor."""
     net = Network()
     wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
@@ -34,11 +34,11 @@ def squeezed(size: int = 12) -> OperationGraph:
 
 
 def test_a_block_that_scales_itself_is_made_twice_instead_of_kept() -> None:
-    graph = squeezed()
+    graph = squeeze_network()
     once = cascade(graph, CascadeOptions(macs=1.0, check=True))
     assert min(point.peak for point in once.points) >= 12 * 12 * 24
     result = cascade(graph, CascadeOptions(check=True))
-    assert len(result.checked) == len(result.points)
+    assert len(result.checked_positions) == len(result.points)
     lowest = result.points[-1]
     assert lowest.peak < 12 * 12 * 24 / 3
     assert lowest.peak == lowest.estimate
@@ -60,8 +60,8 @@ def test_repeated_operations_make_the_values_that_they_made_before() -> None:
         striped = [v for v, row in enumerate(graph.operations[:-1]) if row.role == "striped"]
         late = rng.randint(1, len(graph.operations) - 1)
         chosen = [v for v in striped if v < late and rng.random() < 0.6]
-        again = repeated(graph, {late: chosen})
-        again = repeated(again, {late: [v for v in chosen if v + 1 < late][:2]})
+        again = repeat_operations(graph, {late: chosen})
+        again = repeat_operations(again, {late: [v for v in chosen if v + 1 < late][:2]})
         before, after = values_by_layers(graph, seed), values_by_layers(again, seed)
         for tensor, origin in enumerate(again.tensor_origins or range(len(before))):
             assert (after[tensor] == before[origin]).all()
@@ -70,9 +70,9 @@ def test_repeated_operations_make_the_values_that_they_made_before() -> None:
 
 
 def test_bounds_hold_for_operations_that_run_again() -> None:
-    assert all(point.macs_ratio <= 1.3 for point in cascade(squeezed(), CascadeOptions(macs=1.3)).points)
-    assert all(point.peak <= 1_200 for point in cascade(squeezed(), CascadeOptions(fit=1_200)).points)
-    assert cascade(access_graph(squeezed()), CascadeOptions(time_limit_s=1e-6)).exhausted.repeats == 0
+    assert all(point.macs_ratio <= 1.3 for point in cascade(squeeze_network(), CascadeOptions(macs=1.3)).points)
+    assert all(point.peak <= 1_200 for point in cascade(squeeze_network(), CascadeOptions(fit=1_200)).points)
+    assert cascade(access_graph(squeeze_network()), CascadeOptions(time_limit_s=1e-6)).exhausted.repeats == 0
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_efficientnet_b0_is_below_the_wall_of_its_first_pools() -> None:
 
 def test_blocks_that_bind_at_the_same_peak_run_again_together() -> None:
     result = cascade(se_twice(24), CascadeOptions(macs=1.6, check=True))
-    assert len(result.checked) == len(result.points)
+    assert len(result.checked_positions) == len(result.points)
     # One of the two blocks alone lowers nothing.
     assert result.points[-1].peak < 0.55 * result.points[0].peak
     assert all(point.peak == point.estimate for point in result.points)
@@ -97,18 +97,18 @@ def test_a_shortcut_beside_a_late_reader_runs_again_with_it() -> None:
     scaled = net.mul(wide, net.conv(net.global_pool(wide), 24, 1))
     net.add(net.conv(scaled, 8, 1), net.conv(stem, 8, 1, 2))
     result = cascade(net.graph(), CascadeOptions(check=True))
-    assert len(result.checked) == len(result.points)
+    assert len(result.checked_positions) == len(result.points)
     assert result.points[-1].peak < 32 * 32 * 16 / 2
 
 
 def test_a_region_goes_from_a_second_pass_on_to_a_sum_that_has_none() -> None:
     net = Network()
     x = net.depthwise(net.conv(net.input(64, 64, 3), 32, 3, 2))
-    x = net.conv(excited(net, x, 8, "", ""), 16, 1)
+    x = net.conv(add_excitation(net, x, 8, "", ""), 16, 1)
     x = net.depthwise(net.conv(x, 128, 1), 3, 2)
-    x = net.conv(excited(net, x, 4, "", ""), 24, 1)
+    x = net.conv(add_excitation(net, x, 4, "", ""), 24, 1)
     y = net.depthwise(net.conv(x, 144, 1))
-    net.dense(net.global_pool(net.add(x, net.conv(excited(net, y, 4, "", ""), 24, 1))), 10)
+    net.add_dense(net.global_pool(net.add(x, net.conv(add_excitation(net, y, 4, "", ""), 24, 1))), 10)
     points = [point for point in cascade(net.graph()).points if point.macs_ratio < 1.32]
     # With second passes at all sums at once, 49,216 take 33.7 % more multiplications.
     assert points[-1].peak <= 49_088
@@ -144,7 +144,7 @@ def test_interleaved_heads_are_put_one_after_the_other() -> None:
     assert sorted(point.cascade.graph.origins) == list(range(len(graph.ops)))
     assert point.cascade.graph.origins != tuple(range(len(graph.ops)))
     assert point.macs_ratio == 1.0
-    assert len(result.points) == len(result.checked)
+    assert len(result.points) == len(result.checked_positions)
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_points_of_drawn_units_are_planned_at_their_estimate_and_equal_by_value(
         graph, options = random_units(rng), CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
         assert all(row.role != "barrier" for row in graph.operations)
         result = cascade(graph, options.model_copy(update={"check": True}))
-        assert len(result.checked) == len(result.points) > 0
+        assert len(result.checked_positions) == len(result.points) > 0
         assert all(point.peak == point.estimate for point in result.points)
         again += any(len(point.cascade.graph.operations) > len(graph.operations) for point in result.points)
     assert again
@@ -201,15 +201,15 @@ def test_joined_cuts_have_what_each_graph_with_second_passes_has() -> None:
     for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
         given = variant_of(graph, RegionSearch(graph, options), lambda: False)
-        joined = several_passes(given, _searched)
+        joined = chains_with_passes(given, _search_rows)
         if joined is None:
             continue
         for chain in joined.chains:
-            alone = joined.alone(chain)
+            alone = joined.graph_of_chain(chain)
             # The graph of a chain, searched by itself, has a chain as good: the joined cuts count nothing else.
             own = variant_of(alone.graph, RegionSearch(alone.graph, options), lambda: False)
             assert any(other.peak <= chain.peak and other.macs <= chain.macs for other in own.chains)
 
 
-def _searched(graph: AccessGraph) -> Rows:
+def _search_rows(graph: AccessGraph) -> Rows:
     return RegionSearch(graph, CascadeOptions()).run()

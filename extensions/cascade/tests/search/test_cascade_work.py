@@ -8,26 +8,26 @@ from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from tests.support import networks
 
 WORK = 3000
 
 
-def with_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
+def add_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
     """Return a graph some of whose operations need bytes beside their tensors."""
     rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
-    return replaced(graph, ops=tuple(rows))
+    return replace_fields(graph, ops=tuple(rows))
 
 
-def searched(graph: OperationGraph) -> CascadeAnswer:
+def search_cascade(graph: OperationGraph) -> CascadeAnswer:
     return cascade(access_graph(graph), CascadeOptions(time_limit_s=5))
 
 
 @pytest.mark.parametrize("make", [networks.two_convolutions, networks.five_operations])
 def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationGraph]) -> None:
     graph = make()
-    plain, heavy = searched(graph), searched(with_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
+    plain, heavy = search_cascade(graph), search_cascade(add_work(graph, dict.fromkeys(range(len(graph.ops)), WORK)))
     assert heavy.layers_peak == plain.layers_peak + WORK
     assert [(row.peak, row.macs) for row in heavy.points] == [(row.peak + WORK, row.macs) for row in plain.points]
     assert any(region.kind != "whole" for region in heavy.points[-1].regions)
@@ -35,9 +35,9 @@ def test_workspace_of_all_operations_is_added_to_each_peak(make: type[OperationG
 
 def test_the_workspace_of_an_operation_counts_while_it_runs() -> None:
     graph = networks.two_convolutions()
-    plain = searched(graph)
+    plain = search_cascade(graph)
     for v in range(len(graph.ops)):
-        heavy = searched(with_work(graph, {v: WORK}))
+        heavy = search_cascade(add_work(graph, {v: WORK}))
         assert all(point.peak >= min(row.peak for row in plain.points) for point in heavy.points)
         for point in heavy.points:
             placed = point.placed

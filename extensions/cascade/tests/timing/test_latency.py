@@ -31,7 +31,7 @@ def machine(native: int = 1, rate: float = 16, bandwidth: float = 8, capacity: i
     )
 
 
-def recounted(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, int]:
+def recount(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, int]:
     """Go through the steps one by one: the time of a cascade, and the bytes over the link."""
     graph, time, total = cascade.graph, 0.0, 0
     over, held = slow | set(cascade.streamed), {t for region in cascade.regions for t in region.pieces}
@@ -45,7 +45,7 @@ def recounted(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, 
             for t, made in region.pieces.items():
                 moved += length(made.rows[step[0]]) * length(made.columns[step[1]]) * graph.tensors[t].pixel
             for v in region.ops:
-                bytes_, macs = of_operation(
+                bytes_, macs = operation_figures(
                     graph, region, v, step, over, target.engine.height, number == len(steps) - 1
                 )
                 moved, work = moved + bytes_, work + macs / (target.engine.rate or 1)
@@ -68,7 +68,7 @@ def length(span: Span) -> int:
     return span[1] - span[0]
 
 
-def of_operation(
+def operation_figures(
     graph: AccessGraph, region: CascadeRegion, v: int, step: tuple[int, ...], over: set[int], native: int, is_last: bool
 ) -> tuple[int, float]:
     """Return the bytes over the link and the multiplications of an operation in one step."""
@@ -124,7 +124,7 @@ def of_operation(
     return moved, row.macs * tiles * part / parts
 
 
-def drawn(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
+def draw_cascade(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
     rng = random.Random(seed)
     graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng, 5)
     options = CascadeOptions(input=rng.choice(ways), output=rng.choice(ways))
@@ -138,7 +138,7 @@ def drawn(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
 def test_latencies_are_those_of_a_plain_recount_step_by_step(seed: int) -> None:
-    one, slow = drawn(seed, ["resident", "streamed"])
+    one, slow = draw_cascade(seed, ["resident", "streamed"])
     rng = random.Random(seed)
     target = machine(
         rng.choice([1, 3]),
@@ -147,14 +147,14 @@ def test_latencies_are_those_of_a_plain_recount_step_by_step(seed: int) -> None:
         latency=rng.choice([0, 7]),
         burst=rng.choice([1, 32]),
     )
-    time, _ = recounted(one, target, slow)
+    time, _ = recount(one, target, slow)
     assert latency_of(one, target, slow) == pytest.approx(time, rel=1e-9)
 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
 def test_bytes_over_the_link_are_those_that_regions_count(seed: int) -> None:
-    one, slow = drawn(seed, ["resident"])
+    one, slow = draw_cascade(seed, ["resident"])
     graph = one.graph
     # With an engine that takes no time, and a byte in each unit of time, the time is the bytes.
     moved = latency_of(one, machine(rate=1e15, bandwidth=1), slow)
@@ -196,7 +196,7 @@ def test_half_rows_run_so_often_that_the_starts_of_transfers_bind() -> None:
     assert first.macs < second.macs
     assert (first.latency or 0) > 2 * (second.latency or 0)
     for point in found.points:
-        time, _ = recounted(point.cascade, machine(latency=100), set())
+        time, _ = recount(point.cascade, machine(latency=100), set())
         assert point.latency == pytest.approx(time)
     assert f"latency {first.latency:,.1f}" in " ".join(lines(found))
     assert "latency" not in cascade(two_convolutions()).points[0].model_dump()

@@ -16,7 +16,7 @@ from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network, run_step
 from memplan.extensions.schedule.search.layers import layer_step
-from memplan.extensions.schedule.search.networks import least_needs
+from memplan.extensions.schedule.search.networks import min_needs
 from tests.support.cascade_twin import coarse, region_of
 from tests.support.networks import Network, two_convolutions
 from tests.support.random_networks import random_blocks, random_cascade, random_network
@@ -32,7 +32,9 @@ def machine(native: int = 1, bandwidth: float = 8, latency: float = 0, rate: flo
     )
 
 
-def alone(graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, channels: int = 10**6) -> NetworkStep:
+def single_step(
+    graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, channels: int = 10**6
+) -> NetworkStep:
     out = graph.tensors[graph.operations[v].outputs[0]]
     tile = min(rows, out.rows), min(columns, out.columns), min(channels, max(1, out.channels))
     return layer_step(graph, v, (*tile, 0, 0), ())
@@ -45,20 +47,20 @@ def test_the_steps_and_the_regions_count_the_same_arithmetic(seed: int) -> None:
     options = CascadeOptions()
     graph = replace(graph, is_coarse=True)
     regions = random_cascade(graph, options, RegionSearch(graph, options).run(), rng).regions
-    steps = [alone(graph, row.first) if row.kind == "whole" else NetworkStep(row) for row in regions]
+    steps = [single_step(graph, row.first_operation) if row.kind == "whole" else NetworkStep(row) for row in regions]
     target = machine(bandwidth=1e12, rate=1)
     found, wrong = run_network(graph, steps, target)
     assert not wrong
     # With a link that takes no time, the time is the arithmetic.
     work = macs_of(Cascade(graph, regions))
     assert sum(step.latency for step in found) == pytest.approx(work, rel=1e-6, abs=1)
-    assert least_needs(graph, target)[0] <= work
-    assert least_needs(graph, target)[1] <= sum(step.traffic for step in found)
+    assert min_needs(graph, target)[0] <= work
+    assert min_needs(graph, target)[1] <= sum(step.traffic for step in found)
 
 
 def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> None:
     graph = access_graph(two_convolutions())
-    (first, second), wrong = run_network(graph, [alone(graph, v) for v in range(2)], machine(latency=100))
+    (first, second), wrong = run_network(graph, [single_step(graph, v) for v in range(2)], machine(latency=100))
     assert not wrong
     assert (first.traffic, second.traffic) == (2028 + 18432 + 864, 18432 + 4608 + 256)
     assert first.latency == 24 * 24 * 32 * 27 / 16
@@ -72,7 +74,7 @@ def test_layer_by_layer_takes_the_larger_one_of_arithmetic_and_transfers() -> No
 
 def test_an_operand_is_loaded_again_where_an_axis_changes_that_is_inside_of_others() -> None:
     graph = access_graph(two_convolutions())
-    inside = alone(graph, 1, rows=12, channels=4)
+    inside = single_step(graph, 1, rows=12, channels=4)
     outside = replace(inside, channels_outermost=True)
     pixels, weights = 24 * 24, 256
     figures = [run_step(graph, step, frozenset(), machine()) for step in (inside, outside)]
@@ -84,7 +86,7 @@ def test_an_operand_is_loaded_again_where_an_axis_changes_that_is_inside_of_othe
 
 def test_arithmetic_goes_in_native_tiles() -> None:
     graph = access_graph(two_convolutions())
-    found = run_step(graph, alone(graph, 0), frozenset(), machine(native=7, bandwidth=1e12))
+    found = run_step(graph, single_step(graph, 0), frozenset(), machine(native=7, bandwidth=1e12))
     assert found.latency == 28 * 28 * 32 * 27 / 16
 
 
@@ -94,10 +96,10 @@ def test_the_bound_on_traffic_leaves_out_gaps_between_readers_and_padding() -> N
     wide, tall = (net.window("max_pool2d", x, 0, k, s) for k, s in (((1, 8), (8, 1)), ((8, 1), (1, 8))))
     graph = access_graph(net.graph([wide, tall]))
     outputs = sum(graph.tensors[t].bytes for t in (wide, tall))
-    assert least_needs(graph, machine(rate=1))[1] <= outputs + 8 + 8 - 1
+    assert min_needs(graph, machine(rate=1))[1] <= outputs + 8 + 8 - 1
     unused = Network()
     y = unused.window("conv2d", unused.conv(unused.input(4, 4, 1), 1, 1), 1, 1, 9, pad=((4, 4), (8, 8)))
-    bound = least_needs(graph := access_graph(unused.graph()), machine(rate=1))
+    bound = min_needs(graph := access_graph(unused.graph()), machine(rate=1))
     assert bound == (graph.macs_of(1), graph.tensors[y].bytes + graph.operations[1].weights)
 
 
@@ -106,10 +108,10 @@ def test_rows_that_a_stride_skips_are_no_work_that_must_be_done() -> None:
     net.conv(net.conv(net.input(9, 9, 1), 4, 1), 2, 1, 2)
     graph = access_graph(net.graph())
     assert graph.macs == 81 * 4 + 25 * 8
-    assert least_needs(graph, machine(rate=1)) == (25 * 4 + 25 * 8, 25 + 25 * 2 + 4 + 8)
+    assert min_needs(graph, machine(rate=1)) == (25 * 4 + 25 * 8, 25 + 25 * 2 + 4 + 8)
 
 
-def _without_last(made: Stripes) -> Stripes:
+def _drop_last(made: Stripes) -> Stripes:
     return made.model_copy(update={"rows": made.rows[:-1]})
 
 
@@ -117,7 +119,7 @@ def _without_last(made: Stripes) -> Stripes:
     ("change", "sentence"),
     [
         (
-            _without_last,
+            _drop_last,
             "must be tiles of one operation that make all of it once",
         ),
         (None, "must be one operation that has no parts, to run whole"),
@@ -125,10 +127,10 @@ def _without_last(made: Stripes) -> Stripes:
 )
 def test_steps_that_do_not_make_their_tensors_are_named(change: object, sentence: str) -> None:
     graph = access_graph(two_convolutions())
-    step = alone(graph, 0, rows=6)
-    region = CascadeRegion.whole(0, 0)
+    step = single_step(graph, 0, rows=6)
+    region = CascadeRegion.whole_region(0, 0)
     if callable(change):
-        region = step.region.remade({0: change(step.region.ranges[0])})
+        region = step.region.remake({0: change(step.region.ranges[0])})
     assert run_network(graph, [NetworkStep(region)], machine())[1] == [f"subgraphs[0]: {sentence}"]
 
 
@@ -143,14 +145,14 @@ def test_a_ring_that_is_too_short_is_named() -> None:
     assert run_network(graph, [NetworkStep(region)], machine())[1] == []
     less = hold.model_copy(update={"capacity": (hold.rows - 1, *hold.capacity[1:])})
     held = {**region.holds, tensor: less}
-    short = region.remade(region.ranges, held.values())
+    short = region.remake(region.ranges, held.values())
     (sentence,) = run_network(graph, [NetworkStep(short)], machine())[1]
     assert f"must read what is there of tensor {tensor}" in sentence
 
 
 def test_a_tensor_that_is_read_must_be_in_a_memory() -> None:
     graph = access_graph(two_convolutions())
-    first, second = alone(graph, 0), alone(graph, 1)
+    first, second = single_step(graph, 0), single_step(graph, 1)
     lost = [replace(first, retained=graph.operations[0].outputs), second]
     assert run_network(graph, lost, machine())[1] == []
     last = [first, replace(second, retained=graph.operations[1].outputs)]

@@ -19,13 +19,13 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.layouts import one_pool
+from tests.support.layouts import one_pool_layout
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 PROGRAMS = sorted(path.name for path in MODELS.glob("*.pte"))
 
 
-def planned(name: str, **options: Any) -> tuple[bytes, VerifiedLayout]:
+def planned_program(name: str, **options: Any) -> tuple[bytes, VerifiedLayout]:
     """Return a program and a plan of it with all buffers at other places: 48 bytes higher, where nothing is pinned."""
     data = (MODELS / name).read_bytes()
     problem = read_model(data, name, ModelOptions(**options)).problem
@@ -36,7 +36,7 @@ def planned(name: str, **options: Any) -> tuple[bytes, VerifiedLayout]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged(name: str) -> None:
-    data, layout = planned(name, views="alias")
+    data, layout = planned_program(name, views="alias")
     written = export("pte", layout, "program")[""]
     before, after = read_model(data, name), read_model(written, name)
     assert problem_hash(before.problem) == problem_hash(after.problem)
@@ -50,7 +50,7 @@ def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -> None:
-    data, layout = planned(name, views="alias")
+    data, layout = planned_program(name, views="alias")
     written = export("pte", layout, "program")[""]
     old, new = (int.from_bytes(content[24:32], "little") for content in (data, written))
     assert data[old:] == written[new:]
@@ -59,11 +59,11 @@ def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -
 
 def test_only_a_program_gets_a_plan() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the program, a \.pte file, for pte"):
-        export("pte", one_pool({}), "program")
+        export("pte", one_pool_layout({}), "program")
 
 
 def test_an_exported_program_has_no_more_memories_than_the_original() -> None:
-    _, layout = planned("thirds.pte", views="alias")
+    _, layout = planned_program("thirds.pte", views="alias")
     two = replace(layout, pools=layout.pools * 2)
     with pytest.raises(FormatError, match=r"problem.pools: must be at most the memories of the program \(1\)"):
         export("pte", two, "program")
@@ -72,7 +72,7 @@ def test_an_exported_program_has_no_more_memories_than_the_original() -> None:
 def test_the_runtime_runs_a_program_with_its_plan(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="programs are run where executorch is installed")
     runtime = pytest.importorskip("executorch.runtime", reason="programs are run where executorch is installed")
-    _, layout = planned("thirds.pte", views="alias")
+    _, layout = planned_program("thirds.pte", views="alias")
     path = tmp_path / "planned.pte"
     path.write_bytes(export("pte", layout, "program")[""])
     made = []
@@ -83,7 +83,7 @@ def test_the_runtime_runs_a_program_with_its_plan(tmp_path: Path) -> None:
     assert all(torch.equal(a, b) for a, b in zip(*made, strict=True))
 
 
-RECORDED = public_problems.recorded("executorch")
+RECORDED = public_problems.read_index("executorch")
 
 
 def offsets(problem: dict[str, object], planner: str = "greedy") -> dict[int | str, tuple[str, int]]:

@@ -14,7 +14,7 @@ from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
 from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, InputError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
@@ -76,16 +76,16 @@ def method(
     return {0: name, 2: list(values), 3: list(inputs), 4: list(outputs), 5: [{2: list(rows)}], 6: list(operators)}
 
 
-def imported(data: bytes, **options: Any) -> Imported:
+def import_program(data: bytes, **options: Any) -> ImportedProblem:
     return read_model(data, "model.pte", ModelOptions(**options))
 
 
-def rows(found: Imported) -> Rows:
+def rows(found: ImportedProblem) -> Rows:
     """Return each buffer's lifetimes and size."""
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
 
-def aliases(found: Imported) -> dict[str, str]:
+def aliases(found: ImportedProblem) -> dict[str, str]:
     """From each alias to what it lies in."""
     listed = ((row.id, row.alias_of) for row in found.problem.buffers if row.alias_of is not None)
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
@@ -94,7 +94,7 @@ def aliases(found: Imported) -> dict[str, str]:
 def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
     values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
     data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
-    found = imported(data)
+    found = import_program(data)
     assert found.problem.root_of("main/#3") == found.problem.index["main/#1"]
     assert solve(found.problem).peak == 32
 
@@ -102,7 +102,7 @@ def test_a_value_without_bytes_is_not_taken_for_the_base_of_a_view() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> None:
     for views in ("alias", "separate"):
-        found = imported((MODELS / f"{name}.pte").read_bytes(), views=views)
+        found = import_program((MODELS / f"{name}.pte").read_bytes(), views=views)
         assert isinstance(found, ImportedProgram)
         plan = solve(found.problem)
         assert plan.status == "optimal"
@@ -111,40 +111,40 @@ def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> Non
 
 @pytest.mark.parametrize(("name", "own", "bound"), [("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)])
 def test_the_programs_own_plan_is_known(name: str, own: int, bound: int) -> None:
-    found = imported((MODELS / f"{name}.pte").read_bytes())
+    found = import_program((MODELS / f"{name}.pte").read_bytes())
     assert found.own_peak == own
     assert solve(found.problem).peak == bound
 
 
 def test_buffers_of_two_branches_are_never_alive_together() -> None:
-    found = imported((MODELS / "choice.pte").read_bytes())
+    found = import_program((MODELS / "choice.pte").read_bytes())
     assert found.own_peak == 320
     assert solve(found.problem).peak == 192  # without an arena that the ways have for themselves
 
 
 def test_state_is_alive_all_the_time() -> None:
-    found = imported((MODELS / "state.pte").read_bytes())
+    found = import_program((MODELS / "state.pte").read_bytes())
     lifetimes = rows(found)
-    state = next(name for name in lifetimes if any(row.id == name for row in _persistent(found)))
+    state = next(name for name in lifetimes if any(row.id == name for row in _persistent_rows(found)))
     start = min(interval[0] for intervals, _ in lifetimes.values() for interval in intervals)
     end = max(interval[1] for intervals, _ in lifetimes.values() for interval in intervals)
     assert lifetimes[state][0] == ((start, end),)
 
 
-def _persistent(found: Imported) -> list[Any]:
+def _persistent_rows(found: ImportedProblem) -> list[Any]:
     assert isinstance(found, ImportedProgram)
     return [row for row in found.operations.functions["main"].buffers if row.persistent]
 
 
 def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
     values = [tensor(0), tensor(16), tensor(32)]
-    found = rows(imported(program(values, [0], [2], kernel(0, 1, 1), kernel(1, 0, 2, 2))))
+    found = rows(import_program(program(values, [0], [2], kernel(0, 1, 1), kernel(1, 0, 2, 2))))
     assert found == {"#0": (((-1, 2),), 16), "#1": (((0, 2),), 16), "#2": (((1, 3),), 16)}
 
 
 def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensors(1, 2), tensors(1, 2), tensor(0)]
-    found = imported(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5)))
+    found = import_program(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5)))
     assert isinstance(found, ImportedProgram)
     first = found.operations.functions["main"].body[0]
     assert first.model_dump()["inputs"] == ("#0",)
@@ -152,7 +152,7 @@ def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
 
 
 def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
-    found = imported(program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1)))
+    found = import_program(program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1)))
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].body[1].model_dump()["inputs"] == ("#1", "#0")
 
@@ -160,22 +160,22 @@ def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
 def test_a_view_lies_inside_its_base_tensor() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
     chain = [kernel(0, 1, 1), kernel(1, 2, operator=2), kernel(2, 3, 3)]
-    assert aliases(imported(program(values, [0], [3], *chain))) == {"#2": "#1"}
+    assert aliases(import_program(program(values, [0], [3], *chain))) == {"#2": "#1"}
 
 
 def test_a_view_that_no_instruction_creates_is_recognised_by_its_offset() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
-    assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
+    assert aliases(import_program(program(values, [0], [3], kernel(0, 1, 1), kernel(2, 3, 3)))) == {"#2": "#1"}
 
 
 def test_a_placed_value_that_no_kernel_writes_counts_as_state() -> None:
-    found = imported(program([tensor(0), tensor(16), tensor(32)], [0], [2], kernel(0, 1, 2, 2)))
-    assert [row.id for row in _persistent(found)] == ["#1"]
+    found = import_program(program([tensor(0), tensor(16), tensor(32)], [0], [2], kernel(0, 1, 2, 2)))
+    assert [row.id for row in _persistent_rows(found)] == ["#1"]
 
 
 def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> None:
     values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
-    found = imported(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
+    found = import_program(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
     assert set(rows(found)) == {"#0", "#3"}
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("#1",)
@@ -183,20 +183,20 @@ def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> Non
 
 def test_a_delegate_writes_its_last_arguments() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(48)]
-    found = imported(program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3)))
+    found = import_program(program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3)))
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].body[0].model_dump()["outputs"] == ("#1", "#2")
 
 
 def test_a_delegate_reads_a_view_that_stands_before_its_outputs() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
-    assert aliases(imported(program(values, [0], [3], kernel(0, 1, 1), delegate(2, 3)))) == {"#2": "#1"}
+    assert aliases(import_program(program(values, [0], [3], kernel(0, 1, 1), delegate(2, 3)))) == {"#2": "#1"}
 
 
 def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loop() -> None:
     values = [tensor(0), tensor(16, 8), tensor(48), NEVER, tensor(64)]
     chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
-    found = imported(program(values, [0], [4], *chain))
+    found = import_program(program(values, [0], [4], *chain))
     plan = solve(found.problem)
     assert isinstance(found, ImportedProgram)
     assert shadow(found.operations, plan) == ()
@@ -214,7 +214,7 @@ def test_two_ways_write_what_is_chosen_in_its_place() -> None:
         move(2, 3),
         kernel(3, 5, 5),
     ]
-    found = imported(program(values, [0], [5], *chain))
+    found = import_program(program(values, [0], [5], *chain))
     assert aliases(found) == {"#1": "#3", "#2": "#3"}
     assert solve(found.problem).peak == 32
 
@@ -223,20 +223,20 @@ def test_elements_have_the_bytes_of_their_type_and_sizes_are_rounded_up() -> Non
     values = [tensor(0, 9, kind=1), tensor(16, 3, kind=7)]
     data = program(values, [0], [1], kernel(0, 1, 1))
     for options, sizes in (({}, [16, 32]), ({"alignment": 64}, [64, 64])):
-        assert [size for _, size in rows(imported(data, **options)).values()] == sizes
+        assert [size for _, size in rows(import_program(data, **options)).values()] == sizes
 
 
 def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
     values = [tensor(0), tensor(16)]
     other = method("encode", values, [0], [1], [])
     both = flatbuffer({1: [other, method("forward", values, [0], [0], [])]}, b"ET12")
-    found = imported(both)
+    found = import_program(both)
     assert found.problem.name == "forward"
     assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
 
 
 def test_the_memory_of_delegates_is_reported_as_unknown() -> None:
-    found = imported(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
+    found = import_program(program([tensor(0), tensor(16)], [0], [1], delegate(0, 1)))
     assert [each.rule for each in found.warnings] == ["unknown-delegates"]
 
 
@@ -260,14 +260,14 @@ def program_of_ethos_u(data: bytes = ETHOS_U, *, index: int = 0) -> bytes:
 
 
 def test_the_scratch_of_ethos_u_is_read_and_counts_beside_what_is_planned() -> None:
-    found = imported(program_of_ethos_u())
+    found = import_program(program_of_ethos_u())
     message = "EthosUBackend takes 917,504 bytes of scratch beside what is planned, while it is called"
     assert [(each.rule, each.message) for each in found.warnings] == [("delegate-scratch", message)]
     assert (found.beside, sum(row.size for row in found.problem.buffers)) == (917_504, 32)
-    (unknown,) = imported(program_of_ethos_u(vela(cmd_data=b"command"))).warnings
+    (unknown,) = import_program(program_of_ethos_u(vela(cmd_data=b"command"))).warnings
     assert (unknown.rule, "EthosUBackend" in unknown.message) == ("unknown-delegates", True)
     with pytest.raises(FormatError, match=r"processed\.index: must name one of 1 blocks of data, got 3"):
-        imported(program_of_ethos_u(index=3))
+        import_program(program_of_ethos_u(index=3))
 
 
 @pytest.mark.parametrize(("budget", "status"), [("900kB", 1), ("1MiB", 0)])
@@ -319,17 +319,17 @@ BROKEN = {
 def test_a_broken_program_is_an_error_that_states_its_location(name: str) -> None:
     data, sentence = BROKEN[name]
     with pytest.raises(FormatError, match=sentence):
-        imported(data)
+        import_program(data)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name: str) -> None:
     data = (MODELS / f"{name}.pte").read_bytes()
-    whole = imported(data)
+    whole = import_program(data)
     refused = 0
     for size in range(8, len(data), 7):
         try:
-            assert imported(data[:size]).problem == whole.problem
+            assert import_program(data[:size]).problem == whole.problem
         except InputError:
             refused += 1
     assert refused > 100
@@ -337,10 +337,10 @@ def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name
 
 def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_no_state() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(16), tensor(48)]
-    found = imported(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
+    found = import_program(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
     alive = {name: intervals for name, (intervals, _) in rows(found).items()}
     assert (alive["#1"], alive["#3"]) == (((0, 1),), ((1, 2),))
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
-    ordinary = imported(program(values, [0], [4], kernel(0, 1, 2, 2), kernel(2, 3, 4, 4)))
+    ordinary = import_program(program(values, [0], [4], kernel(0, 1, 2, 2), kernel(2, 3, 4, 4)))
     assert [(start, end > 2) for start, end in rows(ordinary)["#1"][0]] == [(-1, True)]

@@ -10,12 +10,12 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.executed_models import drawn, faults
-from memplan.extensions.models.tests.onnx_runs import ArenaRun, drawn_inputs, run_whole
+from memplan.extensions.models.tests.executed_models import draw_models, faults
+from memplan.extensions.models.tests.onnx_runs import ArenaRun, draw_inputs, run_whole
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.plan.plan import PlanOptions, plan
 
-MODELS = dict(drawn(13))
+MODELS = dict(draw_models(13))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -30,6 +30,6 @@ def test_two_values_at_one_offset_give_wrong_outputs() -> None:
     problem = read_model(data, "m.onnx").problem
     found = plan(problem, options=PlanOptions(time_limit_s=1))
     rows = [row.model_copy(update={"offset": 0}) for row in found.placements]
-    inputs = drawn_inputs(data, 1)
+    inputs = draw_inputs(data, 1)
     run = ArenaRun(data, problem, found.model_copy(update={"placements": rows}))
     assert any((one != other).any() for one, other in zip(run.run(inputs), run_whole(data, inputs), strict=True))

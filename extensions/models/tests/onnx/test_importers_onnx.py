@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from pydantic import ValidationError
 
-from memplan.api.cli.flag_names import as_flag
+from memplan.api.cli.flag_names import flag_text
 from memplan.extensions.models.tests.onnx_models import (
     BOOL,
     INT64,
@@ -24,8 +24,8 @@ from memplan.extensions.models.tests.onnx_models import (
     graph,
     loop,
     model,
+    model_bytes,
     node,
-    of_graph,
     scan,
     value,
 )
@@ -33,7 +33,7 @@ from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats import read_problem
@@ -46,18 +46,18 @@ X, Y = value("x", (4,)), value("y", (4,))
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
-def imported(data: bytes, **options: Any) -> Imported:
+def import_model(data: bytes, **options: Any) -> ImportedProblem:
     return read_model(data, "model.onnx", ModelOptions(**options))
 
 
-def rows(found: Imported) -> Rows:
+def rows(found: ImportedProblem) -> Rows:
     """Return each buffer's lifetimes and size."""
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
 
 @pytest.mark.parametrize("path", public_problems.files("onnx"), ids=lambda path: str(path.stem))
 def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
-    found = imported((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
+    found = import_model((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
     recorded = read_problem(path.read_bytes(), path.name)
     assert problem_hash(found.problem) == problem_hash(recorded)
 
@@ -65,7 +65,7 @@ def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
 @pytest.mark.parametrize("views", ["alias", "separate"])
 @pytest.mark.parametrize("data", [choice(), loop(), loop(swaps=True), scan()], ids=["if", "loop", "swap", "scan"])
 def test_the_plan_of_a_model_with_graphs_inside_survives_its_execution(data: bytes, views: str) -> None:
-    found = imported(data, views=views)
+    found = import_model(data, views=views)
     assert isinstance(found, ImportedProgram)
     plan = solve(found.problem)
     assert plan.status == "optimal"
@@ -73,20 +73,20 @@ def test_the_plan_of_a_model_with_graphs_inside_survives_its_execution(data: byt
 
 
 def test_a_value_is_alive_from_its_node_to_its_last_reader() -> None:
-    found = imported(model([node("Neg", "x", "t"), node("Add", "x t", "y")], [X], [Y]), alignment=1)
+    found = import_model(model([node("Neg", "x", "t"), node("Add", "x t", "y")], [X], [Y]), alignment=1)
     assert rows(found) == {"x": (((-1, 2),), 16), "t": (((0, 2),), 16), "y": (((1, 3),), 16)}
 
 
 def test_sizes_are_rounded_up_and_types_of_less_than_a_byte_are_packed() -> None:
     nodes = [node("Cast", "x", "y", to=TensorProto.INT4)]
-    data = of_graph(graph(nodes, [value("x", (5,))], [value("y", (5,), TensorProto.INT4)]), opset=21)
-    assert [(row.size, row.alignment) for row in imported(data).problem.buffers] == [(64, 64), (64, 64)]
-    assert [row.size for row in imported(data, alignment=1).problem.buffers] == [20, 3]
+    data = model_bytes(graph(nodes, [value("x", (5,))], [value("y", (5,), TensorProto.INT4)]), opset=21)
+    assert [(row.size, row.alignment) for row in import_model(data).problem.buffers] == [(64, 64), (64, 64)]
+    assert [row.size for row in import_model(data, alignment=1).problem.buffers] == [20, 3]
 
 
 def test_a_value_computed_from_constants_is_a_constant() -> None:
     nodes = [node("Constant", "", "two", value_float=2.0), node("Mul", "weights two", "w"), node("Add", "x w", "y")]
-    found = imported(model(nodes, [X], [Y], weights=np.ones(4, np.float32)))
+    found = import_model(model(nodes, [X], [Y], weights=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("w",)
@@ -94,41 +94,41 @@ def test_a_value_computed_from_constants_is_a_constant() -> None:
 
 def test_random_values_are_no_constants() -> None:
     nodes = [node("RandomNormal", "", "r", shape=[4]), node("Add", "x r", "y")]
-    assert set(rows(imported(model(nodes, [X], [Y])))) == {"x", "r", "y"}
+    assert set(rows(import_model(model(nodes, [X], [Y])))) == {"x", "r", "y"}
 
 
 def test_an_initializer_that_is_listed_as_an_input_is_a_constant() -> None:
-    found = imported(model([node("Add", "x w", "y")], [X, value("w", (4,))], [Y], w=np.ones(4, np.float32)))
+    found = import_model(model([node("Add", "x w", "y")], [X, value("w", (4,))], [Y], w=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
 
 
 def test_a_constant_output_is_a_copy() -> None:
-    found = imported(model([], [X], [X, Y], y=np.ones(4, np.float32)))
+    found = import_model(model([], [X], [X, Y], y=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
 
 
 def test_reshapes_are_aliases_of_the_value_that_the_program_gives() -> None:
     nodes = [node("Neg", "x", "t"), node("Reshape", "t shape", "y")]
     data = model(nodes, [X], [value("y", (2, 2))], shape=np.array([2, 2]))
-    found = imported(data)
+    found = import_model(data)
     assert found.views == ViewFacts(aliases=1, alias_bytes=64)
     assert {row.id: row.alias_of for row in found.problem.buffers} == {
         "main/x": None,
         "main/t": "main/y",
         "main/y": None,
     }
-    assert imported(data, views="separate").views == ViewFacts(apart=1, apart_bytes=64)
+    assert import_model(data, views="separate").views == ViewFacts(apart=1, apart_bytes=64)
 
 
 def test_both_branches_of_an_if_write_their_outputs_in_place() -> None:
-    found = imported(choice())
+    found = import_model(choice())
     aliases = {row.id: row.alias_of for row in found.problem.buffers if row.alias_of is not None}
     assert aliases == {"main/y/then_branch/t": "main/y", "main/y/else_branch/v": "main/y"}
 
 
 def test_states_that_a_loop_swaps_are_copied_first() -> None:
-    assert {"p/next p", "p/next q"} <= set(rows(imported(loop(swaps=True))))
-    assert "p/next p" not in rows(imported(loop()))
+    assert {"p/next p", "p/next q"} <= set(rows(import_model(loop(swaps=True))))
+    assert "p/next p" not in rows(import_model(loop()))
 
 
 def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> None:
@@ -142,7 +142,7 @@ def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> 
 
 
 def test_a_stacked_output_of_a_loop_is_alive_during_the_whole_loop() -> None:
-    alive = rows(imported(loop()))
+    alive = rows(import_model(loop()))
     ((start, end),) = alive["stack"][0]
     assert all(
         start <= low and high <= end for name, (spans, _) in alive.items() if "p/" in name for low, high in spans
@@ -158,19 +158,19 @@ def test_shapes_that_the_model_computes_are_found() -> None:
         node("Reshape", "x to", "y"),
     ]
     constants = {"zero": np.array([0]), "two": np.array([2])}
-    found = imported(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants))
+    found = import_model(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants))
     assert rows(found)["y"][1] == 64
 
 
 def test_a_named_dimension_is_given_its_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
-    assert rows(imported(data, dims={"batch": 8}))["y"][1] == 128
+    assert rows(import_model(data, dims={"batch": 8}))["y"][1] == 128
     sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1'
     with pytest.raises(FormatError) as error:
-        imported(data)
+        import_model(data)
     assert str(error.value) == sentence
     with pytest.raises(OptionError, match=r'dims: must be a dimension that the model names \(batch\), got "other"'):
-        imported(data, dims={"other": 8})
+        import_model(data, dims={"other": 8})
 
 
 def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_that_work() -> None:
@@ -178,31 +178,31 @@ def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_th
     nodes = [node("Relu", "x", "y"), node("Neg", "m", "z"), node("Abs", "n", "w")]
     data = model(nodes, inputs, [value(name, None) for name in "yzw"])
     with pytest.raises(FormatError) as error:
-        imported(data)
-    said, _, flags = next(iter(error.value.written(as_flag))).partition("; give them, for example: ")
+        import_model(data)
+    said, _, flags = next(iter(error.value.sentences_in_syntax(flag_text))).partition("; give them, for example: ")
     assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
     words = shlex.split(flags)
     assert set(words[::2]) == {"--dim"}
-    found = imported(data, dims=words[1::2])
+    found = import_model(data, dims=words[1::2])
     assert {name: size for name, (_, size) in rows(found).items()} == {"x": 256, "y": 256} | dict.fromkeys("mzwn", 64)
 
 
 def test_the_shape_of_an_input_must_agree_with_the_model() -> None:
     data = model([node("Neg", "x", "y")], [value("x", (None, 4))], [value("y", None)])
-    assert rows(imported(data, dims={"x": (8, 4)}))["y"][1] == 128
-    assert rows(imported(data, dims="x=8,4"))["y"][1] == 128
+    assert rows(import_model(data, dims={"x": (8, 4)}))["y"][1] == 128
+    assert rows(import_model(data, dims="x=8,4"))["y"][1] == 128
     for shape, sentence in (
         ({"x": (8, 5)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8,5'),
         ({"x": (8,)}, r'dims: must fit what the model says of "x" \(\?,4\), got 8'),
         ({"z": (8, 4)}, r'dims: must be of an input of the model \(x\), got "z"'),
     ):
         with pytest.raises(OptionError, match=sentence):
-            imported(data, dims=shape)
+            import_model(data, dims=shape)
     with pytest.raises(ValidationError, match="must be NAME=SIZE"):
         ModelOptions.model_validate({"dims": ["x=8,-4"]})
 
 
-def reshaped(opset: int) -> bytes:
+def reshape_model(opset: int) -> bytes:
     """Return a model that reshapes by a computed shape, as PyTorch writes it: of Shape, Gather, Unsqueeze, Concat."""
     axes = {"axes": [0]} if opset < 13 else {}
     names = "g" if opset < 13 else "g zero"
@@ -215,14 +215,14 @@ def reshaped(opset: int) -> bytes:
         node("Relu", "t", "y"),
     ]
     constants = {"first": np.array(0), "rest": np.array([-1]), "zero": np.array([0])}
-    return of_graph(graph(nodes, [value("x", (2, 3, 4))], [value("y", None)], **constants), opset)
+    return model_bytes(graph(nodes, [value("x", (2, 3, 4))], [value("y", None)], **constants), opset)
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 21])
 def test_shapes_that_are_computed_of_shapes_are_known(opset: int) -> None:
-    found = rows(imported(reshaped(opset)))
+    found = rows(import_model(reshape_model(opset)))
     assert found["y"][1] == 128
-    assert onnx.load_model_from_string(reshaped(opset)).opset_import[0].version == opset
+    assert onnx.load_model_from_string(reshape_model(opset)).opset_import[0].version == opset
 
 
 def test_the_branch_of_a_known_condition_is_the_one_that_runs() -> None:
@@ -252,14 +252,14 @@ def test_a_stacked_output_has_one_entry_for_each_trip_of_the_loop() -> None:
     )
     nodes = [node("Loop", "trips - x", "last all", body=body), node("Relu", "all", "y")]
     data = model(nodes, [X], [value("last", None), value("y", None)], trips=np.array(5))
-    assert rows(imported(data))["y"][1] == 128
+    assert rows(import_model(data))["y"][1] == 128
 
 
 def test_calls_of_functions_are_replaced_by_the_bodies_of_the_functions() -> None:
     opsets = [helper.make_opsetid("", 17)]
     twice = helper.make_function("own", "Twice", ["a"], ["b"], [node("Neg", "a", "t"), node("Neg", "t", "b")], opsets)
     whole = graph([helper.make_node("Twice", ["x"], ["y"], domain="own")], [X], [Y])
-    assert len(imported(of_graph(whole, functions=[twice])).problem.buffers) == 3
+    assert len(import_model(model_bytes(whole, functions=[twice])).problem.buffers) == 3
 
 
 def test_functions_whose_nested_calls_grow_exponentially_are_refused() -> None:
@@ -275,12 +275,12 @@ def test_functions_whose_nested_calls_grow_exponentially_are_refused() -> None:
     functions.append(helper.make_function("own", "F40", ["a"], ["b"], [node("Neg", "a", "b")], opsets))
     whole = graph([helper.make_node("F0", ["x"], ["y"], domain="own")], [X], [Y])
     with pytest.raises(FormatError, match="must have at most 1000000 nodes, those of its functions included, got"):
-        imported(of_graph(whole, functions=functions))
+        import_model(model_bytes(whole, functions=functions))
     again = helper.make_function(
         "own", "F0", ["a"], ["b"], [helper.make_node("F0", ["a"], ["b"], domain="own")], opsets
     )
     with pytest.raises(FormatError, match="must not call themselves"):
-        imported(of_graph(whole, functions=[again]))
+        import_model(model_bytes(whole, functions=[again]))
 
 
 def test_an_unread_output_of_unknown_size_is_omitted() -> None:
@@ -289,10 +289,10 @@ def test_an_unread_output_of_unknown_size_is_omitted() -> None:
     with pytest.raises(
         FormatError, match=r'none: node\[0\] \(Own\) is an operator of "own", whose shapes are not known here: save'
     ):
-        imported(data)
+        import_model(data)
     whole = graph([own, node("Neg", "t", "y")], [X], [Y])
     whole.value_info.append(value("t", (4,)))
-    found = imported(of_graph(whole))
+    found = import_model(model_bytes(whole))
     assert set(rows(found)) == {"x", "t", "y"}
     assert [warning.rule for warning in found.warnings] == ["unsized-output"]
 
@@ -301,7 +301,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = choice()
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(OptionError, match=r"needs onnx, which is not installed: pip install 'memplan\[onnx\]'"):
-        imported(data)
+        import_model(data)
 
 
 LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
@@ -355,7 +355,7 @@ def test_a_newer_opset_is_named() -> None:
 )
 def test_a_wrong_model_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
-        imported(data)
+        import_model(data)
     assert error.value.sentences[0].startswith(sentence)
 
 
@@ -410,10 +410,10 @@ def test_only_sizes_with_which_the_model_can_be_read_are_suggested() -> None:
     whole = graph(cut, [value("x", ("n",))], [value("y", None)])
     whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))
     with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: dims=n=64$'):
-        imported(of_graph(whole))
+        import_model(model_bytes(whole))
     same = [helper.make_node("Identity", ["x"], ["y"])]
     with pytest.raises(FormatError, match="got strings: plan the part of the model before them"):
-        imported(of_graph(graph(same, [value("x", ("n",), TensorProto.STRING)], [value("y", None)])))
+        import_model(model_bytes(graph(same, [value("x", ("n",), TensorProto.STRING)], [value("y", None)])))
 
 
 def test_a_map_of_labels_is_refused_with_the_way_out() -> None:

@@ -12,8 +12,8 @@ from onnx import GraphProto, TensorProto, helper, numpy_helper
 
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, largest, least
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import SymbolRange, Values
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
@@ -38,7 +38,7 @@ def number(name: str, *values: int) -> TensorProto:
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
-def written(graph: GraphProto) -> bytes:
+def model_bytes(graph: GraphProto) -> bytes:
     return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
 
 
@@ -78,7 +78,7 @@ def attention() -> bytes:
     graph = helper.make_graph(
         nodes, "attention", inputs, [helper.make_tensor_value_info("exchanged", 1, None)], constants
     )
-    return written(graph)
+    return model_bytes(graph)
 
 
 def image() -> bytes:
@@ -97,7 +97,7 @@ def image() -> bytes:
     inputs = [helper.make_tensor_value_info("image", 1, [None, 3, "h h", "w?"])]
     outputs = [helper.make_tensor_value_info("g", 1, None)]
     graph = helper.make_graph(nodes, "image", inputs, outputs, [weight, scales, number("pads", 0, 0, 1, 1, 0, 0, 1, 1)])
-    return written(graph)
+    return model_bytes(graph)
 
 
 def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
@@ -107,7 +107,7 @@ def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
         helper.make_node("Relu", ["y"], ["z"]),
     ]
     graph = helper.make_graph(made, "g", inputs, [helper.make_tensor_value_info("z", 1, None)])
-    return written(graph)
+    return model_bytes(graph)
 
 
 def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
@@ -132,7 +132,7 @@ def test_each_symbolic_size_evaluates_to_the_size_of_the_concrete_model(
     data: bytes, ranges: dict[str, SymbolRange], names: dict[str, str]
 ) -> None:
     problem = read_symbolic(data, None, ranges)
-    sized = compiled(problem)
+    sized = compile_sizes(problem)
     for values in samples(sized.space, 4, seed=9)[-4:]:
         found = dict(zip((str(row.id) for row in problem.buffers), sized.sizes([values])[:, 0].tolist(), strict=True))
         assert found == plain_sizes(data, {names.get(name, name): value for name, value in values.items()})
@@ -177,7 +177,7 @@ def test_a_model_that_is_another_one_at_some_values_is_refused() -> None:
     inputs = [helper.make_tensor_value_info("x", 1, ["n", 3])]
     nodes = [helper.make_node("Reshape", ["x", "halves"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("z", 1, None)], halves)
-    data = written(graph)
+    data = model_bytes(graph)
     with pytest.raises(FormatError):
         read_symbolic(data, None, {"n": SymbolRange(max=9)})
     assert read_symbolic(data, None, {"n": SymbolRange(min=2, max=8, multiple_of=2)})
@@ -190,7 +190,7 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers() -> None:
         steps = [draw.choice("+-*/%<>") for _ in range(6)]
         others = [draw.choice(["n", "m", draw.randint(1, 9)]) for _ in steps]
 
-        def computed(n: int, m: int, steps: list[str] = steps, others: list[object] = others) -> int:
+        def compute(n: int, m: int, steps: list[str] = steps, others: list[object] = others) -> int:
             total = n
             for step, other in zip(steps, others, strict=True):
                 by = {"n": n, "m": m}.get(str(other), other)
@@ -208,15 +208,15 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers() -> None:
                     case "%":
                         total = total % plain
                     case "<":
-                        total = least(total, by)
+                        total = min_number(total, by)
                     case _:
-                        total = largest(by, total)
+                        total = max_number(by, total)
             return total
 
-        found = computed(numbers.symbol("n"), numbers.symbol("m"))
+        found = compute(numbers.symbol("n"), numbers.symbol("m"))
         for values in samples(numbers.space, 3):
             value = numbers.space.value(found.form, values) if isinstance(found, SymbolicNumber) else found
-            assert value == computed(values["n"], values["m"])
+            assert value == compute(values["n"], values["m"])
 
 
 def test_a_comparison_that_depends_on_the_values_is_refused() -> None:

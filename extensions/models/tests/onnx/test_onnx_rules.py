@@ -88,7 +88,7 @@ def _case(op: str, rng: random.Random) -> Case:
     raise AssertionError(op)
 
 
-def _inferred(op: str, case: Case) -> list[list[int]]:
+def _infer_shapes(op: str, case: Case) -> list[list[int]]:
     """Return the shapes of the outputs by ONNX's own inference."""
     given, attributes, outputs = case
     names = ["" if each is None else f"i{k}" for k, each in enumerate(given)]
@@ -128,7 +128,7 @@ def test_shapes_by_a_rule_are_those_of_the_inference(op: str) -> None:
             found = RULES[op](NodeFacts(shapes, numbers, facts, outputs, 18))
         except OpenShapeError:
             continue
-        wanted = _inferred(op, case)
+        wanted = _infer_shapes(op, case)
         if all(wanted):
             answered += 1
             assert found[: len(wanted)] == wanted, (op, case)

@@ -65,7 +65,7 @@ class _Draft:
         return data
 
 
-def drawn(seed: int) -> _Draft:
+def draw_model(seed: int) -> _Draft:
     rng, draft = random.Random(seed), _Draft()
     for k in range(rng.randint(3, 7)):
         name, names = f"v{k}", list(draft.rows)
@@ -99,7 +99,7 @@ def drawn(seed: int) -> _Draft:
 def test_no_plan_that_computes_wrong_is_valid(part: int) -> None:
     counts = {True: 0, False: 0}
     for seed in range(60 * part, 60 * part + 60):
-        draft = drawn(seed)
+        draft = draw_model(seed)
         try:
             read = read_of(
                 draft.model(), printed_plan(draft.kinds, [name for _, _, name in draft.nodes]), ModelOptions()

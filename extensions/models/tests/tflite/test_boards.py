@@ -85,14 +85,14 @@ def run(*command: str) -> str:
     return done.stdout
 
 
-def deployed(*options: str) -> None:
+def deploy_and_compile(*options: str) -> None:
     arguments = ["convert", "model.tflite", "--c-array", "-o", "net.tflite", "--time-limit", "1", "--quiet", *options]
     assert main(arguments) == 0
     run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "net.c", "-o", "net.o")
 
 
 def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(project: Path) -> None:
-    deployed()
+    deploy_and_compile()
     first, second = blocks("cpp")
     assert len(first.splitlines()) <= 12
     for number, source in enumerate((first, second)):
@@ -103,12 +103,12 @@ def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(proje
 
 @pytest.mark.parametrize("section", re.findall(r"^\| [\w-]+ \| `(\.[\w.]+)` \|", PAGE, re.MULTILINE))
 def test_the_arena_lies_in_the_section_of_each_board(project: Path, section: str) -> None:
-    deployed("--section", section)
+    deploy_and_compile("--section", section)
     assert section in run("arm-none-eabi-objdump", "-h", "net.o")
 
 
 def test_the_script_puts_the_arena_into_the_fast_memory_and_the_model_into_flash(project: Path) -> None:
-    deployed("--section", ".dtcm")
+    deploy_and_compile("--section", ".dtcm")
     (script,) = blocks("ld")
     Path("board.ld").write_text(SCRIPT % script)
     Path("main.c").write_text(

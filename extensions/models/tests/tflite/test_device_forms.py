@@ -22,7 +22,7 @@ MODELS = Path(__file__).parents[4] / "tests" / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
 
 
-def deployed(data: bytes, **options: object) -> Converted:
+def deploy_model(data: bytes, **options: object) -> Converted:
     found = convert(data, None, ConvertOptions.model_validate({"to": "tflite", "time_limit_s": 2, **options}))
     arena = arena_of(found.files[0].data)
     assert found.deployment is not None
@@ -38,7 +38,7 @@ def form_of(found: Converted) -> str | None:
 
 
 def test_another_order_is_written_where_it_lowers_the_peak() -> None:
-    found = deployed(two_halves())
+    found = deploy_model(two_halves())
     assert (form_of(found), found.deployment and found.deployment.macs_ratio) == ("ordered", 1.0)
     assert found.arena is not None
     assert found.given is not None
@@ -46,7 +46,7 @@ def test_another_order_is_written_where_it_lowers_the_peak() -> None:
 
 
 def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, capfd: Captured) -> None:
-    found = deployed(KWS)
+    found = deploy_model(KWS)
     assert (form_of(found), found.files[0].data) == ("given", KWS)
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
@@ -97,7 +97,7 @@ def test_operators_run_in_parts_if_that_fits_and_give_the_same_bits() -> None:
 
     data = vgg(64, 8)
     whole = arena_of(data).least
-    found = deployed(data, fit=whole * 3 // 4, time_limit_s=8)
+    found = deploy_model(data, fit=whole * 3 // 4, time_limit_s=8)
     assert (form_of(found), found.fits) == ("cascade", True)
     image = np.random.default_rng(3).integers(-128, 128, (1, 64, 64, 3)).astype(np.int8)
     assert all(

@@ -12,7 +12,7 @@ from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.models.tests.executed_forms import faults
-from memplan.extensions.models.tests.micro_models import MicroModel, crossed, micro_model, window
+from memplan.extensions.models.tests.micro_models import MicroModel, add_crossing, micro_model, window
 from memplan.extensions.models.tests.micro_runs import run_here
 from memplan.extensions.models.tflite import interpreter
 
@@ -67,7 +67,7 @@ def test_an_image_of_uint8_is_cut_after_its_conversion_to_int8(tmp_path: Path, c
 @pytest.mark.slow
 def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
     m = MicroModel((1, 16, 16, 4), is_int8=True)
-    m.at = crossed(m)
+    m.at = add_crossing(m)
     data = m.data()
     options = ConvertOptions(to="tflite", time_limit_s=30, fit=1 << 20)  # fits, so that no parts are looked for
     assert convert(data, None, options).files[0].data != data

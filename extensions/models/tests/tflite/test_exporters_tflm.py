@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from memplan.extensions.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import OFFLINE_PLAN
 from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm import with_metadata
+from memplan.extensions.models.tflite.tflm import set_metadata
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
@@ -23,7 +23,7 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from tests.support.layouts import one_pool
+from tests.support.layouts import one_pool_layout
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
@@ -36,7 +36,7 @@ GRAPH = subgraph(
 PLACES = {"main/x": ("default", 0), "main/s": ("default", 16), "main/y": ("default", 32)}
 
 
-def planned(data: bytes) -> tuple[Imported, Plan, bytes]:
+def plan_model(data: bytes) -> tuple[ImportedProblem, Plan, bytes]:
     """Return what a model poses, its plan, and the model with the plan in it."""
     found = read_model(data)
     plan = solve(found.problem)
@@ -51,7 +51,7 @@ def placed_by_hand(data: bytes, **moved: int) -> bytes:
     return export("tflite", layout, "model")[""]
 
 
-def as_vela_reads(data: bytes) -> Any:
+def read_by_vela(data: bytes) -> Any:
     module = pytest.importorskip("ethosu.vela.tflite.Model", reason="needs ethos-u-vela, an independent reader")
     return module.Model.GetRootAsModel(data, 0)
 
@@ -67,7 +67,7 @@ def offline_offsets(read: Any) -> list[int]:
     return list(numbers[3:])
 
 
-def everything(read: Any) -> dict[str, Any]:
+def model_content(read: Any) -> dict[str, Any]:
     """Return what is in a model, but for its metadata."""
     graph = read.Subgraphs(0)
     rows = [graph.Tensors(k) for k in range(graph.TensorsLength())]
@@ -90,9 +90,9 @@ def _content(buffer: Any) -> bytes:
 @pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
 def test_another_reader_finds_the_same_model_and_a_legal_plan(path: Path) -> None:
     data = path.read_bytes()
-    found, plan, written = planned(data)
-    before, after = as_vela_reads(data), as_vela_reads(written)
-    assert everything(after) == everything(before)
+    found, plan, written = plan_model(data)
+    before, after = read_by_vela(data), read_by_vela(written)
+    assert model_content(after) == model_content(before)
     assert after.MetadataLength() == before.MetadataLength() + 1
     offsets = offline_offsets(after)
     tensors = read_tensors(data).tensors
@@ -106,7 +106,7 @@ def test_another_reader_finds_the_same_model_and_a_legal_plan(path: Path) -> Non
 
 @pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
 def test_the_importer_finds_the_same_problem_and_the_peak_of_the_plan(path: Path) -> None:
-    found, plan, written = planned(path.read_bytes())
+    found, plan, written = plan_model(path.read_bytes())
     again = read_model(written)
     assert problem_hash(again.problem) == problem_hash(found.problem)
     assert again.own_peak == plan.peak
@@ -116,7 +116,7 @@ def test_the_importer_finds_the_same_problem_and_the_peak_of_the_plan(path: Path
 def test_an_exported_plan_replaces_the_one_in_the_file() -> None:
     written = placed_by_hand(model(GRAPH, offline_plan=(0, 1, 4, 0, -1, 64, 128)))
     assert written.count(OFFLINE_PLAN.encode()) == 2  # the old one is still there, but nothing points at it
-    read = as_vela_reads(written)
+    read = read_by_vela(written)
     assert offline_offsets(read) == [0, -1, 16, 32]
     assert read.MetadataLength() == 1
     assert placed_by_hand(written)[-len(written) :] == written
@@ -131,7 +131,7 @@ def test_the_bytes_of_the_plan_are_aligned_in_the_file() -> None:
 
 def test_a_file_without_metadata_and_with_odd_names_gets_some() -> None:
     for name in ("n", "name", "longer name"):
-        read = read_tensors(with_metadata(model(GRAPH), name, b"12345"))
+        read = read_tensors(set_metadata(model(GRAPH), name, b"12345"))
         assert read.metadata == {name: b"12345"}
         assert read.subgraphs[0].operators == read_tensors(model(GRAPH)).subgraphs[0].operators
 
@@ -157,7 +157,7 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
 
 def test_only_a_tflite_model_gets_a_plan() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
-        export("tflite", one_pool({}), "model")
+        export("tflite", one_pool_layout({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])
@@ -171,12 +171,12 @@ def test_an_offset_that_the_arena_cannot_have_is_refused(offset: int) -> None:
 def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
     fields = {0: ("I", 3), 2: [GRAPH], 4: [{}, {1: ("Q", 4096), 2: ("Q", 8)}]}
     with pytest.raises(FormatError, match=r"model.buffers\[1\].offset: must not be given, got 4096"):
-        with_metadata(flatbuffer(fields), "name", b"")
+        set_metadata(flatbuffer(fields), "name", b"")
     run = {**operator("RELU", [0], [3]), 9: ("Q", 8192)}
     with pytest.raises(FormatError, match=r"operators\[0\].large_custom_options_offset: must not be given, got 8192"):
-        with_metadata(model({**GRAPH, 3: [run]}), "name", b"")
+        set_metadata(model({**GRAPH, 3: [run]}), "name", b"")
     with pytest.raises(FormatError, match="model: must have at most 10 fields, whose kinds are known, got 12"):
-        with_metadata(flatbuffer({0: ("I", 3), 11: "new"}), "name", b"")
+        set_metadata(flatbuffer({0: ("I", 3), 11: "new"}), "name", b"")
 
 
 @given(st.data())
@@ -186,7 +186,7 @@ def test_a_broken_file_is_refused_or_says_the_same_afterwards(data: st.DataObjec
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
     try:
         before = read_tensors(bytes(broken))
-        written = with_metadata(bytes(broken), "name", b"content")
+        written = set_metadata(bytes(broken), "name", b"content")
     except FormatError:
         return
     after = read_tensors(written)

@@ -10,12 +10,12 @@ from memplan.extensions.cascade.access.access_graph import barrier_of
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.writing import rewritable as refused
+from memplan.extensions.cascade.writing import rewritable_model as refused
 from memplan.extensions.models.tests.tflite_networks import vgg
-from memplan.extensions.models.tflite.forms import coarser, rewritings
-from memplan.extensions.models.tflite.unrolled import unrolled
+from memplan.extensions.models.tflite.forms import coarser_cascades, rewritings
+from memplan.extensions.models.tflite.unrolled import unroll
 from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.planner.errors import FormatError, OperationsError
 from tests.support import networks
 from tests.support.networks import Network
@@ -29,7 +29,7 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
     result = cascade(replace(access, operations=(*access.operations[:2], whole), is_coarse=True))
     image, last = 24 * 20, result.points[-1]
     # The tensor that is made row by row, and the whole tensor that the pool reads.
-    assert unrolled(last.cascade).live_peak == 2 * 16 * image
+    assert unroll(last.cascade).live_peak == 2 * 16 * image
     assert min(form.peak for form in rewritings([last])) == result.layers_peak == (4 + 16) * image
 
 
@@ -37,19 +37,19 @@ def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
     net = Network("tiles")
     net.conv(net.conv(net.input(32, 32, 2), 16), 2)
     result = cascade(net.graph(), CascadeOptions(stripe=(2, 2)))
-    forms = [unrolled(form) for form in coarser(result.points[-1].cascade)]
+    forms = [unroll(form) for form in coarser_cascades(result.points[-1].cascade)]
     assert [len(form.steps) for form in forms] == sorted(len(form.steps) for form in forms)
     assert min(len(form.steps) for form in forms) < len(forms[-1].steps) / 16
-    assert forms[-1].steps == unrolled(result.points[-1].cascade).steps
+    assert forms[-1].steps == unroll(result.points[-1].cascade).steps
 
 
 def test_the_workspace_of_an_operation_counts_in_each_of_its_parts() -> None:
     graph, work = networks.two_convolutions(), 3000
     for v in range(len(graph.ops)):
         rows = (row.model_copy(update={"work": work if u == v else 0}) for u, row in enumerate(graph.ops))
-        result = cascade(access_graph(replaced(graph, ops=tuple(rows))), CascadeOptions(time_limit_s=5))
-        for parts in (unrolled(point.cascade) for point in result.points):
-            alive = parts.live()
+        result = cascade(access_graph(replace_fields(graph, ops=tuple(rows))), CascadeOptions(time_limit_s=5))
+        for parts in (unroll(point.cascade) for point in result.points):
+            alive = parts.live_bytes()
             runs = [at for at, step in enumerate(parts.steps, 1) if step.kind == "run" and step.operation == v]
             assert runs
             assert all(alive[at] >= work for at in runs)
@@ -59,7 +59,7 @@ def test_cascades_that_cannot_be_unrolled_or_written_are_reported() -> None:
     graph = read_model_graph(vgg(32, 4)).graph
     streamed = cascade(graph, CascadeOptions(input="streamed"))
     with pytest.raises(OperationsError, match="resident"):
-        unrolled(streamed.points[-1].cascade)
+        unroll(streamed.points[-1].cascade)
     with pytest.raises(OperationsError, match="points: must have one"):
         list(rewritings([]))
     with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):

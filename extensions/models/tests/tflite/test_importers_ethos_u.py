@@ -9,9 +9,9 @@ import pytest
 
 from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.reader import read
-from memplan.extensions.models.tflite.reordered import with_orders
+from memplan.extensions.models.tflite.reordered import set_orders
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
@@ -24,7 +24,7 @@ def byte_tensor(name: str, size: int) -> Any:
     return tensor(name, (size,), INT8)
 
 
-def compiled(tensors: list[Any], places: list[int], operators: list[Any], result: int) -> Imported:
+def compiled_model(tensors: list[Any], places: list[int], operators: list[Any], result: int) -> ImportedProblem:
     """Return a model with commands and weights before the tensors given, the third of which is its input."""
     graph = subgraph([COMMANDS, WEIGHTS, *tensors], [4], [result], operators)
     return read(model(graph, offline_plan=[1, 0, 2 + len(places), -1, -1, *places]), ModelOptions())
@@ -36,7 +36,7 @@ SCRATCH, X, Y = byte_tensor("scratch", 4096), byte_tensor("x", 1024), byte_tenso
 @pytest.mark.parametrize("fast", [2, 3], ids=["the same tensor", "a tensor of the same place and bytes"])
 def test_one_memory_is_counted_once(fast: int) -> None:
     tensors = [SCRATCH, byte_tensor("scratch_fast", 4096), X, Y]
-    found = compiled(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, fast, 4], [5])], 5)
+    found = compiled_model(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, fast, 4], [5])], 5)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
     assert (len(found.problem.pools), found.own_peak, solve(found.problem).peak) == (1, 4096, 4096)
@@ -44,7 +44,7 @@ def test_one_memory_is_counted_once(fast: int) -> None:
 
 def test_two_memories_are_counted_apart() -> None:
     tensors = [SCRATCH, byte_tensor("scratch_fast", 2048), X, Y]
-    found = compiled(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, 3, 4], [5])], 5)
+    found = compiled_model(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, 3, 4], [5])], 5)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
     assert [pool.name for pool in found.problem.pools] == ["arena", "scratch_fast"]
@@ -53,7 +53,7 @@ def test_two_memories_are_counted_apart() -> None:
 
 
 def test_inputs_and_outputs_of_commands_keep_their_distance_in_every_plan() -> None:
-    found = compiled(
+    found = compiled_model(
         [SCRATCH, byte_tensor("-", 16), X, Y], [0, 0, 3072, 512], [operator("ethos-u", [0, 1, 2, 2, 4], [5])], 5
     )
     place = {row.id: row.offset for row in solve(found.problem).placements}
@@ -71,7 +71,7 @@ def test_operators_of_the_processor_stay_free_and_are_verified() -> None:
         operator("my_op", [6, 5], [7]),
     ]
     for place, is_valid in ((1024, True), (256, False)):
-        found = compiled(tensors, [0, 0, 3072, 0, 512, place], operators, 7)
+        found = compiled_model(tensors, [0, 0, 3072, 0, 512, place], operators, 7)
         assert found.own_plan is not None
         assert (verify(found.problem, found.own_plan) == ()) == is_valid
         relative = {row.id for row in found.problem.buffers if row.relative is not None}
@@ -81,13 +81,13 @@ def test_operators_of_the_processor_stay_free_and_are_verified() -> None:
 def test_compiled_models_are_not_put_into_another_order() -> None:
     graph = subgraph([COMMANDS, WEIGHTS, SCRATCH, X, Y], [3], [4], [operator("ethos-u", [0, 1, 2, 2, 3], [4])])
     with pytest.raises(FormatError, match="must not be compiled for an Ethos-U"):
-        with_orders(model(graph), {})
+        set_orders(model(graph), {})
 
 
 def test_views_of_inputs_of_commands_lie_where_the_inputs_do() -> None:
     tensors = [SCRATCH, byte_tensor("-", 16), X, byte_tensor("view", 1024), Y]
     operators = [operator("RESHAPE", [4], [5]), operator("ethos-u", [0, 1, 2, 2, 5], [6])]
-    found = compiled(tensors, [0, 0, 3072, 3072, 0], operators, 6)
+    found = compiled_model(tensors, [0, 0, 3072, 3072, 0], operators, 6)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
     assert found.own_peak == 4096
@@ -96,7 +96,7 @@ def test_views_of_inputs_of_commands_lie_where_the_inputs_do() -> None:
 @pytest.mark.parametrize(("scratch", "places"), [(0, [0, 0, 0, 1024]), (4096, [-1, -1, -1, -1])])
 def test_models_without_bytes_or_places_for_scratch_tie_nothing(scratch: int, places: list[int]) -> None:
     tensors = [byte_tensor("scratch", scratch), byte_tensor("-", 16), X, Y]
-    found = compiled(tensors, places, [operator("ethos-u", [0, 1, 2, 2, 4], [5])], 5)
+    found = compiled_model(tensors, places, [operator("ethos-u", [0, 1, 2, 2, 4], [5])], 5)
     assert not any(row.relative for row in found.problem.buffers)
 
 
@@ -104,14 +104,14 @@ Places = dict[int, tuple[int, int]]
 Nodes = list[tuple[str, list[int], list[int]]]
 
 
-def listed(numbers: Iterable[int]) -> str:
+def list_text(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}] -> 0B (0.00MB)"
 
 
 def state(places: Places, nodes: Nodes, inputs: list[int], outputs: list[int], plan: str = "") -> bytes:
     lines = ["INFO: something else", "Interpreter has 1 subgraphs.", ""]
     lines += [f"-----------Subgraph-0 has {len(places)} tensors and {len(nodes)} nodes------------"]
-    lines += [f"1 Inputs: {listed(inputs)}", f"1 Outputs: {listed(outputs)}", ""]
+    lines += [f"1 Inputs: {list_text(inputs)}", f"1 Outputs: {list_text(outputs)}", ""]
     lines += [
         "Tensor  ID Name                      Type            AllocType          Size (Bytes/MB)    Shape      Mem"
     ]
@@ -122,7 +122,7 @@ def state(places: Places, nodes: Nodes, inputs: list[int], outputs: list[int], p
     lines += ["Tensor  99 weights                   kTfLiteFloat32  kTfLiteMmapRo      64       / 0.00 [16] [0, 64)"]
     for k, (op, taken, written) in enumerate(nodes):
         lines += [f"Node {k:3} Operator Builtin Code   0 {op} (not delegated)"]
-        lines += [f"  2 Input Tensors:{listed(taken)}", f"  1 Output Tensors:{listed(written)}"]
+        lines += [f"  2 Input Tensors:{list_text(taken)}", f"  1 Output Tensors:{list_text(written)}"]
     lines += ["", f"Execution plan as the list of 4 nodes invoked in-order: {plan or f'[0-{len(nodes) - 1}]'}", ""]
     return "\n".join(lines).encode()
 

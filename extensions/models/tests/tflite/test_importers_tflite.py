@@ -30,7 +30,7 @@ from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.extensions.networks.operations.operations import operations_from
 from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.errors import FormatError, InputError
-from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
@@ -42,11 +42,11 @@ X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
 
-def imported(data: bytes, **options: Any) -> Imported:
+def import_model(data: bytes, **options: Any) -> ImportedProblem:
     return read_model(data, None, ModelOptions(**options))
 
 
-def rows(found: Imported) -> Rows:
+def rows(found: ImportedProblem) -> Rows:
     """Return each buffer's lifetimes and size."""
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
@@ -60,7 +60,7 @@ def chain(*tensors: Fields) -> bytes:
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: str(path.stem))
 def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> None:
     for views in ("alias", "separate"):
-        found = imported(path.read_bytes(), views=views)
+        found = import_model(path.read_bytes(), views=views)
         assert isinstance(found, ImportedProgram)
         plan = solve(found.problem)
         assert plan.status == "optimal"
@@ -70,24 +70,26 @@ def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> Non
 @pytest.mark.parametrize("path", sorted((MODELS / "recorded").glob("*.tflite")), ids=lambda path: str(path.stem))
 def test_a_model_that_was_made_again_poses_the_recorded_problem(path: Path) -> None:
     recorded = public_problems.problem(f"tflite/{path.stem}.csv")
-    assert problem_hash(imported(path.read_bytes(), views="separate").problem) == problem_hash(recorded)
+    assert problem_hash(import_model(path.read_bytes(), views="separate").problem) == problem_hash(recorded)
 
 
 def test_a_tensor_is_alive_from_its_operator_to_its_last_reader() -> None:
-    found = imported(model(subgraph([X, Y, Z], [0], [2], [operator("RELU", [0], [1]), operator("ADD", [0, 1], [2])])))
+    found = import_model(
+        model(subgraph([X, Y, Z], [0], [2], [operator("RELU", [0], [1]), operator("ADD", [0, 1], [2])]))
+    )
     assert rows(found) == {"x": (((-1, 2),), 16), "y": (((0, 2),), 16), "z": (((1, 3),), 16)}
 
 
 def test_sizes_are_rounded_up_to_the_arena_alignment() -> None:
-    found = imported(chain(tensor("x", (3, 5), INT8), tensor("y", (3, 5), INT4)))
+    found = import_model(chain(tensor("x", (3, 5), INT8), tensor("y", (3, 5), INT4)))
     assert [(row.size, row.alignment) for row in found.problem.buffers] == [(16, ALIGNMENT), (16, ALIGNMENT)]
-    found = imported(chain(tensor("x", (3, 5), INT8), tensor("y", (3, 5), INT4)), alignment=1)
+    found = import_model(chain(tensor("x", (3, 5), INT8), tensor("y", (3, 5), INT4)), alignment=1)
     assert [(row.size, row.alignment) for row in found.problem.buffers] == [(15, 1), (8, 1)]
 
 
 def test_constants_are_apart_and_variables_are_alive_all_the_time() -> None:
     tensors = [X, tensor("state", (4,), variable=True), tensor("weights", (8,), constant=True), Y]
-    found = imported(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
+    found = import_model(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
     assert rows(found) == {"x": (((-1, 1),), 16), "state": (((-1, 2),), 16), "y": (((0, 2),), 16)}
 
 
@@ -102,7 +104,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     ]
     window = {4: {0: ("b", 0), 1: ("i", 1), 2: ("i", 1)}}
     operators = [operator("DEQUANTIZE", [1], [2]), {**operator("CONV_2D", [0, 2, 3], [4]), **window}]
-    found = imported(model(subgraph(tensors, [0], [4], operators), contents=[half]))
+    found = import_model(model(subgraph(tensors, [0], [4], operators), contents=[half]))
     assert rows(found) == {"x": (((-1, 1),), 64), "y": (((0, 2),), 128)}
     graph = graph_of_imported(found).graph
     assert [graph.tensors[k].name for k in graph.resident] == ["weights", "bias"]
@@ -114,7 +116,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
 def test_constants_behind_dequantize_are_reported_to_be_in_no_plan() -> None:
     tensors = [tensor("x", (64, 64)), tensor("half", (64, 64), FLOAT16, constant=2), tensor("w", (64, 64)), Y]
     operators = [operator("DEQUANTIZE", [1], [2]), operator("ADD", [0, 2], [3])]
-    (warning,) = imported(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings
+    (warning,) = import_model(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings
     assert "(1, of 16384 bytes) are not in the plan: LiteRT makes them float32 or dense before" in warning.message
 
 
@@ -122,12 +124,12 @@ def test_a_composite_runs_its_decomposition() -> None:
     inner = subgraph([tensor("a", (1, 4)), tensor("b", (1, 400)), tensor("c", (1, 4))], [0], [2],
                      [operator("RELU", [0], [1]), operator("MEAN", [1], [2])])  # fmt: skip
     composite: Fields = {**operator("STABLEHLO_COMPOSITE", [0], [1]), 12: {0: "odml.f", 1: ("i", 1)}}
-    found = imported(model(subgraph([X, Y], [0], [1], [composite]), inner))
+    found = import_model(model(subgraph([X, Y], [0], [1], [composite]), inner))
     assert rows(found).keys() == {"x", "y", "a", "b", "c"}
     with pytest.raises(
         FormatError, match=r"subgraphs\[0\].operators\[0\].builtin_options_2: is required for STABLEHLO"
     ):
-        imported(model(subgraph([X, Y], [0], [1], [operator("STABLEHLO_COMPOSITE", [0], [1])]), inner))
+        import_model(model(subgraph([X, Y], [0], [1], [operator("STABLEHLO_COMPOSITE", [0], [1])]), inner))
 
 
 def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> None:
@@ -140,7 +142,7 @@ def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> No
         operator("ASSIGN_VARIABLE", [1, 3], []),
         operator("ADD", [2, 0], [4]),
     ]
-    found = imported(model(subgraph(tensors, [0], [4], operators)))
+    found = import_model(model(subgraph(tensors, [0], [4], operators)))
     assert isinstance(found, ImportedProgram)
     graph = program_graph(found.operations, found.facts).graph
     assert graph.predecessors == ((), (0,), (), (0, 1, 2), (1,))
@@ -151,25 +153,27 @@ def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> No
 def test_a_reshape_is_an_alias_but_not_of_what_the_caller_has_twice() -> None:
     tensors = [X, tensor("r", (4, 1)), Y, tensor("out", (2, 2))]
     operators = [operator("RESHAPE", [0], [1]), operator("RELU", [1], [2]), operator("RESHAPE", [0], [3])]
-    found = imported(model(subgraph(tensors, [0], [2, 3], operators)))
+    found = import_model(model(subgraph(tensors, [0], [2, 3], operators)))
     aliases = {row.id: row.alias_of for row in found.problem.buffers if row.alias_of is not None}
     assert aliases == {"main/r": "main/x"}
     assert found.views == ViewFacts(1, 16, 1, 16)
     assert [warning.message for warning in found.warnings] == [
         'RESHAPE "out": takes 16 bytes beside "x", as inputs and outputs are the caller\'s, each for itself'
     ]
-    assert imported(model(subgraph(tensors, [0], [2, 3], operators)), views="separate").views == ViewFacts(0, 0, 2, 32)
+    assert import_model(model(subgraph(tensors, [0], [2, 3], operators)), views="separate").views == ViewFacts(
+        0, 0, 2, 32
+    )
 
 
 def test_both_ways_of_an_if_may_have_the_same_bytes() -> None:
-    found = imported((MODELS / "choice.tflite").read_bytes())
+    found = import_model((MODELS / "choice.tflite").read_bytes())
     alive = rows(found)
     assert alive["cond/Softmax"][0][-1][1] <= alive["cond/Cos"][0][0][0]
     assert alive["serving_default_x:0"][0] == ((-1, 7),) or len(alive["serving_default_x:0"][0]) == 1
 
 
 def test_the_state_of_a_while_is_alive_all_through_it() -> None:
-    found = imported((MODELS / "loop.tflite").read_bytes())
+    found = import_model((MODELS / "loop.tflite").read_bytes())
     alive = rows(found)
     ((start, end),) = alive["PartitionedCall:0"][0]
     assert all(
@@ -181,7 +185,7 @@ def test_a_tensor_keeps_its_offset_in_all_runs_of_its_subgraph() -> None:
     inner = subgraph([tensor("a", (1, 4)), tensor("b", (1, 4))], [0], [1], [operator("RELU", [0], [1])])
     outer = [tensor("c", (), 6), X, Y, Z]
     runs = [operator("IF", [0, 1], [2], 1, 1), operator("IF", [0, 2], [3], 1, 1)]
-    found = imported(model(subgraph(outer, [0, 1], [3], runs), inner))
+    found = import_model(model(subgraph(outer, [0, 1], [3], runs), inner))
     assert len(found.problem.buffers) == 6
     assert len(rows(found)["a"][0]) > 1
     assert isinstance(found, ImportedProgram)
@@ -195,27 +199,27 @@ def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
 
 def test_a_constant_output_is_a_copy() -> None:
     tensors = [X, tensor("k", (4,), constant=True)]
-    found = imported(model(subgraph(tensors, [0], [1], [])))
+    found = import_model(model(subgraph(tensors, [0], [1], [])))
     assert set(rows(found)) == {"x", "#copy of k"}
 
 
 def test_the_peak_of_the_offline_plan_in_a_file_is_reported() -> None:
     tensors = [X, tensor("k", (4,), constant=True), Y]
     graph = subgraph(tensors, [0], [2], [operator("ADD", [0, 1], [2])])
-    assert imported(model(graph, offline_plan=(0, 1, 3, 0, -1, 16))).own_peak == 32
-    assert imported(model(graph, offline_plan=(0, 1, 3, 0, -1, -1))).own_peak is None
-    assert imported(model(graph)).own_peak is None
+    assert import_model(model(graph, offline_plan=(0, 1, 3, 0, -1, 16))).own_peak == 32
+    assert import_model(model(graph, offline_plan=(0, 1, 3, 0, -1, -1))).own_peak is None
+    assert import_model(model(graph)).own_peak is None
     with pytest.raises(FormatError, match="must have an offset for each of 3 tensors, got 2 in 20 bytes"):
-        imported(model(graph, offline_plan=(0, 1, 2, 0, 16)))
+        import_model(model(graph, offline_plan=(0, 1, 2, 0, 16)))
 
 
 def test_an_open_dimension_is_planned_as_the_shape_says_if_an_input_leaves_it_open() -> None:
     x, y = tensor("x", (1, 4), signature=[-1, 4]), tensor("y", (1, 4), signature=[-1, 4])
-    found = imported(chain(x, y))
+    found = import_model(chain(x, y))
     assert [warning.rule for warning in found.warnings] == ["open-dimension"]
     assert "dimension 0 is open in its signature; planned for 1" in found.warnings[0].message
     with pytest.raises(FormatError, match=r"tensors\[1\].shape_signature\[0\]: must be known before the program runs"):
-        imported(chain(X, y))
+        import_model(chain(X, y))
 
 
 SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
@@ -294,4 +298,4 @@ def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch
     ]
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
     with pytest.raises(FormatError, match="must not be run after 2000 operators"):
-        imported(model(*graphs, last))
+        import_model(model(*graphs, last))

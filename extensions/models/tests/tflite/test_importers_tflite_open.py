@@ -11,16 +11,16 @@ from memplan.api.cli.main import main
 from memplan.extensions.models.tests import tflite_networks
 from memplan.extensions.models.tests.tflite_files import INT32, Fields, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.open_shapes import open_dimensions, with_sizes
+from memplan.extensions.models.tflite.open_shapes import open_dimensions, set_sizes
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 
 
-def optioned(row: Fields, options: dict[int, Any]) -> Fields:
+def add_options(row: Fields, options: dict[int, Any]) -> Fields:
     return {**row, 4: options}
 
 
@@ -45,10 +45,10 @@ def text_model(side: int = 4, signature: tuple[int, ...] = (-1, -1, 4)) -> bytes
         tensor("scores", (2 * side, 5), signature=[-1, 5]),
     ]
     operators = [
-        optioned(operator("CONCATENATION", [0, 1], [2]), {0: ("i", 1)}),
+        add_options(operator("CONCATENATION", [0, 1], [2]), {0: ("i", 1)}),
         operator("SHAPE", [2], [3]),
-        optioned(operator("STRIDED_SLICE", [3, 4, 5, 4], [6]), {4: ("i", 1)}),
-        optioned(operator("PACK", [6, 7], [8]), {0: ("i", 2)}),
+        add_options(operator("STRIDED_SLICE", [3, 4, 5, 4], [6]), {4: ("i", 1)}),
+        add_options(operator("PACK", [6, 7], [8]), {0: ("i", 2)}),
         operator("RESHAPE", [2, 8], [9]),
         operator("FULLY_CONNECTED", [9, 10], [11]),
     ]
@@ -61,7 +61,7 @@ def test_open_dimensions_are_named_by_the_first_input_that_has_them_and_their_ax
 
 
 def test_other_sizes_of_open_dimensions_change_the_shapes() -> None:
-    found = with_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors
+    found = set_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors
     shapes = {row.id: row.shape for row in found}
     assert (shapes["both"], shapes["flat"], shapes["scores"]) == ((1, 14, 4), (14, 4), (14, 5))
     plain = read_model(text_model(7), "a.tflite", ModelOptions()).problem
@@ -73,7 +73,7 @@ def test_sizes_are_expressions_over_open_dimensions() -> None:
     problem = read_symbolic(
         text_model(), "a.tflite", {"words.1": SymbolRange(min=1, max=64)}, ModelOptions(dims={"words.0": 1})
     )
-    sized = compiled(problem)
+    sized = compile_sizes(problem)
     for side in (1, 5, 64):
         plain = read_model(text_model(side), "a.tflite", ModelOptions()).problem
         wanted = {row.id: row.size for row in plain.buffers if row.alias_of is None}
@@ -121,7 +121,7 @@ def test_shapes_are_those_of_the_runtime() -> None:
     network.tensors[0].shapeSignature = [-1, -1, -1, 3]
     data = network.data()
     sizes = (3, 45, 64)
-    found = with_sizes(read_tensors(data), dict(zip(open_dimensions(read_tensors(data)), sizes, strict=True)))
+    found = set_sizes(read_tensors(data), dict(zip(open_dimensions(read_tensors(data)), sizes, strict=True)))
     runtime = Interpreter(
         model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )

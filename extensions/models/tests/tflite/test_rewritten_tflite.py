@@ -13,8 +13,8 @@ from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.models.tests.litert_models import outputs_of
 from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
-from memplan.extensions.models.tflite.forms import RewritableModel, coarser, rewritable, rewritings
-from memplan.extensions.models.tflite.unrolled import unrolled
+from memplan.extensions.models.tflite.forms import RewritableModel, coarser_cascades, rewritable_model, rewritings
+from memplan.extensions.models.tflite.unrolled import unroll
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
@@ -22,8 +22,8 @@ from memplan.planner.foreign.model_options import ModelOptions
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 
 
-def found_in(data: bytes) -> tuple[RewritableModel, CascadeAnswer]:
-    model = rewritable(data, read_model_graph(data, "model.tflite").graph)
+def search_model(data: bytes) -> tuple[RewritableModel, CascadeAnswer]:
+    model = rewritable_model(data, read_model_graph(data, "model.tflite").graph)
     return model, cascade(model.access, CascadeOptions(time_limit_s=30))
 
 
@@ -34,7 +34,7 @@ def image_for(data: bytes, side: int, channels: int = 3) -> np.ndarray:
     return draw.standard_normal((1, side, side, channels)).astype(np.float32)
 
 
-def odd(is_int8: bool) -> bytes:
+def odd_network(is_int8: bool) -> bytes:
     """Return a network of odd sizes: kernels that reach beyond borders, a padded pool, an addition, a pad."""
     net = Network(37, 3, is_int8=is_int8, seed=5)
     net.convolution(6, 5, 2)
@@ -51,13 +51,13 @@ def odd(is_int8: bool) -> bytes:
 
 
 @pytest.mark.parametrize("is_int8", [True, False])
-@pytest.mark.parametrize(("make", "side"), [(odd, 37), (mobilenet_v2, 32), (vgg, 32)])
+@pytest.mark.parametrize(("make", "side"), [(odd_network, 37), (mobilenet_v2, 32), (vgg, 32)])
 def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
-    data = odd(is_int8) if make is odd else make(side, 4, is_int8=is_int8)
-    model, result = found_in(data)
+    data = odd_network(is_int8) if make is odd_network else make(side, 4, is_int8=is_int8)
+    model, result = search_model(data)
     image = image_for(data, side)
     (wanted,) = outputs_of(data, image)
-    forms = [unrolled(form) for point in result.points for form in coarser(point.cascade)]
+    forms = [unroll(form) for point in result.points for form in coarser_cascades(point.cascade)]
     assert min(found.live_peak for found in forms) < result.layers_peak
     for found in random.Random(1).sample(forms, min(6, len(forms))):
         (given,) = outputs_of(model.write(found), image)
@@ -71,11 +71,11 @@ def test_an_average_pool_that_counts_fewer_at_borders_runs_whole() -> None:
     net.max_pool(3, 2, "SAME", "AVERAGE_POOL_2D")
     net.convolution(6, 3, 1)
     data = net.data()
-    model, result = found_in(data)
+    model, result = search_model(data)
     assert [row.role == "barrier" for row in model.access.operations] == [False, False, True, False]
     image = image_for(data, 25)
     for point in result.points[:3]:
-        assert np.array_equal(outputs_of(data, image), outputs_of(model.write(unrolled(point.cascade)), image))
+        assert np.array_equal(outputs_of(data, image), outputs_of(model.write(unroll(point.cascade)), image))
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
         "tflite_micro.python.tflite_micro.runtime", reason="arenas are measured where TFLite Micro is installed"
     )
     data = mobilenet_v2(96, 12)
-    model, result = found_in(data)
+    model, result = search_model(data)
     written = model.write(min(rewritings(result.points), key=lambda form: form.needed).found)
 
     def run(content: bytes, arena: int) -> np.ndarray:
@@ -100,4 +100,4 @@ def test_tflite_micro_needs_half_the_arena() -> None:
 def test_sizes_of_dimensions_are_refused_for_this_format() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
-        rewritable(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))
+        rewritable_model(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

@@ -10,7 +10,7 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.extensions.files.compare.compare import CompareOptions, compare
-from memplan.extensions.models.tests.micro_models import MicroModel, upsampled, window
+from memplan.extensions.models.tests.micro_models import MicroModel, add_upsampling, window
 from memplan.extensions.models.tests.micro_runs import run_here
 from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, UINT8, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
@@ -46,7 +46,7 @@ AVERAGED = subgraph(
 )
 
 
-def branched(times: int) -> bytes:
+def branching_model(times: int) -> bytes:
     """Return a model with so many operators IF, whose branches are all the same subgraph."""
     names = [f"a{k}" for k in range(times)]
     tensors = [tensor("c", (1,), 6), tensor("x", (1, 6, 6, 8), INT8), *(tensor(name, (1, 8), INT8) for name in names)]
@@ -62,7 +62,7 @@ def branched(times: int) -> bytes:
         ModelOptions(views="separate"),
     ],
 )
-@pytest.mark.parametrize(("data", "name"), [(LATE, "CUSTOM"), (branched(1), "MEAN")], ids=["late", "branched"])
+@pytest.mark.parametrize(("data", "name"), [(LATE, "CUSTOM"), (branching_model(1), "MEAN")], ids=["late", "branched"])
 def test_the_graph_of_a_model_has_the_live_bytes_of_its_problem(data: bytes, name: str, options: ModelOptions) -> None:
     found = read_model(data, options=options.model_copy(update={"scratch": {name: GIVEN[name]}}))
     graph = graph_of_imported(found).graph
@@ -102,7 +102,7 @@ def test_every_question_counts_scratch_and_orders_are_searched_with_it(tmp_path:
 
 
 def test_scratch_inside_of_subgraphs_is_planned_however_often_they_run() -> None:
-    data = branched(2)
+    data = branching_model(2)
     found = read_model(data)
     scratch = {row.id: row.size for row in found.problem.buffers if "#scratch" in str(row.id)}
     assert sorted(scratch.values()) == [16] * 8 + [32] * 4
@@ -120,7 +120,7 @@ def test_scratch_given_for_views_counts_and_for_control_flow_is_refused() -> Non
     assert solve(read_model(data).problem).peak == 128
     assert solve(read_model(data, options=ModelOptions(scratch={"RESHAPE": 64})).problem).peak == 192
     with pytest.raises(OptionError, match='scratch: must be of operators that run no subgraphs, got "IF"'):
-        read_model(branched(1), options=ModelOptions(scratch={"IF": 64}))
+        read_model(branching_model(1), options=ModelOptions(scratch={"IF": 64}))
 
 
 def test_sizes_that_are_given_keep_scratch_that_is_given() -> None:
@@ -171,7 +171,7 @@ def test_types_that_the_runtime_refuses_are_in_no_known_arena(kinds: tuple[int, 
 
 
 def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
-    data = branched(2)
+    data = branching_model(2)
     found = compare(data, CompareOptions(time_limit_s=3))
     assert found.own is not None
     assert (found.own.peak, found.own.message) == (arena_of(data).head, None)
@@ -186,7 +186,7 @@ def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_questio
     pytest.importorskip("tflite_micro", reason="the arena is measured where TFLite Micro is installed")
     m = MicroModel((1, 16, 16, 8), is_int8=True)
     m.at = window(m, "CONV_2D", 3, 1, width=8)
-    m.at = upsampled(m, 8)
+    m.at = add_upsampling(m, 8)
     data, needed = m.data(), 2048 + 8192 + 4 * 8192
     lines = ("plan", "plan --order best", "order", "cascade", "explain --capacity 20KiB --repairs 3")
     plan, best, asked, cascaded, explained = answers(tmp_path, capfd, data, *lines)

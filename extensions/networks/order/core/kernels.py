@@ -1,4 +1,4 @@
-"""Tables for the kernels that order operations; the C++ files are beside."""
+"""Tables for the kernels that order operations; the C++ files are in this folder."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class Cuts:
                 live -= int(self._size[tensor]) if has_read[readers].all() else 0
         inputs = self._inputs(first + step)
         readers_left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
-        less = self.part.saved(first + step, readers_left) if inputs else 0
+        less = self.part.saved_bytes(first + step, readers_left) if inputs else 0
         return live + int(moves.hill[first + step]) - less
 
 

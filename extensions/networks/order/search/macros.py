@@ -37,8 +37,8 @@ class Macro:
             freed[step] += size[tensor]
         low = high = low_peak = high_peak = 0
         for step, (hill, net, free) in enumerate(zip(self.hill, self.net, freed, strict=True)):
-            most = sum(row.saved(row.open) for row in self.over[step]) if step in self.over else 0
-            least = sum(row.saved(()) for row in self.over[step]) if step in self.over else 0
+            most = sum(row.saved_bytes(row.open) for row in self.over[step]) if step in self.over else 0
+            least = sum(row.saved_bytes(()) for row in self.over[step]) if step in self.over else 0
             low_peak, high_peak = max(low_peak, low + hill - most), max(high_peak, high + hill - least)
             low, high = low + net - free, high + net
         return low_peak, high_peak, low, high
@@ -48,8 +48,8 @@ class Macro:
         step = self.frees[tensor]
         if step not in self.over:
             return
-        rows = [row.decided(tensor, is_free) for row in self.over.pop(step)]
-        self.hill[step] -= sum(row.saved(()) for row in rows if not row.open)
+        rows = [row.decide(tensor, is_free) for row in self.over.pop(step)]
+        self.hill[step] -= sum(row.saved_bytes(()) for row in rows if not row.open)
         if rows := [row for row in rows if row.open]:
             self.over[step] = rows
 
@@ -158,22 +158,22 @@ def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: Fal
     macros, before, ancestors = single.macros, single.before, single.ancestors
     joins: list[tuple[int, int]] = []
     while True:
-        merged = None if is_over() else _merge_once(macros, before, graph.counted, joins)
+        merged = None if is_over() else _merge_once(macros, before, graph.working_bytes, joins)
         if merged is None:
-            return MacroGraph(macros, before, ancestors, graph.counted, single.start, joins)
+            return MacroGraph(macros, before, ancestors, graph.working_bytes, single.start, joins)
         macros, before = merged
         ancestors = reduce_arcs(before)
-        settle_readers(macros, ancestors, graph.counted)
+        settle_readers(macros, ancestors, graph.working_bytes)
 
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
-    """Return each operation as a macro of its own."""
-    results, size = {*graph.kept, *graph.resident}, graph.counted
+    """Return each operation as a separate macro."""
+    results, size = {*graph.kept, *graph.resident}, graph.working_bytes
     macros = []
     for v, row in enumerate(graph.ops):
-        made = sum(size[tensor] for tensor in graph.made[v])
-        lasting = sum(size[tensor] for tensor in graph.made[v] if tensor in results or graph.readers[tensor])
-        frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(results, graph.made[v])), 0)
+        made = sum(size[tensor] for tensor in graph.new_tensors[v])
+        lasting = sum(size[tensor] for tensor in graph.new_tensors[v] if tensor in results or graph.readers[tensor])
+        frees = dict.fromkeys(sorted({*row.inputs, *row.outputs}.difference(results, graph.new_tensors[v])), 0)
         macro = Macro([v], v, [made + row.work], [lasting], frees)
         if row.may_overwrite and (over := overwritings(graph, v)):
             macro.over[0] = over

@@ -18,7 +18,7 @@ _WORK = 30_000_000
 """The most operations run in the search for a nearby order."""
 
 
-def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
+def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
     """Return orders within a budget, made from a known one by moving operations; fewest moves first.
 
     All of them have fewer moves than the known order. The same input gives the same orders, unless flag[0] is set.
@@ -32,7 +32,7 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
     for directions in ways:
         nearest = key
         for is_forward in directions:
-            followed = _followed(part, nearest, budget, is_forward, flag)
+            followed = _follow(part, nearest, budget, is_forward, flag)
             if followed is not None:
                 orders[followed] = moves_of(followed)
                 nearest = min(nearest, followed, key=moves_of)
@@ -40,7 +40,7 @@ def nearby(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) 
     return sorted((one for one, moves in orders.items() if moves < most), key=orders.__getitem__)
 
 
-def _followed(
+def _follow(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
     n, towards = len(order), 1 if is_forward else -1

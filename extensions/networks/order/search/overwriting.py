@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import matched, overwritable
+from memplan.extensions.networks.operations.in_place import match_rows, overwritable_inputs
 from memplan.planner.errors import OperationsError
 
 MOST_INPUTS = 10
@@ -24,26 +24,26 @@ class Overwriting:
     open: tuple[int, ...]
     free: frozenset[int] = frozenset()
 
-    def decided(self, tensor: int, is_free: bool) -> Overwriting:
+    def decide(self, tensor: int, is_free: bool) -> Overwriting:
         """Return the same group after a decision about one open input."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
-    def saved(self, free: Collection[int]) -> int:
+    def saved_bytes(self, free: Collection[int]) -> int:
         """Return the most bytes saved by outputs in distinct inputs, if the given inputs are free, too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
-        return sum(self.outputs[k][0] for k in matched(usable).values())
+        return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
     def table(self) -> list[int]:
         """Return the bytes saved for each set of free open inputs, by its bits."""
         n = len(self.open)
-        return [self.saved([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
+        return [self.saved_bytes([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
     """Return groups of competing outputs that an operation may write over inputs."""
-    size = graph.counted
-    inputs = {output: set(tensors) for output, tensors in overwritable(graph, operation).items()}
+    size = graph.working_bytes
+    inputs = {output: set(tensors) for output, tensors in overwritable_inputs(graph, operation).items()}
     pairs = []
     while inputs:
         output, shared = inputs.popitem()

@@ -10,8 +10,8 @@ from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY
 from memplan.extensions.networks.order.search.cuts import Cut, Cuts
 from memplan.extensions.networks.order.search.macros import MacroGraph
 from memplan.extensions.networks.order.search.parts import OrderPart
-from memplan.extensions.networks.order.search.twins import with_twins
-from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend, narrowed
+from memplan.extensions.networks.order.search.twins import encode_twins
+from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend, improve_windows
 from memplan.solvers.search.control import Control
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
@@ -74,7 +74,7 @@ class PartSearch:
         """Continue the search under another control, down to a peak of `goal`."""
         self._control, self._goal = control, goal
 
-    def another(self, budget: int, seed: int) -> list[int] | None:
+    def random_order(self, budget: int, seed: int) -> list[int] | None:
         """Return the members in a random order within a budget; None if none is found quickly."""
         # Another seed starts with another kind of search, so that random orders differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
@@ -103,7 +103,7 @@ class PartSearch:
             self._raise_by_cuts(floor)
         else:
             if n >= _WINDOWED:
-                self._narrow(floor)
+                self._search_windows(floor)
             self._raise_by_cuts(floor)
             self._search_for_less(floor)
             self._bisect(floor, self._node_limit)
@@ -149,7 +149,7 @@ class PartSearch:
 
     def _search(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
         if self._alike is None:
-            self._alike = with_twins(self.part)
+            self._alike = encode_twins(self.part)
         if way == self._tree_way:
             node_limit = min(_TREE_NODES * node_limit, _MOST_NODES)
         outcome = descend(self._alike, way, budget, node_limit, self._control.raised, seed)
@@ -184,13 +184,13 @@ class PartSearch:
             while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
                 pass
 
-    def _narrow(self, floor: int) -> None:
+    def _search_windows(self, floor: int) -> None:
         """Search windows around the fullest steps of the best order, or of the first one with other branches."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
         if self._goes_on(floor):
-            for order in narrowed(self._graph, self.part, start, max(self.bound, floor), self._control, seed):
+            for order in improve_windows(self._graph, self.part, start, max(self.bound, floor), self._control, seed):
                 self._offer(order)
                 if not self.is_open(floor):
                     break

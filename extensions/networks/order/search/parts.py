@@ -47,7 +47,7 @@ class OrderPart:
         live, peaks = self.start, []
         for v in order:
             for j in range(step_first[v], step_first[v + 1]):
-                less = self.saved(j, counts) if self.overwrites else 0
+                less = self.saved_bytes(j, counts) if self.overwrites else 0
                 peaks.append((v, j - step_first[v], live + hill[j] - less))
                 live += net[j]
                 for tensor in free[free_first[j] : free_first[j + 1]]:
@@ -61,7 +61,7 @@ class OrderPart:
         """True if the order decides which outputs may be written over inputs."""
         return len(self.forward.table.over) > 0
 
-    def saved(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
+    def saved_bytes(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
         """Return the bytes of outputs that a step writes over inputs; `left` counts the remaining readers."""
         moves = self.forward.table
         total = 0
@@ -182,7 +182,7 @@ def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> 
             for other in rows:
                 row = other
                 for tensor in other.open:
-                    row = row if tensor in tensors else row.decided(tensor, False)
+                    row = row if tensor in tensors else row.decide(tensor, False)
                 inputs.append([tensors[tensor] for tensor in row.open])
                 tables.append(row.table())
     over_first = np.zeros(len(counts) + 1, dtype=np.int64)

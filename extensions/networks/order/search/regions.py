@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region
-from memplan.extensions.networks.operations.graph_variants import replaced
+from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RegionOrder
 
@@ -15,7 +15,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph with its regions in the orders found; `orders` has those that differ from the given ones.
+    """A graph with its regions in the orders found; `orders` has the orders that differ from the given ones.
 
     No operation's work would fall by more than `slack` bytes with the best orders of its regions. The order of a region
     that several operations run is stated once. `given` is the graph before, where regions were ordered.
@@ -31,7 +31,7 @@ OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
 """Orders a graph whose regions are in order: returns a legal order and a lower bound on the peak of all orders."""
 
 
-def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
+def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
     """Return a graph with the operations of each region, innermost first, in the order found.
 
     An operation's work is what is left to it with its regions in these orders. The order of a region that several
@@ -45,7 +45,7 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
         if id(inner) not in done:
             inside = all_regions(inner, path)
             order, least = order_of(inside, path)
-            done[id(inner)] = permuted(inside.graph, order), least
+            done[id(inner)] = permute(inside.graph, order), least
             if list(order) != list(range(len(inner.ops))):
                 orders.append(RegionOrder(path, tuple(order)))
         return done[id(inner)]
@@ -57,16 +57,16 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
         slack = 0
         for v, row in enumerate(outer.ops):
             orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
-            more = row.work - _work_of(outer, row.regions, [_given_peak(each.graph) for each in row.regions])
-            fewest = -sum(outer.counted[tensor] for tensor in outer.made[v]) if row.regions else 0
-            work = max(fewest, more + _work_of(outer, row.regions, [_given_peak(inner) for inner, _ in orders]))
+            more = row.work - _work_of(outer, row.regions, [_peak_of_given(each.graph) for each in row.regions])
+            fewest = -sum(outer.working_bytes[tensor] for tensor in outer.new_tensors[v]) if row.regions else 0
+            work = max(fewest, more + _work_of(outer, row.regions, [_peak_of_given(inner) for inner, _ in orders]))
             least = max(fewest, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
             slack = max(slack, work - least)
             regions = tuple(
                 each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, orders, strict=True)
             )
             rows.append(row.model_copy(update={"regions": regions, "work": work}) if orders else row)
-        return OrderedRegions(replaced(outer, ops=tuple(rows)), slack)
+        return OrderedRegions(replace_fields(outer, ops=tuple(rows)), slack)
 
     all_ordered = all_regions(graph, ())
     return OrderedRegions(
@@ -74,29 +74,29 @@ def with_regions_ordered(graph: OperationGraph, order_of: OrderOf) -> OrderedReg
     )
 
 
-def with_orders_inside(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
+def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
     """Return a graph with given orders of its regions; raises OperationsError for an illegal one.
 
-    Its operations need what is left of their work, as in the graph that `with_regions_ordered` returns.
+    Its operations need what is left of their work, as in the graph that `order_inner_regions` returns.
     """
     order_of_path = {each.path: each.order for each in orders}
 
     def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
         return order_of_path.get(path, range(len(inside.graph.ops))), 0
 
-    return with_regions_ordered(graph, order_of).graph if order_of_path else graph
+    return order_inner_regions(graph, order_of).graph if order_of_path else graph
 
 
-def permuted(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
+def permute(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
     """Return the same graph with its operations listed in an order, which must be legal; raises OperationsError."""
     peak_of(graph, order)
     place = {operation: k for k, operation in enumerate(order)}
     rows = (graph.ops[operation] for operation in order)
     ops = [row.model_copy(update={"after": tuple(place[earlier] for earlier in row.after)}) for row in rows]
-    return replaced(graph, ops=tuple(ops))
+    return replace_fields(graph, ops=tuple(ops))
 
 
-def _given_peak(graph: OperationGraph) -> int:
+def _peak_of_given(graph: OperationGraph) -> int:
     return peak_of(graph, range(len(graph.ops)))
 
 

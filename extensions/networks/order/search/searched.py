@@ -86,10 +86,10 @@ class _Search:
             if time.monotonic() > ends_at:
                 raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
             state = states.next()
-            if swaps := self._renamed(state):
+            if swaps := self._canonical_swaps(state):
                 self._say("as", swaps)
                 states.rename(state, swaps)
-            elif run := self._without_choice(state):
+            elif run := self._forced_macros(state):
                 self._say("run", run[0])
                 states.reach(*run[1:])
             else:
@@ -107,7 +107,7 @@ class _Search:
         if self._bytes > MOST_BYTES:
             raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
 
-    def _renamed(self, state: int) -> list[int]:
+    def _canonical_swaps(self, state: int) -> list[int]:
         """Return the swaps, in order, that give a state its least number."""
         used: list[int] = []
         before = -1
@@ -120,7 +120,7 @@ class _Search:
                     used.append(k)
         return used
 
-    def _without_choice(self, state: int) -> _Reached | None:
+    def _forced_macros(self, state: int) -> _Reached | None:
         """Return the forced macros from a state on, None if there are none."""
         row: list[int] = []
         alive = self._states.alive[state]

@@ -28,7 +28,7 @@ from memplan.extensions.networks.order.search.cuts import Cut
 from memplan.extensions.networks.order.search.macros import macro_graph
 from memplan.extensions.networks.order.search.part_search import PartSearch, RefusedBudget
 from memplan.extensions.networks.order.search.parts import parts_of
-from memplan.extensions.networks.order.search.regions import OrderedRegions, with_regions_ordered
+from memplan.extensions.networks.order.search.regions import OrderedRegions, order_inner_regions
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.questions.inputs import PlanAndProblem
@@ -40,11 +40,11 @@ WORK_PER_S = 20_000_000
 """The work units that count as one second: about the number of macros run."""
 
 
-def given_order(graph: OperationGraph) -> OrderAnswer:
+def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
     """Return the given order as an answer, with a bound that needs no search."""
     order = range(len(graph.ops))
     peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
-    return OrderAnswer.of_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
+    return OrderAnswer.from_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
@@ -91,34 +91,34 @@ def order_operations(
     """
     if not 0 <= time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be at least 0 and finite, got {time_limit_s}")
-    return order_unplanned(graph, Control.of(time_limit_s, deterministic, cancelled))
+    return order_unplanned(graph, Control.from_limit(time_limit_s, deterministic, cancelled))
 
 
 def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
     """Order operations as `order_operations` does, until the control ends the search."""
     inside = order_regions(graph, control)
-    with control.watched(WORK_PER_S) as watched:
+    with control.search_control(WORK_PER_S) as watched:
         search = OrderSearch(inside, watched)
         search.run()
-    return search.answer(search.best(), control)
+    return search.answer(search.best_order(), control)
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
     """Order the regions of a graph, using at most half of the time."""
-    rest_s = control.left_s / 2
+    rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
         nonlocal rest_s
         since = time.monotonic()
-        with control.within(max(0.0, rest_s / 2)).watched(WORK_PER_S) as watched:
+        with control.limit_to(max(0.0, rest_s / 2)).search_control(WORK_PER_S) as watched:
             search = OrderSearch(region, watched)
             given_work = int(watched.work_left[0])
             search.run()
             spent = (given_work - int(watched.work_left[0])) / WORK_PER_S
             rest_s -= spent if control.counts_work else time.monotonic() - since
-        return search.best(), search.bound_inside
+        return search.best_order(), search.bound_inside
 
-    return with_regions_ordered(graph, order_of)
+    return order_inner_regions(graph, order_of)
 
 
 class OrderSearch:
@@ -151,14 +151,14 @@ class OrderSearch:
     def run(self) -> None:
         """Work on the part with the largest peak until that is proved minimal or the time is over."""
         while self._searches and not self._left.is_over:
-            floor = self._searched
+            floor = self._search_bound
             highest = max(self._searches, key=lambda search: search.peak)
             # No other part can be higher than the proved peak of this one, so open questions in them do not matter.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
 
-    def best(self) -> tuple[int, ...]:
+    def best_order(self) -> tuple[int, ...]:
         """Return the best order, checked; raises InvalidPlanError if the check rejects it."""
         needed = max((search.peak for search in self._searches), default=0)
         known = [*zip(self._start_peaks, self._starts, strict=True)]
@@ -173,7 +173,7 @@ class OrderSearch:
     def answer(self, order: Sequence[int], control: Control, placed: PlanAndProblem | None = None) -> OrderAnswer:
         """Return the answer for an order of the graph."""
         graph = self._inside.given or self._graph
-        return OrderAnswer.of_order(
+        return OrderAnswer.from_order(
             graph,
             order,
             peak_of(self._graph, order),
@@ -194,15 +194,15 @@ class OrderSearch:
     @property
     def bound(self) -> int:
         """The proved lower bound on the peak of all orders."""
-        return max(self._searched, self._unsearched[0])
+        return max(self._search_bound, self._unsearched[0])
 
     @property
-    def _searched(self) -> int:
+    def _search_bound(self) -> int:
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
         """Return the witness of the bound, as operations."""
-        if self._searched < self._unsearched[0] or not self._searches:
+        if self._search_bound < self._unsearched[0] or not self._searches:
             return self._unsearched[1]
         reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
         proof, members = best.proof, best.part.members
@@ -226,9 +226,9 @@ class OrderSearch:
         for search in self._searches:
             search.use(left, goal)
 
-    def another(self, budget: int, seed: int) -> tuple[int, ...] | None:
+    def random_order(self, budget: int, seed: int) -> tuple[int, ...] | None:
         """Return a random order within a budget; None if none is found quickly."""
-        orders = [search.another(budget, seed) for search in self._searches]
+        orders = [search.random_order(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
         return tuple(self._operations(members)) if members and len(members) == len(orders) else None
 

@@ -21,7 +21,8 @@ def breadth_first(graph: OperationGraph) -> list[int]:
 def depth_first(graph: OperationGraph) -> list[int]:
     """Return the order in which each operation runs right after its inputs, the lightest input first."""
     weight = [
-        (sum(graph.counted[tensor] for tensor in (*graph.made[v], *row.inputs)), v) for v, row in enumerate(graph.ops)
+        (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
+        for v, row in enumerate(graph.ops)
     ]
     is_seen = [False] * len(graph.ops)
     order: list[int] = []

@@ -18,7 +18,7 @@ from memplan.solvers.core.tables import Reference
 _Facts = tuple[Hashable, ...]
 
 
-def with_twins(part: OrderPart) -> OrderPart:
+def encode_twins(part: OrderPart) -> OrderPart:
     """Return the part with equal codes for corresponding macros of two groups."""
     classes = twins_of(part)
     if not classes:

@@ -54,11 +54,11 @@ def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, 
     nodes, refused = query.answer.tolist()
     work = (nodes + 1) * (n + 8)
     if outcome == FOUND:
-        return OrderOutcome(_in_time(query.order, way.is_forward), None, work)
+        return OrderOutcome(_forward_order(query.order, way.is_forward), None, work)
     return OrderOutcome(None, refused if outcome == EXHAUSTED else None, work)
 
 
-def _in_time(order: I64, is_forward: bool) -> list[int]:
+def _forward_order(order: I64, is_forward: bool) -> list[int]:
     operations: list[int] = order.tolist()
     return operations if is_forward else operations[::-1]
 
@@ -71,7 +71,7 @@ _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
 """The work of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
 
 
-def narrowed(
+def improve_windows(
     graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
 ) -> Iterator[list[int]]:
     """Yield ever better orders of a part's numbers, down to a peak of `low`, while windows improve.
@@ -83,7 +83,7 @@ def narrowed(
     while peak > low and not control.is_over:
         profile = _WindowedOrder(graph, part, order, control, seed)
         control.spend(_WORK_PER_MACRO * len(order))
-        if profile.lower(max(low, peak - step)):
+        if profile.lower_peak(max(low, peak - step)):
             order, peak = profile.order, max(low, peak - step)
             yield order
         elif step == 1:
@@ -105,7 +105,7 @@ class _WindowedOrder:
             self._rank[v] = k
         self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
 
-    def lower(self, budget: int) -> bool:
+    def lower_peak(self, budget: int) -> bool:
         """Exchange windows until the peak is within a budget; return False if that fails anywhere."""
         places = range(len(self.order))
         return all(self._peak[at] <= budget or self._exchange(at, budget) for at in places)

@@ -165,13 +165,13 @@ def test_no_program_expands_without_end() -> None:
 
 
 def test_nested_branches_and_loops_are_accepted_up_to_a_depth_of_one_hundred() -> None:
-    def nested(depth: int) -> Operations:
+    def nested_program(depth: int) -> Operations:
         functions = {f"f{k}": function(loop(call(f"f{k + 1}"))) for k in range(depth)}
         return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
 
-    assert len(problem_of(nested(100)).buffers) == 1
+    assert len(problem_of(nested_program(100)).buffers) == 1
     with pytest.raises(OperationsError, match=r"must not lie in more than 100 branches and loops, calls included$"):
-        problem_of(nested(101))
+        problem_of(nested_program(101))
 
 
 ALLOC, FREE = {"alloc": ["a"]}, {"free": ["a"]}

@@ -104,7 +104,7 @@ def plan(**offsets: int) -> Plan:
     return Plan.model_validate({"placements": rows})
 
 
-def clobbered(operations: Operations, placed: Plan) -> set[tuple[str, str]]:
+def clobbered_buffers(operations: Operations, placed: Plan) -> set[tuple[str, str]]:
     return {(found.buffer, found.path) for found in shadow(operations, placed)}
 
 
@@ -124,12 +124,12 @@ def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
     wrong = Problem.model_validate({"buffers": rows})
     placed = plan(a=0, b=4, c=0)
     assert verify(wrong, placed) == ()
-    assert clobbered(CHAIN, placed) == {("main/a", "main/2")}
+    assert clobbered_buffers(CHAIN, placed) == {("main/a", "main/2")}
 
 
 def test_a_value_that_is_lost_in_the_third_iteration_of_a_loop_is_found() -> None:
     body = loop(choice([op("-> a")], [op("-> b")], [op("a ->")]))
-    assert clobbered(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
+    assert clobbered_buffers(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
 
 
 def test_each_call_starts_with_empty_temporaries() -> None:
@@ -137,7 +137,7 @@ def test_each_call_starts_with_empty_temporaries() -> None:
     main = function(call("f"), op("-> a"), call("f"), op("a ->"), a=4)
     operations = program(main, f=f)
     assert shadow(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 4})) == ()
-    assert clobbered(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 0})) == {("main/a", "main/3")}
+    assert clobbered_buffers(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 0})) == {("main/a", "main/3")}
 
 
 def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
@@ -145,18 +145,18 @@ def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
     main = function(
         op("-> a"), op("-> b"), op("low ->"), op("high ->"), op("-> high"), op("a ->"), a=8, b=2, low=low, high=high
     )
-    assert clobbered(program(main), plan(a=0, b=6)) == {("main/high", "main/3")}
+    assert clobbered_buffers(program(main), plan(a=0, b=6)) == {("main/high", "main/3")}
 
 
 def test_a_persistent_buffer_is_needed_at_the_end() -> None:
     main = function(op("-> b"), b=4, s={"size": 4, "persistent": True})
-    assert clobbered(program(main), plan(b=0, s=0)) == {("main/s", "main")}
+    assert clobbered_buffers(program(main), plan(b=0, s=0)) == {("main/s", "main")}
 
 
 def test_arenas_may_be_as_large_as_they_like() -> None:
     main = function(op("-> a"), op("-> b"), op("a b ->"), a=2**60, b=2**60)
     assert shadow(program(main), plan(a=0, b=2**60)) == ()
-    assert clobbered(program(main), plan(a=0, b=2**60 - 1)) == {("main/a", "main/2")}
+    assert clobbered_buffers(program(main), plan(a=0, b=2**60 - 1)) == {("main/a", "main/2")}
     assert shadow(program(main), plan(a=0, b=2**63 - 1)) == ()
 
 

@@ -17,8 +17,8 @@ F = function(op("p -> t"), op("t ->"), op("-> u"), op("u -> q"), takes="p", give
 MAIN = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=10, a=10, y=10)
 
 
-def compared(operations: Operations, reading: Reading = Reading()) -> tuple[PlannedPeak, ...]:
-    return compare_readings(operations, reading, Control.of(10))
+def compare_peaks(operations: Operations, reading: Reading = Reading()) -> tuple[PlannedPeak, ...]:
+    return compare_readings(operations, reading, Control.from_limit(10))
 
 
 def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | None, int | None]]:
@@ -26,7 +26,7 @@ def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | Non
 
 
 def test_every_way_to_read_and_plan_has_its_peak() -> None:
-    assert peaks(compared(program(MAIN, f=F))) == [
+    assert peaks(compare_peaks(program(MAIN, f=F))) == [
         ("usage", "nested", "global", 110, 0),
         ("scope", "nested", "global", 210, 100),
         ("usage", "lifted", "global", 200, 90),
@@ -40,14 +40,14 @@ def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() ->
     g = function(op("-> a"), call("h"), op("a ->"), a=3)
     h = function(op("-> t"), op("t ->"), t={"size": 5, "alignment": 16})
     raw = {"pools": [{"name": "sram", "reserved": [[0, 1]]}], "functions": {"main": main, "g": g, "h": h}}
-    found = compared(operations_from(raw))
+    found = compare_peaks(operations_from(raw))
     assert found[0].peak == 21  # t at 16, all else below
     assert found[-1].peak == 24  # the 8 bytes of a call of g at 16
 
 
 def test_pools_keep_their_sizes() -> None:
     raw = {"pools": [{"name": "sram", "size": 150}], "functions": {"main": MAIN, "f": F}}
-    found = compared(operations_from(raw))
+    found = compare_peaks(operations_from(raw))
     assert [(row.status, row.peak, row.lost_bytes) for row in found] == [
         ("optimal", 110, 0),
         ("infeasible", None, None),
@@ -59,7 +59,7 @@ def test_pools_keep_their_sizes() -> None:
 
 def test_calls_that_keep_something_are_not_planned_locally() -> None:
     f = function(op("s ->"), s={"size": 4, "persistent": True})
-    assert [row.planning for row in compared(program(function(call("f")), f=f))] == ["global"] * 4
+    assert [row.planning for row in compare_peaks(program(function(call("f")), f=f))] == ["global"] * 4
 
 
 def test_a_cancelled_reading_is_unknown_or_has_a_quick_plan() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from memplan.extensions.networks.operations import in_place, order_check
 from memplan.extensions.networks.operations.graph import OperationGraph
-from tests.support.code_mutants import equivalent, survivors
-from tests.support.operation_graphs import random_graph, with_pairs
+from tests.support.code_mutants import equivalent_names, survivors
+from tests.support.operation_graphs import add_pairs, random_graph
 
 GRAPHS = 40
 EQUIVALENT = {
@@ -27,9 +27,9 @@ def cases() -> Iterator[Case]:
     for seed in range(GRAPHS):
         draw = random.Random(seed)
         graph = random_graph(draw, draw.randint(1, 7))
-        graph = with_pairs(draw, graph) if seed % 2 else graph
+        graph = add_pairs(draw, graph) if seed % 2 else graph
         count = len(graph.ops)
-        order = drawn_order(graph, draw)
+        order = draw_order(graph, draw)
         cut, other = draw.randrange(count + 1), [*order]
         other[draw.randrange(count)] = draw.choice([-1, count, *range(count)])
         for each in (range(count), order, order[:cut], other, [*order, order[0]], draw.sample(order, count)):
@@ -42,7 +42,7 @@ def cases() -> Iterator[Case]:
         yield from ((order_check.bytes_needed, (graph, operation)) for operation in range(count))
 
 
-def drawn_order(graph: OperationGraph, draw: random.Random) -> list[int]:
+def draw_order(graph: OperationGraph, draw: random.Random) -> list[int]:
     """Return an order of all operations, each behind those that it needs."""
     order: list[int] = []
     while left := [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]:
@@ -50,7 +50,7 @@ def drawn_order(graph: OperationGraph, draw: random.Random) -> list[int]:
     return order
 
 
-def said(case: Case) -> object:
+def outcome_of(case: Case) -> object:
     """Return what a call gives, or its refusal or fault in words."""
     try:
         return case[0](*case[1])
@@ -60,6 +60,6 @@ def said(case: Case) -> object:
 
 @pytest.mark.parametrize(("module", "least"), [(order_check, 40), (in_place, 15)])
 def test_each_mutant_of_the_check_changes_the_count_of_some_order(module: ModuleType, least: int) -> None:
-    count, alive = survivors(module, [(case, said(case)) for case in cases()], said)
+    count, alive = survivors(module, [(case, outcome_of(case)) for case in cases()], outcome_of)
     assert count >= least
-    assert alive == equivalent(module, EQUIVALENT)
+    assert alive == equivalent_names(module, EQUIVALENT)

@@ -41,10 +41,10 @@ def program(steps: Sequence[Step], results: Sequence[str], params: Sequence[str]
                 draft.view(kind, inputs[0], output)
             else:
                 draft.operation(kind, inputs, (output,))
-    return draft.imported()
+    return draft.make_program()
 
 
-def over(problem: Problem) -> dict[str, str]:
+def aliases_of(problem: Problem) -> dict[str, str]:
     """Return the buffers that lie in others, without the name of their function."""
     rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
     return {str(row["id"])[5:]: str(row["alias_of"])[5:] for row in rows if "alias_of" in row}
@@ -52,9 +52,9 @@ def over(problem: Problem) -> dict[str, str]:
 
 def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
     model = program([("relu", ("x",), "a"), ("neg", ("a",), "b"), ("relu", ("b",), "y")], ["y"])
-    assert over(problem_in_place(model, ())) == {"a": "x", "b": "x", "y": "x"}
+    assert aliases_of(problem_in_place(model, ())) == {"a": "x", "b": "x", "y": "x"}
     for name in ("x", "main/x"):
-        assert over(problem_in_place(model, [name])) == {"b": "a", "y": "a"}
+        assert aliases_of(problem_in_place(model, [name])) == {"b": "a", "y": "a"}
     assert bounds_in_place(model) == (2 * SIZE, SIZE)
     assert bounds_in_place(model, ["x"]) == (2 * SIZE, 2 * SIZE)
     spared = problem_in_place(model, ["x"]).buffers
@@ -81,10 +81,10 @@ def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
 def test_only_what_nothing_reads_later_is_written_over(
     steps: list[Step], results: list[str], found: dict[str, str]
 ) -> None:
-    assert over(problem_in_place(program(steps, results), ())) == found
+    assert aliases_of(problem_in_place(program(steps, results), ())) == found
 
 
-def drawn(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
+def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
     params = ["x", "z"][: rng.randint(1, 2)]
     names, steps = [*params], list[Step]()
     for k in range(rng.randint(2, 8)):
@@ -125,7 +125,7 @@ def values_from(
 @pytest.mark.parametrize("seed", seeds(40))
 def test_drawn_programs_compute_the_same_in_place_and_keep_what_is_spared(seed: int) -> None:
     rng = random.Random(seed)
-    steps, results, params = drawn(rng)
+    steps, results, params = draw_program(rng)
     spared = params[: rng.randint(0, 1)]
     model = program(steps, results, params)
     plan = solve(problem_in_place(model, spared), time_limit_s=5)

@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.operations.program_graph import ProgramGraph, program_graph
 from memplan.planner.errors import OperationsError
 from tests.support.depth import seeds
-from tests.support.operation_graphs import any_order
+from tests.support.operation_graphs import random_order
 from tests.support.program_values import values_of
 from tests.support.random_programs import random_program
 
@@ -121,8 +121,8 @@ def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_comp
         found = program_graph(operations)
         assert peak(found) >= bytes_
         tried, exact = tried + 1, exact + (peak(found) == bytes_)
-        order = any_order(found.graph, rng)
-        reordered = found.reordered(order)
+        order = random_order(found.graph, rng)
+        reordered = found.reorder(order)
         assert live_bytes(reordered) <= peak_of(found.graph, order)
         for way in range(3):
             assert values_of(reordered, way) == values_of(operations, way)
@@ -134,4 +134,4 @@ def test_an_unused_parameter_is_alive_before_the_first_operation() -> None:
     found = program_graph(read)
     assert [(row.name, row.inputs) for row in found.graph.ops] == [("given", (1,)), ("relu", (0,))]
     assert (found.statements, peak(found)) == (((), (0,)), len("in" + "unread"))
-    assert found.reordered([0, 1]) == read
+    assert found.reorder([0, 1]) == read

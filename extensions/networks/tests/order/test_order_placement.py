@@ -19,13 +19,13 @@ from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import QUESTION, order
 from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.nearness import nearby
+from memplan.extensions.networks.order.search.nearness import nearby_orders
 from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.planner.errors import OperationsError, counted
+from memplan.planner.errors import OperationsError, count_text
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
-from tests.support.operation_graphs import ORDERED_INSIDE, layered_graph, random_graph, twin_graph, with_pairs
+from tests.support.operation_graphs import ORDERED_INSIDE, add_pairs, layered_graph, random_graph, twin_graph
 
 FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
@@ -46,7 +46,7 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8))
-        graph = with_pairs(rng, graph) if seed % 2 else graph
+        graph = add_pairs(rng, graph) if seed % 2 else graph
         order = order_operations(graph, deterministic=True).order
         alive = [0] * len(order)
         lives: dict[Any, tuple[int, set[int]]] = {}
@@ -64,8 +64,8 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
 def test_the_plan_of_an_order_is_verified_and_not_below_the_live_bytes() -> None:
     for seed in seeds(20):
         rng = random.Random(seed)
-        graph = with_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
-        placed = order_and_place(graph, DETERMINISTIC.within(1))
+        graph = add_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
+        placed = order_and_place(graph, DETERMINISTIC.limit_to(1))
         best = order_operations(graph, deterministic=True)
         assert placed.placed is not None
         assert verify(placed.placed.problem, placed.placed.plan) == ()
@@ -86,7 +86,7 @@ def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> No
     graphs = [random_graph(random.Random(seed), 6) for seed in seeds(40)]
     for graph in graphs:
         best = order_operations(graph, deterministic=True)
-        near = nearby(graph, best.order, best.peak, FLAG)
+        near = nearby_orders(graph, best.order, best.peak, FLAG)
         assert all(peak_of(graph, order) <= best.peak for order in near)
         assert all(moves_of(order) < moves_of(best.order) for order in near)
         fewest = min(moves_of(order) for order in legal_orders(graph) if peak_of(graph, order) <= best.peak)
@@ -96,17 +96,17 @@ def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> No
 
 def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
-    alive, placed = (order_and_place(graph, DETERMINISTIC.within(3), goal=g) for g in ("alive", "placed"))
+    alive, placed = (order_and_place(graph, DETERMINISTIC.limit_to(3), goal=g) for g in ("alive", "placed"))
     assert alive.peak <= placed.peak
     assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
 
 
 def test_limits_and_alignments_are_kept() -> None:
-    placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.within(1), alignment=64).placed
+    placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.limit_to(1), alignment=64).placed
     assert placed is not None
     assert all(row.offset % 64 == 0 for row in placed.plan.placements)
     graph = layered_graph(random.Random(0), 60, 6)
-    assert order_and_place(graph, Control.of(0)).peak > 0
+    assert order_and_place(graph, Control.from_limit(0)).peak > 0
     cancelled = threading.Event()
     cancelled.set()
     assert order_and_place(graph, Control(cancelled=cancelled)).peak > 0
@@ -141,7 +141,7 @@ def read_again(found: OrderAnswer) -> OrderAnswer:
     return TypeAdapter(OrderAnswer).validate_json(QUESTION.write(found))
 
 
-def wrong(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationGraph = GRAPH) -> str | None:
+def refutation_of(found: OrderAnswer, options: OrderOptions = COUNTED, graph: OperationGraph = GRAPH) -> str | None:
     return QUESTION.refutes({"graph": graph, "options": options}, found)
 
 
@@ -151,16 +151,16 @@ def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
     assert list(QUESTION.lines(read_again(found))) == list(QUESTION.lines(found))
     moved = [[*QUESTION.lines(found.model_copy(update={"moves": n}))][-1].split(None, 2)[2] for n in (1, 2)]
     assert moved == ["operation is moved", "operations are moved"]
-    assert (counted(1, "buffer"), counted(2000, "buffer")) == ("1 buffer", "2,000 buffers")
+    assert (count_text(1, "buffer"), count_text(2000, "buffer")) == ("1 buffer", "2,000 buffers")
     again = order(GRAPH, OrderOptions(deterministic=True, time_limit_s=1, recompute=True))
     assert list(QUESTION.lines(read_again(again))) == list(QUESTION.lines(again))
-    assert wrong(read_again(again)) is None
+    assert refutation_of(read_again(again)) is None
 
 
 def test_the_orders_inside_of_operations_are_checked_too() -> None:
     found = read_again(order(GRAPH, COUNTED))
-    assert wrong(found) is None
-    assert wrong(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
+    assert refutation_of(found) is None
+    assert refutation_of(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
 
 
 def test_an_order_is_checked_with_the_options_of_its_search() -> None:
@@ -168,8 +168,8 @@ def test_an_order_is_checked_with_the_options_of_its_search() -> None:
     counted = OrderOptions(deterministic=True, count_resident=True)
     found = read_again(order(graph, counted))
     assert found.peak == 14
-    assert wrong(found, counted, graph) is None
-    assert wrong(found, COUNTED, graph) == "has a peak of 6, and not of 14"
+    assert refutation_of(found, counted, graph) is None
+    assert refutation_of(found, COUNTED, graph) == "has a peak of 6, and not of 14"
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -182,5 +182,5 @@ def test_orders_are_noted_before_there_is_a_plan(recompute: bool) -> None:
     assert noted[0].order == tuple(range(2000))
     assert [QUESTION.exit_status(each) for each in noted] == [recompute] * 2
     for each in (*noted, found):
-        assert wrong(read_again(each), options, graph) is None
+        assert refutation_of(read_again(each), options, graph) is None
         assert list(QUESTION.lines(read_again(each)))

@@ -12,11 +12,11 @@ from memplan import OperationsError, OrderOptions, order
 from memplan.extensions.checkers import order as checker_without_types
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.graph_variants import in_ways
+from memplan.extensions.networks.operations.graph_variants import choose_ways
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.order import QUESTION
 from tests.support.depth import seeds
-from tests.support.operation_graphs import least_peak, random_graph
+from tests.support.operation_graphs import min_peak, random_graph
 
 CHECKER: Any = checker_without_types
 WINOGRAD = {"name": "winograd", "work": 40, "cost": 10}
@@ -26,7 +26,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def drawn(seed: int) -> OperationGraph:
+def draw_graph(seed: int) -> OperationGraph:
     """Return a graph some of whose operations have one or two alternatives."""
     rng = random.Random(seed)
     graph = random_graph(rng, rng.randint(2, 5))
@@ -42,18 +42,18 @@ def drawn(seed: int) -> OperationGraph:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
 def test_the_ways_are_the_cheapest_with_the_least_peak_of_all_orders_and_ways(seed: int) -> None:
-    graph = drawn(seed)
+    graph = draw_graph(seed)
     found = order(graph, OrderOptions(time_limit_s=5, with_certificate=True))
     every = list(product(*(range(1 + len(row.alternatives)) for row in graph.ops)))
     assert found.status == "optimal"
-    assert found.peak == min(least_peak(in_ways(graph, ways)) for ways in every)
+    assert found.peak == min(min_peak(choose_ways(graph, ways)) for ways in every)
     assert found.given_peak == peak_of(graph, range(len(graph.ops)))
     ways = found.alternatives or (0,) * len(graph.ops)
-    fitting = [other for other in every if peak_of(in_ways(graph, other), found.order) <= found.peak]
+    fitting = [other for other in every if peak_of(choose_ways(graph, other), found.order) <= found.peak]
     assert ways in fitting
     if found.placed_peak == found.peak:
-        least = min(sum(costs_of(in_ways(graph, other))) for other in fitting)
-        assert sum(costs_of(in_ways(graph, ways))) == least
+        least = min(sum(costs_of(choose_ways(graph, other))) for other in fitting)
+        assert sum(costs_of(choose_ways(graph, ways))) == least
     assert QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found) is None
     if found.certificate is not None and found.certificate.text is not None:
         CHECKER.check(write_graph(graph).decode(), found.certificate.text.splitlines())

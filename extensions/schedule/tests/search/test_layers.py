@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.schedule_tiles import differences, drawn_machine, greedy, walk
+from lab.schedule_tiles import differences, draw_machine, greedy_figures, walk
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.timing.inputs import machine_of
@@ -40,7 +40,7 @@ def test_the_best_tiles_of_a_layer_are_those_of_an_enumeration(seed: int) -> Non
 @pytest.mark.parametrize("seed", seeds(10))
 def test_the_closed_form_of_tiles_agrees_with_the_simulator(seed: int) -> None:
     rng = random.Random(seed)
-    graph, target = random_network(rng), drawn_machine(rng)
+    graph, target = random_network(rng), draw_machine(rng)
     for v, row in enumerate(graph.operations):
         fast = frozenset(t for t in range(len(graph.tensors)) if rng.random() < 0.2)
         made = tuple(t for t in row.outputs if t in fast)
@@ -76,11 +76,13 @@ def test_padding_by_an_operation_costs_the_same_as_padding_in_a_convolution(seed
         made = net.depthwise(read, kernel, stride, **more) if is_deep else net.conv(read, 3, kernel, stride, **more)
         net.add_op("add", [made], net.shapes[made])
         networks.append(net.graph())
-    machine = drawn_machine(rng)
-    least = [NetworkSearch(network_of(graph), machine, "latency").least_memory()[0] for graph in networks]
+    machine = draw_machine(rng)
+    least = [NetworkSearch(network_of(graph), machine, "latency").min_memory()[0] for graph in networks]
     assert least[0] == least[1]
     machine = machine.with_capacity(int(rng.choice([1, 1.3, 3]) * least[0]))
-    apart, inside = (schedule_network(graph, machine, "latency", Control.of(60, True, None)) for graph in networks)
+    apart, inside = (
+        schedule_network(graph, machine, "latency", Control.from_limit(60, True, None)) for graph in networks
+    )
     assert [v for step in apart.subgraphs for v in step] == [0, 2, 3]
     assert (apart.latency, apart.traffic, apart.peak) == (inside.latency, inside.traffic, inside.peak)
     again = ScheduleAnswer.model_validate_json(apart.model_dump_json())
@@ -109,20 +111,20 @@ def test_the_ways_of_layers_are_the_best_of_all(seed: int) -> None:
             {"work": rng.choice([0, 5, 30]), "cost": rng.choice([0, 100, 20000])} for _ in range(rng.randrange(3))
         ]
         row["alternatives"] = others
-    given, machine = net.graph(), drawn_machine(rng)
+    given, machine = net.graph(), draw_machine(rng)
     graph = network_of(given)
     machine = machine.with_capacity(
-        int(rng.choice([1, 1.3, 2]) * NetworkSearch(graph, machine, "latency").least_memory()[0])
+        int(rng.choice([1, 1.3, 2]) * NetworkSearch(graph, machine, "latency").min_memory()[0])
     )
     every = list[float]()
     for ways in product(*(range(1 + len(row.alternatives)) for row in graph.operations)):
         chosen = graph
         for v, way in enumerate(ways):
-            chosen = chosen.in_way(v, way)
+            chosen = chosen.choose_way(v, way)
         search = NetworkSearch(chosen, machine, "latency")
-        if search.least_memory()[0] <= machine.capacity and (run := search.within(machine.capacity)) is not None:
+        if search.min_memory()[0] <= machine.capacity and (run := search.search_within(machine.capacity)) is not None:
             every.append(run.latency)
-    best = NetworkSearch(graph, machine, "latency").within(machine.capacity)
+    best = NetworkSearch(graph, machine, "latency").search_within(machine.capacity)
     assert best is not None
     assert best.latency == pytest.approx(min(every))
     answer = network_answer(graph, best, (), bound_of(graph, machine, "latency"), machine, "latency")
@@ -135,8 +137,8 @@ def test_the_ways_of_layers_are_the_best_of_all(seed: int) -> None:
 
 def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
     net = Network()
-    net.dense(net.input(7, 7, 4), 64)
-    target = drawn_machine(random.Random(0)).with_capacity(1000)
+    net.add_dense(net.input(7, 7, 4), 64)
+    target = draw_machine(random.Random(0)).with_capacity(1000)
     assert access_graph(net.graph()).operations[0].role == "barrier"
     found = schedule_network(net.graph(), target, "traffic", Control())
     assert found.traffic == 7 * 7 * 4 * 65 + 64
@@ -144,11 +146,11 @@ def test_a_dense_layer_of_many_pixels_runs_in_channels() -> None:
 
 
 def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[float, int]:
-    target = drawn_machine(random.Random(1)).with_capacity(capacity)
+    target = draw_machine(random.Random(1)).with_capacity(capacity)
     search = NetworkSearch(graph, target, "latency")
     if with_regions:
         search.add_regions(MOST_RANGES, lambda: False)
-    found = search.within(capacity)
+    found = search.search_within(capacity)
     assert found is not None
     assert found.peak <= capacity
     return found.latency, found.traffic
@@ -160,12 +162,12 @@ def test_regions_move_less_than_operations_alone() -> None:
 
 
 def test_a_first_pass_over_few_regions_gains_most_of_the_gain_of_all() -> None:
-    target = drawn_machine(random.Random(1)).with_capacity(60_000)
+    target = draw_machine(random.Random(1)).with_capacity(60_000)
     search = NetworkSearch(network_of(mobilenet_v2(0.35, 144)), target, "traffic")
     (_, most), (few, states), *_ = PASSES
-    alone = search.within(target.capacity, states=most)
+    alone = search.search_within(target.capacity, states=most)
     search.add_regions(few, lambda: False)
-    found = search.within(target.capacity, states=states)
+    found = search.search_within(target.capacity, states=states)
     assert alone is not None
     assert found is not None
     assert len(search._runs) < 2000  # with the regions of all ranges there are 4,000 and more
@@ -175,7 +177,7 @@ def test_a_first_pass_over_few_regions_gains_most_of_the_gain_of_all() -> None:
 def test_a_schedule_of_operations_alone_is_there_before_regions_are_looked_at() -> None:
     noted, running = list[ScheduleAnswer](), Control(note=lambda answer: noted.append(answer))
     running.cancelled.set()
-    target = drawn_machine(random.Random(1)).with_capacity(6000)
+    target = draw_machine(random.Random(1)).with_capacity(6000)
     found = schedule_network(two_convolutions(), target, "latency", running)
     assert noted == [found]
     assert found.subgraphs == ((0,), (1,))
@@ -184,17 +186,17 @@ def test_a_schedule_of_operations_alone_is_there_before_regions_are_looked_at() 
 def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
     whole = mobilenet_v1(0.25, 32)
     chain = whole.model_copy(update={"ops": whole.ops[:5], "kept": whole.ops[4].outputs})
-    target = drawn_machine(random.Random(1)).with_capacity(4096)
+    target = draw_machine(random.Random(1)).with_capacity(4096)
     graph = network_of(chain)
     found = schedule_network(chain, target, "traffic", Control())
-    assert found.traffic <= sum(greedy(graph, v, target).traffic for v in range(5))
+    assert found.traffic <= sum(greedy_figures(graph, v, target).traffic for v in range(5))
 
 
 def test_a_refusal_names_the_operation_that_needs_most() -> None:
     net = Network()
     net.pool(net.conv(net.input(8, 8, 64), 64, 3))
     with pytest.raises(ProblemError, match=r"capacity: must hold the \d+ bytes that operation 0 \(conv2d .*; got 100"):
-        schedule_network(net.graph(), drawn_machine(random.Random(0)).with_capacity(100), "latency", Control())
+        schedule_network(net.graph(), draw_machine(random.Random(0)).with_capacity(100), "latency", Control())
 
 
 def dory_layer(rng: random.Random) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def dory_layer(rng: random.Random) -> dict[str, Any]:
 
 def three_memories(rng: random.Random) -> Target:
     """Return a small machine of three memories, with separate rates for pools and sums."""
-    fields = drawn_machine(rng).model_dump(mode="json")
+    fields = draw_machine(rng).model_dump(mode="json")
     fast, slow = fields["memories"]
     fast["capacity"] = rng.choice((80, 200, 500))
     middle = {"name": "L2", "capacity": rng.choice((120, 250, 600)), "alignment": rng.choice((1, 8))}
@@ -268,7 +270,7 @@ def test_a_network_in_three_memories_has_offsets_for_all_tensors_in_the_second()
     fast, second, third = target.memories
     target = target.model_copy(update={"memories": (fast, second.model_copy(update={"capacity": 60_000}), third)})
     graph = mobilenet_v1(0.25, 96)
-    found = schedule_network(graph, target, "latency", Control.of(3))
+    found = schedule_network(graph, target, "latency", Control.from_limit(3))
     assert schedule_refuted(graph, target, "latency", found) is None
     assert found.far
     assert max(slot.offset + slot.size for slot in found.second_slots) <= 60_000

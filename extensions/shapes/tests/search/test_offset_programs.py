@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 from lab.shapes import faults_of_plans
-from lab.symbolic_certificates import faults, said_of
+from lab.symbolic_certificates import checker_verdict, faults
 from memplan.extensions.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.stacking import order_for_any_sizes, peaks
-from memplan.extensions.shapes.search.values import fewest, improved
+from memplan.extensions.shapes.search.values import first_optimal, improve_order
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
-from tests.support.symbolic import drawn_problem
+from tests.support.symbolic import draw_problem
 
 FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"
 NETWORKS = ("bert_4l", "llama_4l", "moe_2l", "wav2vec2")
@@ -51,9 +51,9 @@ def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> Non
 
 
 def test_an_overlap_and_a_wrong_peak_are_found() -> None:
-    problem = drawn_problem(3)
+    problem = draw_problem(3)
     found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.5)))
-    points = samples(compiled(problem).space, 8)
+    points = samples(compile_sizes(problem).space, 8)
     first = found.programs[0]
     for change in ({"which": (0,) * len(first.which)}, {"last": ()}, {"order": first.order[::-1]}):
         programs = (first.model_copy(update=change), *found.programs[1:])
@@ -72,33 +72,33 @@ def test_a_length_without_a_bound_is_planned_where_its_square_is_largest(value: 
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(lives)]
     problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": buffers})
     found = shapes(problem, options=ShapesOptions(time_limit_s=2))
-    sized = compiled(problem)
-    bound = sized.demand(sized.sizes([{"n": value}]), sized.least([{"n": value}]))
+    sized = compile_sizes(problem)
+    bound = sized.demand(sized.sizes([{"n": value}]), sized.min_offsets([{"n": value}]))
     assert Evaluator(problem, programs_of(found)).peak({"n": value}) == bound[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_expressions_are_written_as_the_program_is_evaluated(seed: int) -> None:
-    problem = drawn_problem(seed)
+    problem = draw_problem(seed)
     found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.2)))
     program, evaluator = (
         found.programs[0],
         Evaluator(problem, found.model_copy(update={"programs": found.programs[:1]})),
     )
     assert len(program.counts()) == len(program.values) + 1
-    for point in samples(compiled(problem).space, 4):
+    for point in samples(compile_sizes(problem).space, 4):
         sizes = dict(enumerate(evaluator.sized.space.values(evaluator.sized.forms, point)))
-        offsets, ends = program.written(sizes, lambda sums: max(sums, default=0))
+        offsets, ends = program.expressions(sizes, lambda sums: max(sums, default=0))
         assert (max(ends, default=0), offsets) == evaluator.offsets(point)
 
 
 def test_an_order_is_improved_for_several_values_at_once() -> None:
-    sized = compiled(SymbolicProblem.model_validate(json.loads((FOLDER / "llama_4l.json").read_bytes())))
+    sized = compile_sizes(SymbolicProblem.model_validate(json.loads((FOLDER / "llama_4l.json").read_bytes())))
     points = samples(sized.space, 8)
-    sizes, least = sized.sizes(points), sized.least(points)
+    sizes, least = sized.sizes(points), sized.min_offsets(points)
     bound = sized.demand(sizes, least)
     start = tuple(range(sized.count))
-    order = improved(sized, start, (sizes, least, bound), 0.002, 1)
+    order = improve_order(sized, start, (sizes, least, bound), 0.002, 1)
     worst = [float((peaks(sized, each, sizes, least) / bound).max()) for each in (start, order)]
     assert sorted(order) == list(start)
     assert 1 <= worst[1] < worst[0]
@@ -110,7 +110,7 @@ def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
     for _ in range(60):
         lives = [(start := draw.randrange(5), start + draw.randint(1, 4)) for _ in range(6)]
         rows = [{"id": i, "size": 1, "start": start, "end": end} for i, (start, end) in enumerate(lives)]
-        order = order_for_any_sizes(compiled(SymbolicProblem.model_validate({"symbols": {}, "buffers": rows})))
+        order = order_for_any_sizes(compile_sizes(SymbolicProblem.model_validate({"symbols": {}, "buffers": rows})))
         assert (order is not None) == any(_is_optimal(lives, each) for each in permutations(range(6)))
         if order is not None:
             found += 1
@@ -139,14 +139,14 @@ def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
     [([1.01, 1.000002, 1.0], 2), ([1.01, 1.0003, 1.00015], 1), ([1.0, 1.0], 0), ([1.2], 0)],
 )
 def test_one_more_program_is_kept_where_it_is_optimal_or_clearly_better(worst: list[float], index: int) -> None:
-    assert fewest(worst) == index
+    assert first_optimal(worst) == index
 
 
 ROOT = Path(__file__).parents[4]
 CHECKER = ROOT / "memplan" / "checkers" / "all_values.py"
 
 
-def answered(problem: dict[str, Any], **options: Any) -> dict[str, Any]:
+def answer_of(problem: dict[str, Any], **options: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         shapes(SymbolicProblem.model_validate(problem), options=ShapesOptions(**options)).model_dump_json()
     )
@@ -176,7 +176,7 @@ def test_drawn_answers_are_proved_and_no_false_mutant_is() -> None:
 @pytest.mark.parametrize("calls", [0, 1, 20])
 def test_once_time_is_over_no_further_value_is_decided(calls: int) -> None:
     problem, left = problem_of("b*n", "max(n, 3*b)", "b*b", "n//2", "n"), iter(range(calls))
-    answer = answered(problem)
+    answer = answer_of(problem)
     with pytest.raises(all_values.Undecided, match="time is over"):
         all_values.check(answer, problem, lambda: next(left, None) is None)  # type: ignore[no-untyped-call]  # a script without types
 
@@ -185,7 +185,7 @@ def test_once_time_is_over_no_further_value_is_decided(calls: int) -> None:
 def test_networks_are_proved_by_the_program_alone(name: str, tmp_path: Path) -> None:
     path = ROOT / "examples" / "symbolic" / f"{name}.json"
     answer, said = tmp_path / "answer.json", []
-    answer.write_text(json.dumps(answered(json.loads(path.read_text()))))
+    answer.write_text(json.dumps(answer_of(json.loads(path.read_text()))))
     for arguments in ([answer, path], [answer], [path], [answer, ROOT / "examples" / "symbolic" / "llama_4l.json"]):
         done = subprocess.run([sys.executable, "-I", CHECKER, *arguments], capture_output=True, text=True, check=False)
         said.append((done.returncode, done.stdout.partition(":")[0]))
@@ -194,8 +194,8 @@ def test_networks_are_proved_by_the_program_alone(name: str, tmp_path: Path) -> 
 
 def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
     problem = problem_of("64*n", "16*b*n", "4096", "16*n", "48*b")
-    answer = answered(problem)
-    assert said_of(answer, problem) == "proved"
+    answer = answer_of(problem)
+    assert checker_verdict(answer, problem) == "proved"
     for change in (
         {"bound": ["64"]},
         {"alignment": 32},
@@ -205,18 +205,18 @@ def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
         {"lifetimes": [[0, 9], *answer["lifetimes"][1:]]},
         {"symbols": answer["symbols"] | {"n": {"min": 2, "max": 91}}},
     ):
-        assert said_of(answer | change, problem) == "refused", change
+        assert checker_verdict(answer | change, problem) == "refused", change
 
 
 def test_symbols_without_a_bound_are_proved_by_powers() -> None:
     problem = problem_of("64*n", "16*b*n", "ceil_div(n, 3)*16", symbols={"b": {}, "n": {"min": 3, "multiple_of": 3}})
-    assert said_of(answered(problem), problem) == "proved"
+    assert checker_verdict(answer_of(problem), problem) == "proved"
 
 
 @pytest.mark.slow
 def test_an_answer_that_the_checker_does_not_decide_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.loads((ROOT / "examples" / "symbolic" / "moe_2l.json").read_text())
-    assert answered(content, time_limit_s=30)["unchecked"] is None
+    assert answer_of(content, time_limit_s=30)["unchecked"] is None
     monkeypatch.setattr(all_values.boxes, "MOST_BOXES", 0)
     found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
     assert found.unchecked == "the proof for all values: checkers/all_values.py ended undecided, 1 boxes"

@@ -10,11 +10,11 @@ import pytest
 from memplan.extensions.shapes.symbols.comparing import Comparer, samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.symbols.reading import read
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange
 from memplan.extensions.shapes.verify_programs import value_of
 from memplan.planner.errors import ProblemError
-from tests.support.symbolic import drawn_size, drawn_symbols, every_value
+from tests.support.symbolic import draw_size, draw_symbols, values_of_all_symbols
 
 SPACE = {
     "b": SymbolRange(max=64),
@@ -24,7 +24,7 @@ SPACE = {
 
 
 def space() -> Space:
-    return Space.of(SPACE)
+    return Space.from_symbols(SPACE)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_equal_sizes_have_one_form(one: str, other: str) -> None:
 def test_expressions_evaluate_to_the_values_of_their_text() -> None:
     for seed in range(60):
         draw = random.Random(seed)
-        symbols = drawn_symbols(draw)
-        text = f"{drawn_size(draw, list(symbols))} + {drawn_size(draw, list(symbols))}"
-        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
+        symbols = draw_symbols(draw)
+        text = f"{draw_size(draw, list(symbols))} + {draw_size(draw, list(symbols))}"
+        here = Space.from_symbols({name: SymbolRange(**each) for name, each in symbols.items()})
         form = read(text, here, "size")
         tree, again = (ast.parse(each, mode="eval").body for each in (text, here.text(form)))
         for values in samples(here, 20, seed):
@@ -61,25 +61,25 @@ def test_an_expression_proved_to_be_below_another_is_below_at_every_value() -> N
     proved = 0
     for seed in range(80):
         draw = random.Random(seed)
-        symbols = drawn_symbols(draw, 2)
+        symbols = draw_symbols(draw, 2)
         for each in symbols.values():
             each["max"] = min(each["max"], each["min"] + 12 * each["multiple_of"])
-        here = Space.of({name: SymbolRange(**each) for name, each in symbols.items()})
+        here = Space.from_symbols({name: SymbolRange(**each) for name, each in symbols.items()})
         compare = Comparer(here)
-        left, right = (read(drawn_size(draw, list(symbols)), here, "size") for _ in range(2))
+        left, right = (read(draw_size(draw, list(symbols)), here, "size") for _ in range(2))
         rows = {"symbols": symbols, "buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]}
-        values = every_value(SymbolicProblem.model_validate(rows)) or []
-        if compare.never_above(left, right):
+        values = values_of_all_symbols(SymbolicProblem.model_validate(rows)) or []
+        if compare.is_never_above(left, right):
             proved += 1
             assert all(here.value(left, each) <= here.value(right, each) for each in values)
     assert proved > 10
 
 
 def test_a_proof_without_a_largest_value_needs_none() -> None:
-    here = Space.of({"n": SymbolRange()})
+    here = Space.from_symbols({"n": SymbolRange()})
     compare = Comparer(here)
-    assert compare.never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
-    assert not compare.never_above(read("n*n", here, "size"), read("1000*n", here, "size"))
+    assert compare.is_never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
+    assert not compare.is_never_above(read("n*n", here, "size"), read("1000*n", here, "size"))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_size_that_is_never_negative_is_not_refused(size: str, symbol: dict[st
     rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
     problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
     if sentence is None:
-        assert compiled(problem).count == 1
+        assert compile_sizes(problem).count == 1
         return
     with pytest.raises(ProblemError) as error:
-        compiled(problem)
+        compile_sizes(problem)
     assert sentence in str(error.value)

@@ -93,12 +93,12 @@ NAME = "reference:dsa-canonical-greedy"
 def test_lifted_plans_cost_as_much_as_the_originals(lift: str, price: int) -> None:
     """F is where first fit pays more, 616. Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1."""
     plan = solve(
-        read_problem(public_problems.of_library(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
+        read_problem(public_problems.library_file(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
     )
     assert plan.cost == price
 
 
-def priced(*sizes: int, **fields: Any) -> Problem:
+def priced_problem(*sizes: int, **fields: Any) -> Problem:
     """Buffers one after the other, the first 4 bytes of their pool reserved."""
     rows = [{"id": k, "size": size, "start": k, "end": k + 1, "alignment": 8} for k, size in enumerate(sizes)]
     pools = [{"name": "ub", "size": 32, "reserved": [[0, 4]]}]
@@ -115,11 +115,11 @@ def priced(*sizes: int, **fields: Any) -> Problem:
     ids=["on a neighbour", "where it costs less", "above what conflicts"],
 )
 def test_each_buffer_lies_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
-    plan = solve(priced(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
+    plan = solve(priced_problem(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
     assert plan.placements.offset.tolist() == offsets
 
 
 def test_a_pool_without_a_size_has_no_plan() -> None:
-    plan = solve(priced(8, 8, reuse=[{"pairs": [[0, 1]], "cost": 1}], pools=[{"name": "ub"}]), solver=NAME)
+    plan = solve(priced_problem(8, 8, reuse=[{"pairs": [[0, 1]], "cost": 1}], pools=[{"name": "ub"}]), solver=NAME)
     assert plan.explanation is not None
     assert "a size that is given" in plan.explanation.message

@@ -14,7 +14,7 @@ from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
@@ -36,35 +36,35 @@ def node(number: int, op: str, *reads: int) -> dict[str, Any]:
     return {"node": number, "op": op, "reads": list(reads)}
 
 
-def written(*rows: dict[str, Any], **dim: int) -> bytes:
+def graph_bytes(*rows: dict[str, Any], **dim: int) -> bytes:
     header = {"format": "ggml-graph/1"} | ({"dim": dim} if dim else {})
     return "".join(f"{json.dumps(row)}\n" for row in (header, *BUFFERS, *rows)).encode()
 
 
-def recorded(name: str) -> bytes:
+def recorded_graph(name: str) -> bytes:
     return (GRAPHS / f"{name}.json").read_bytes()
 
 
-def lifetimes(model: Imported) -> dict[str, tuple[int | None, int | None]]:
+def lifetimes(model: ImportedProblem) -> dict[str, tuple[int | None, int | None]]:
     return {str(row.id).removeprefix("main/"): (row.start, row.end) for row in model.problem.buffers}
 
 
 def chain(second: str, *later: dict[str, Any]) -> bytes:
     """Return an input, a matrix product of it, and what lies where the product does."""
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 64), tensor(3, 128, output=True)]
-    return written(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
+    return graph_bytes(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
 
 
 @pytest.mark.parametrize(("name", "own"), [("lenet", 1_078_784), ("llama_block_two_memories", 28_896)])
 def test_the_plan_of_ggml_is_in_the_file_and_valid(name: str, own: int) -> None:
-    model = read_model(recorded(name))
+    model = read_model(recorded_graph(name))
     assert model.own_plan is not None
     assert verify(model.problem, model.own_plan) == ()
     assert model.own_peak == own
 
 
 def test_the_peak_of_a_plan_equals_the_one_that_the_adapter_measured_inside_ggml() -> None:
-    model = read_model(recorded("lenet"))
+    model = read_model(recorded_graph("lenet"))
     plan = solve(model.problem)
     assert (len(model.problem.buffers), model.own_peak) == (11, 1_078_784)
     assert (plan.peak, plan.lower_bound) == (802_816, 802_816)
@@ -87,7 +87,7 @@ def test_a_tensor_over_one_that_is_still_read_is_named(data: bytes) -> None:
 def test_a_reader_of_a_tensor_stays_before_its_overwriting() -> None:
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 128), tensor(3, 64), tensor(4, 192, output=True)]
     nodes = [node(1, "MUL_MAT", 0), node(2, "MUL_MAT", 1), node(3, "RELU", 1), node(4, "ADD", 2, 3)]
-    graph = read_model_graph(written(*tensors, *nodes)).graph
+    graph = read_model_graph(graph_bytes(*tensors, *nodes)).graph
     assert peak_of(graph, (0, 1, 2, 3)) == 192
     with pytest.raises(OperationsError, match="must come after operation 1, got 2"):
         peak_of(graph, (0, 2, 1, 3))
@@ -103,7 +103,7 @@ def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_pla
         tensor(5, 64, output=True),
     ]
     nodes = [node(3, "MUL_MAT", 0), node(2, "VIEW", 1), node(4, "CPY", 3, 2), node(5, "MUL_MAT", 0, 1)]
-    model = read_model(written(*tensors, *nodes))
+    model = read_model(graph_bytes(*tensors, *nodes))
     assert isinstance(model, ImportedProgram)
     assert model.operations is not None
     assert {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers} == {
@@ -117,7 +117,7 @@ def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_pla
 
 
 def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
-    data = recorded("llama_block")
+    data = recorded_graph("llama_block")
     problem = read_symbolic(data, "g.json", {"n_ctx": SymbolRange(min=32, max=4096, multiple_of=32)})
     assert {row.size for row in problem.buffers if "n_ctx" in str(row.size)} == {"4096*(n_ctx//32)", "1024*(n_ctx//32)"}
     with pytest.raises(FormatError, match="n_ctx: must be a size, is open; give it, for example: dims=n_ctx=32"):
@@ -134,17 +134,23 @@ def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (written({"tensor": 1}), r"line 4: name: is required"),
-        (written(tensor(1, 0)), r"line 4: must be number 0, got 1"),
-        (written(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of 2 before it, got 7"),
-        (written(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of 1 before it, got 5"),
-        (written(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is no view, got 0"),
-        (written({"what": 1}), r"line 4: must be an object with one of format, node, tensor, buffer, got"),
-        (written() + b"{", r"line 4: must be JSON: "),
-        (written() + written(), r"graphs: must each have another size of one dimension"),
-        (written(n=1) + written(n=1), r"graphs: must each have another size of one dimension"),
-        (written(n=1) + written(tensor(0, 0), n=2), r"graphs: must be the same but for sizes, are not in tensors\[0\]"),
-        (written(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)), r"must not be a copy between backe"),
+        (graph_bytes({"tensor": 1}), r"line 4: name: is required"),
+        (graph_bytes(tensor(1, 0)), r"line 4: must be number 0, got 1"),
+        (graph_bytes(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of 2 before it, got 7"),
+        (graph_bytes(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of 1 before it, got 5"),
+        (graph_bytes(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is no view, got 0"),
+        (graph_bytes({"what": 1}), r"line 4: must be an object with one of format, node, tensor, buffer, got"),
+        (graph_bytes() + b"{", r"line 4: must be JSON: "),
+        (graph_bytes() + graph_bytes(), r"graphs: must each have another size of one dimension"),
+        (graph_bytes(n=1) + graph_bytes(n=1), r"graphs: must each have another size of one dimension"),
+        (
+            graph_bytes(n=1) + graph_bytes(tensor(0, 0), n=2),
+            r"graphs: must be the same but for sizes, are not in tensors\[0\]",
+        ),
+        (
+            graph_bytes(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)),
+            r"must not be a copy between backe",
+        ),
     ],
 )
 def test_a_broken_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
@@ -153,8 +159,8 @@ def test_a_broken_graph_is_refused_with_location_and_rule(data: bytes, sentence:
 
 
 def test_bytes_that_no_further_graph_confirms_are_refused() -> None:
-    graphs = b"".join(written(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
+    graphs = b"".join(graph_bytes(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
     with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
         read_model(graphs, options=ModelOptions(dims={"n": 32}))
-    more = graphs + written(tensor(0, 0, size=4 * 32 * 32, input=True), node(0, "NONE"), n=32)
+    more = graphs + graph_bytes(tensor(0, 0, size=4 * 32 * 32, input=True), node(0, "NONE"), n=32)
     assert isinstance(read_model(more, options=ModelOptions(dims={"n": 40})), ImportedProgram)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.formats import read_problem
@@ -14,16 +14,16 @@ from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.dump_files import DUMPS, PACKS, recorded
+from tests.support.dump_files import DUMPS, PACKS, dump_bytes
 
 MODELS = sorted(path.name.removesuffix(".iree.txt") for path in DUMPS.glob("*.iree.txt"))
 
 
-def model(name: str) -> Imported:
-    return read_model(recorded(f"{name}.iree.txt")[0])
+def model(name: str) -> ImportedProblem:
+    return read_model(dump_bytes(f"{name}.iree.txt")[0])
 
 
-def packs(found: Imported) -> list[Problem]:
+def packs(found: ImportedProblem) -> list[Problem]:
     """Return each pack as a problem of its own."""
     rows = {name: [row for row in found.problem.buffers if row.pools == (name,)] for name in found.problem.pool_index}
     free = [[row.model_copy(update={"pools": None}) for row in inside] for inside in rows.values()]
@@ -78,7 +78,7 @@ def test_a_dump_behind_warnings_is_known() -> None:
 TITLE = b"// -----// IR Dump %s LayoutSlicesPass: iree-stream-layout-slices //----- //\n"
 
 
-def laid_out(total: bytes) -> bytes:
+def printed_layout(total: bytes) -> bytes:
     """Return the function as printed after the pass."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
@@ -91,7 +91,7 @@ def test_the_compilers_own_layout_is_that_behind_the_pass_of_the_same_function()
     other = b"util.func public @other() {\n}\n"
     data = TITLE % b"Before" + PACKS + TITLE % b"Before" + other + TITLE % b"After" + other
     assert read_model(data).own_peak is None
-    assert read_model(data + TITLE % b"After" + laid_out(b"256")).own_peak == 256
+    assert read_model(data + TITLE % b"After" + printed_layout(b"256")).own_peak == 256
 
 
 def test_packs_of_other_passes_are_not_read_again() -> None:
@@ -119,7 +119,7 @@ def test_errors_are_reported_with_their_line(old: bytes, new: bytes, sentence: s
 
 
 def test_comments_are_no_part_of_a_dump() -> None:
-    (data,) = recorded("zfnet512.iree.txt")
+    (data,) = dump_bytes("zfnet512.iree.txt")
     lines = data.decode().split("\n")
     noted = "\n".join(
         line if line.startswith("// -----//") else f"{line} // %c1 = arith.constant 1 : index" for line in lines

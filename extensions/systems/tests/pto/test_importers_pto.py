@@ -128,7 +128,7 @@ def test_kernels_with_missing_addresses_are_refused(lines: tuple[str, ...], sent
         read_model(kernel(*lines))
 
 
-def reserved(size: int, base: str) -> str:
+def reserve_line(size: int, base: str) -> str:
     return (
         f'%fifo = pto.reserve_buffer {{name = "slots", size = {size}, location = #pto.address_space<vec>{base}}} -> i32'
     )
@@ -136,10 +136,10 @@ def reserved(size: int, base: str) -> str:
 
 def test_a_range_that_is_reserved_is_kept_free() -> None:
     lines = (tile("row", 4096), step("tload", "%src", "%row"), step("tstore", "%row", "%dst"))
-    (message,) = messages(kernel(reserved(8192, ", auto = false, base = 0"), *lines))
+    (message,) = messages(kernel(reserve_line(8192, ", auto = false, base = 0"), *lines))
     assert message == 'buffer "%row": must keep out of reserved ranges, got offset 4096 of "vec"'
-    assert messages(kernel(reserved(4096, ", auto = false, base = 0"), *lines)) == []
-    open_base = read_model(kernel(reserved(8192, ", auto = true"), *lines))
+    assert messages(kernel(reserve_line(4096, ", auto = false, base = 0"), *lines)) == []
+    open_base = read_model(kernel(reserve_line(8192, ", auto = true"), *lines))
     assert (open_base.own_plan, live_peak(open_base.problem)) == (None, 8192 + 4096)
 
 
@@ -159,7 +159,7 @@ def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> Non
     lines.append(f"pto.tstore ins(%t{len(rows) - 1} : {TILE}) outs(%dst : {TILE})")
     last[-1] += 1
     if draw.random() < 0.5:
-        lines.insert(0, reserved(draw.choice([1024, 4096]), ", auto = true"))
+        lines.insert(0, reserve_line(draw.choice([1024, 4096]), ", auto = true"))
     data = kernel(*lines)
     problem = read_model(data).problem
     found = solve(problem, time_limit_s=5)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.networks.operations.graph_variants import with_overwriting
+from memplan.extensions.networks.operations.graph_variants import allow_overwriting
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.sized import compiled
+from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
@@ -50,7 +50,7 @@ def test_each_size_is_an_expression_of_the_symbols_that_jax_names(
     assert detect(data) == "stablehlo"
     problem = read_symbolic(data, None, ranges)
     assert problem.symbols == symbols | ranges
-    sized = compiled(problem)
+    sized = compile_sizes(problem)
     for values in samples(sized.space, 4, seed=9)[-4:]:
         ids = (str(row.id).removeprefix("main/") for row in problem.buffers)
         assert dict(zip(ids, sized.sizes([values])[:, 0].tolist(), strict=True)) == sizes(data, **values)
@@ -260,12 +260,12 @@ def test_operations_that_go_element_by_element_may_write_over_their_inputs() -> 
     lines = [f"{made} = stablehlo.{name} {given} : {kind}" for name, made, given in steps]
     data = program(*lines, f"return %2 : {kind}", arguments=f"%arg0: {kind}", result=kind)
     given = graph_of_imported(read_model(data)).graph
-    peaks = [peak_of(graph, range(3)) for graph in (given, with_overwriting(given))]
+    peaks = [peak_of(graph, range(3)) for graph in (given, allow_overwriting(given))]
     assert peaks == [8192, 4096]
     wide = data.replace(
         b"stablehlo.sine %0 : tensor<1024xf32>", b"stablehlo.convert %0 : (tensor<1024xf32>) -> tensor<1024xf16>"
     )
-    narrow = with_overwriting(graph_of_imported(read_model(wide.replace(b"return %2", b"return %1"))).graph)
+    narrow = allow_overwriting(graph_of_imported(read_model(wide.replace(b"return %2", b"return %1"))).graph)
     assert [row.may_overwrite for row in narrow.ops[:2]] == [((0, 0),), ()]
 
 
@@ -306,5 +306,5 @@ def test_an_update_of_a_slice_is_written_over_what_nothing_reads_later(returned:
     )
     result = kind if "," not in returned else f"({kind}, {kind})"
     imported = read_model(program(*lines, arguments=f"%x: {kind}", result=result))
-    graph = with_overwriting(graph_of_imported(imported).graph)
+    graph = allow_overwriting(graph_of_imported(imported).graph)
     assert peak_of(graph, range(len(graph.ops))) == peak

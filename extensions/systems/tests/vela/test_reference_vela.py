@@ -39,12 +39,12 @@ def original(problem: Problem) -> list[int]:
     return found
 
 
-def ours(problem: Problem) -> list[int]:
+def own_offsets(problem: Problem) -> list[int]:
     placements = hill_climb(problem, 0, lambda: None).placements
     return [placements[i][1] for i in range(len(placements))]
 
 
-def drawn(seed: int) -> Problem:
+def draw_problem(seed: int) -> Problem:
     """Draw a crowded problem: the search has to swap, also two at a time."""
     rng = random.Random(seed)
     rows = []
@@ -58,20 +58,20 @@ def drawn(seed: int) -> Problem:
 
 @pytest.mark.drawn
 def test_random_problems_are_placed_like_the_original_places_them() -> None:
-    problems = [drawn(seed) for seed in seeds(12)]
-    assert [ours(problem) for problem in problems] == [original(problem) for problem in problems]
+    problems = [draw_problem(seed) for seed in seeds(12)]
+    assert [own_offsets(problem) for problem in problems] == [original(problem) for problem in problems]
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_problems_are_placed_like_the_original_places_them(name: str) -> None:
     problem = read_problem((FOLDER / name).read_bytes(), name)
-    assert ours(problem) == original(problem)
+    assert own_offsets(problem) == original(problem)
 
 
 def test_an_empty_problem_has_an_empty_plan() -> None:
-    assert ours(Problem.model_validate({"buffers": []})) == []
+    assert own_offsets(Problem.model_validate({"buffers": []})) == []
 
 
 def test_a_buffer_that_is_never_alive_lies_at_the_start() -> None:
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "idle", "size": 4}]
-    assert ours(Problem.model_validate({"buffers": rows})) == [0, 0]
+    assert own_offsets(Problem.model_validate({"buffers": rows})) == [0, 0]

@@ -14,16 +14,16 @@ from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.systems.tests.protobuf_files import field, message, varint
 from memplan.extensions.systems.xla.module import read_module
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.dump_files import recorded
+from tests.support.dump_files import dump_bytes
 
-BINARY, TEXT = recorded("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
+BINARY, TEXT = dump_bytes("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt")
 ALLOC, FREE, SHARE = 0, 1, 2
 Event = tuple[int, int] | tuple[int, int, int]
 
@@ -43,7 +43,7 @@ def dump(sizes: dict[int, int], *traces: Sequence[Event], offsets: dict[int, int
     return message({1: message({1: "jit_step"}), 3: message(assignment)})
 
 
-def rows(found: Imported) -> dict[Any, tuple[Any, ...]]:
+def rows(found: ImportedProblem) -> dict[Any, tuple[Any, ...]]:
     return {row.id: (row.start, row.end, row.size, row.pools) for row in found.problem.buffers}
 
 
@@ -126,7 +126,7 @@ def test_values_of_a_text_share_a_place_where_one_begins_before_the_other_ends()
     assert found.own_peak == 96
 
 
-def broken_events(*events: Event) -> bytes:
+def dump_broken_events(*events: Event) -> bytes:
     return dump({1: 10, 2: 20}, events)
 
 
@@ -134,11 +134,11 @@ def broken_events(*events: Event) -> bytes:
     ("data", "sentence"),
     [
         (message({1: message({1: "jit_step"}), 7: "x"}), "hlo_proto.buffer_assignment: is required"),
-        (broken_events((ALLOC, 9)), r"events\[0\].buffer_id: must be the id of a logical buffer, got 9"),
-        (broken_events((FREE, 1)), r"events\[0\].buffer_id: must be alive when it is freed, got 1"),
-        (broken_events((ALLOC, 1), (ALLOC, 1)), r"events\[1\].buffer_id: must be allocated once, got 1 again"),
-        (broken_events((5, 1)), r"events\[0\].kind: must be 0 \(ALLOC\), 1 \(FREE\) or 2 \(SHARE_WITH\), got 5"),
-        (broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
+        (dump_broken_events((ALLOC, 9)), r"events\[0\].buffer_id: must be the id of a logical buffer, got 9"),
+        (dump_broken_events((FREE, 1)), r"events\[0\].buffer_id: must be alive when it is freed, got 1"),
+        (dump_broken_events((ALLOC, 1), (ALLOC, 1)), r"events\[1\].buffer_id: must be allocated once, got 1 again"),
+        (dump_broken_events((5, 1)), r"events\[0\].kind: must be 0 \(ALLOC\), 1 \(FREE\) or 2 \(SHARE_WITH\), got 5"),
+        (dump_broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
         (dump({1: -1}, []), r"logical_buffers\[0\].size: must be 0 to \d+ bytes, got -1"),
         (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must lie at 0 to \d+ bytes"),
         (b"BufferAssignment:\n", 'one behind the other, got no "HloLiveRange"'),
@@ -162,14 +162,14 @@ def test_xla_names_no_dimensions() -> None:
     ("name", "own_peak"), [("scan", 32_864), ("while", 16_452), ("cond", 16_456), ("mlp_sgd", 12_090_728)]
 )
 def test_a_dump_and_its_texts_tell_of_one_plan(name: str, own_peak: int) -> None:
-    for data in recorded(f"{name}.hlo.pb", f"{name}.xla.txt"):
+    for data in dump_bytes(f"{name}.hlo.pb", f"{name}.xla.txt"):
         found = read_model(data)
         assert found.own_plan is not None
         assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
 
 
 def test_tables_of_tuples_lie_in_no_trace_and_are_there_all_the_time() -> None:
-    (data,) = recorded("scan.hlo.pb")
+    (data,) = dump_bytes("scan.hlo.pb")
     table = next(row for row in read_model(data).problem.buffers if "untraced" in str(row.id))
     assert (table.size, table.start, table.end) == (32, 0, 17)
 

@@ -80,7 +80,7 @@ def test_the_compiler_takes_the_smaller_heap(rows: Rows, by_size: int, by_life: 
 
 
 def test_it_reaches_the_heap_sizes_of_xla_to_the_byte() -> None:
-    recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in public_problems.recorded("xla")}
+    recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in public_problems.read_index("xla")}
     found = {}
     for name in recorded:
         found[name] = solve(public_problems.problem(f"xla/{name}"), solver="reference:xla-best-fit").peak

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memplan.extensions.torch.cadence import planner as cadence
-from memplan.planner.model.problem import Pool, Problem, with_fields
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.reference.tensors import Placed
+from memplan.solvers.reference.tensors import PlannerAnswer
 from tests.support import public_problems
 
 POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
@@ -20,7 +20,7 @@ LITERAL = "reference:cadence-greedy-by-size-paper-literal"
 RECORDED_AS = {POSITION_BASED: "PositionBasedGreedyWithHierarchy", BY_SIZE: "GreedyWithHeuristic"}
 BOTH = pytest.mark.parametrize("planner", [POSITION_BASED, BY_SIZE])
 
-RECORDED = public_problems.recorded("executorch_cadence")
+RECORDED = public_problems.read_index("executorch_cadence")
 
 
 def lives(name: str, size: int, start: int, end: int, **more: object) -> dict[str, object]:
@@ -164,7 +164,7 @@ def test_a_buffer_that_fits_nowhere_is_named(planner: str) -> None:
 @pytest.mark.parametrize("plan", [cadence.position_based_greedy, cadence.greedy_by_size])
 def test_pins_on_the_same_bytes_end_the_work(plan: Any) -> None:
     rows = [lives("a", 8, 0, 2, offset=0), lives("b", 8, 1, 3, offset=4)]
-    placed: Placed = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
+    placed: PlannerAnswer = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
     assert placed.because == 'it put buffer "b" at offset 4, on bytes of "a", and gave up'
 
 
@@ -184,8 +184,8 @@ def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner
     problem = public_problems.problem(f"executorch_cadence/{row['file']}")
     pools = tuple(Pool.model_validate(pool) for pool in row["pools"])
     peaks, name = row["peer_peaks"], RECORDED_AS[planner]
-    assert [0, *_sizes(with_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
-    one = with_fields(problem, pools=(Pool(alignment=16),))
+    assert [0, *_sizes(replace_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
+    one = replace_fields(problem, pools=(Pool(alignment=16),))
     assert _sizes(one, planner) == [peaks[f"{name}_one_memory_align16"]]
 
 

@@ -15,14 +15,14 @@ from memplan.extensions.torch.executorch.algorithm import (
     OwnPlannerWarning,
     Source,
 )
-from memplan.extensions.torch.tests.later import Later
+from memplan.extensions.torch.tests.later import LateModule
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
 from tests.support import public_problems
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
-exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
 from memplan.extensions.torch.tests.torch_models import Attention, resnet  # noqa: E402
@@ -55,12 +55,12 @@ class Counter(torch.nn.Module):  # type: ignore[misc]
         return (self.total * 2).relu() + x
 
 
-def exported(model: Any, *inputs: Any, **options: Any) -> Any:
+def export(model: Any, *inputs: Any, **options: Any) -> Any:
     torch.manual_seed(0)
     return torch.export.export(model.eval(), inputs, strict=False, **options)
 
 
-def compiled(program: Any, planning: Any, **options: Any) -> Any:
+def compile_program(program: Any, planning: Any, **options: Any) -> Any:
     config = exir.ExecutorchBackendConfig(memory_planning_pass=planning, **options)
     return exir.to_edge(program).to_executorch(config)
 
@@ -91,20 +91,22 @@ def tokens() -> Any:
 
 
 @pytest.fixture(scope="module")
-def by_greedy(attention: Any, tokens: Any) -> Any:
-    return compiled(exported(attention, tokens), exir.passes.MemoryPlanningPass())
+def greedy_program(attention: Any, tokens: Any) -> Any:
+    return compile_program(export(attention, tokens), exir.passes.MemoryPlanningPass())
 
 
-def test_a_program_on_our_places_computes_the_same_in_less_memory(attention: Any, tokens: Any, by_greedy: Any) -> None:
+def test_a_program_on_our_places_computes_the_same_in_less_memory(
+    attention: Any, tokens: Any, greedy_program: Any
+) -> None:
     algorithm = MemplanAlgorithm()
-    ours = compiled(exported(attention, tokens), planned_by(algorithm))
+    ours = compile_program(export(attention, tokens), planned_by(algorithm))
     (planned,) = algorithm.planned
     assert planned.plan is not None
     assert not verify(planned.problem, planned.plan)
     assert sizes(ours) == list(planned.bufsizes) == [0, planned.plan.peak]
     assert planned.plan.status == "optimal"
-    assert sum(sizes(ours)) < sum(sizes(by_greedy))
-    assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
+    assert sum(sizes(ours)) < sum(sizes(greedy_program))
+    assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
 
@@ -113,45 +115,45 @@ def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
     recorded = problem_hash(public_problems.problem("executorch/resnet18.csv"))
     algorithm = MemplanAlgorithm()
     planning = planned_by(algorithm)
-    program = compiled(exported(resnet(18), torch.randn(1, 3, 224, 224)), planning)
+    program = compile_program(export(resnet(18), torch.randn(1, 3, 224, 224)), planning)
     assert problem_hash(algorithm.planned[0].problem) == recorded
     assert problem_hash(read_model(program.buffer).problem) == recorded
 
 
 @pytest.mark.deep
-def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, by_greedy: Any) -> None:
+def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
-    ours = compiled(exported(attention, tokens), planned_by(suite))
+    ours = compile_program(export(attention, tokens), planned_by(suite))
     assert sizes(ours) == list(algorithm.planned[0].bufsizes)
-    assert sum(sizes(ours)) < sum(sizes(by_greedy))
-    assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
+    assert sum(sizes(ours)) < sum(sizes(greedy_program))
+    assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
 
 
 def test_executorch_itself_finds_no_overlap(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):  # at which the pass verifies whatever planned
-        compiled(exported(attention, tokens), planned_by(MemplanAlgorithm()))
+        compile_program(export(attention, tokens), planned_by(MemplanAlgorithm()))
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
 @pytest.mark.deep
-def test_plans_can_come_from_a_service(server: Running, attention: Any, tokens: Any, by_greedy: Any) -> None:
+def test_plans_can_come_from_a_service(server: RunningServer, attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
-    ours = compiled(exported(attention, tokens), planned_by(algorithm))
+    ours = compile_program(export(attention, tokens), planned_by(algorithm))
     assert algorithm.planned[0].plan is not None
-    assert torch.equal(run(ours, tokens), run(by_greedy, tokens))
+    assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
 
 
 @pytest.mark.deep
-def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, tokens: Any, by_greedy: Any) -> None:
+def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, tokens: Any, greedy_program: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
         planning = planned_by(algorithm)
         with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
-            ours = compiled(exported(attention, tokens), planning)
+            ours = compile_program(export(attention, tokens), planning)
     assert algorithm.planned[0].plan is None
-    assert sizes(ours) == sizes(by_greedy)
+    assert sizes(ours) == sizes(greedy_program)
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
 
@@ -161,7 +163,7 @@ def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
     torch.manual_seed(3)
     model, x = Choice().eval(), sign * torch.rand(8, 32)
     algorithm = MemplanAlgorithm()
-    ours = compiled(exported(model, x), planned_by(algorithm))
+    ours = compile_program(export(model, x), planned_by(algorithm))
     *submodules, whole = algorithm.planned
     assert len(submodules) == 2
     arena = max(planned.bufsizes[1] for planned in submodules)
@@ -188,7 +190,7 @@ class Choices(torch.nn.Module):  # type: ignore[misc]
 @pytest.mark.deep
 def test_results_of_one_choice_outlive_the_next() -> None:
     model, planning = Choices(), planned_by(MemplanAlgorithm())
-    ours = compiled(exported(model, torch.zeros(4, 4)), planning)
+    ours = compile_program(export(model, torch.zeros(4, 4)), planning)
     for value in (-1.0, 0.1, 0.2, 0.5, 1.0):
         x = torch.full((4, 4), value)
         torch.testing.assert_close(run(ours, x), model(x))
@@ -199,16 +201,16 @@ def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.in_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):
-        compiled(exported(Choices(), torch.ones(4, 4)), planned_by(suite))
+        compile_program(export(Choices(), torch.ones(4, 4)), planned_by(suite))
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
     model, x = Counter(), torch.ones(8)
-    program = exported(model, x)
+    program = export(model, x)
     planning = planned_by(MemplanAlgorithm(), share_mutable_buffers=is_shared)
-    method = runtime.Runtime.get().load_program(compiled(program, planning).buffer).load_method("forward")
+    method = runtime.Runtime.get().load_program(compile_program(program, planning).buffer).load_method("forward")
     for count in (1, 2, 3):
         torch.testing.assert_close(method.execute((x,))[0].clone(), torch.full((8,), 2.0 * count + 1))
 
@@ -217,9 +219,9 @@ def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
 def test_memory_is_planned_for_the_largest_shape() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(32, 80), torch.nn.ReLU(), torch.nn.Linear(80, 32)).eval()
     length = torch.export.Dim("length", min=2, max=48)
-    program = exported(model, torch.randn(24, 32), dynamic_shapes=({0: length},))
+    program = export(model, torch.randn(24, 32), dynamic_shapes=({0: length},))
     shapes = exir.passes.sym_shape_eval_pass.ConstraintBasedSymShapeEvalPass()
-    ours = compiled(program, planned_by(MemplanAlgorithm()), sym_shape_eval_pass=shapes)
+    ours = compile_program(program, planned_by(MemplanAlgorithm()), sym_shape_eval_pass=shapes)
     for rows in (3, 24, 48):
         x = torch.randn(rows, 32)
         torch.testing.assert_close(run(ours, x), model(x))
@@ -228,9 +230,9 @@ def test_memory_is_planned_for_the_largest_shape() -> None:
 @pytest.mark.deep
 def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> None:
     with_all, without = MemplanAlgorithm(), MemplanAlgorithm()
-    program = exported(attention, tokens)
-    compiled(program, planned_by(with_all))
-    compiled(program, planned_by(without, alloc_graph_input=False, alloc_graph_output=False))
+    program = export(attention, tokens)
+    compile_program(program, planned_by(with_all))
+    compile_program(program, planned_by(without, alloc_graph_input=False, alloc_graph_output=False))
     assert len(with_all.planned[0].problem.buffers) == len(without.planned[0].problem.buffers) + 2
 
 
@@ -240,7 +242,7 @@ def test_a_delegate_gets_its_padding(attention: Any, tokens: Any) -> None:
         warnings.simplefilter("ignore")
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     algorithm = MemplanAlgorithm()
-    edge = exir.to_edge_transform_and_lower(exported(attention, tokens), partitioner=[XnnpackPartitioner()])
+    edge = exir.to_edge_transform_and_lower(export(attention, tokens), partitioner=[XnnpackPartitioner()])
     planning = planned_by(algorithm)
     ours = edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
     (planned,) = algorithm.planned

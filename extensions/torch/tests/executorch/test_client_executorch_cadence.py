@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
-from memplan.extensions.torch.tests.later import Later
+from memplan.extensions.torch.tests.later import LateModule
 
-exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 aot = "executorch.backends.cadence.aot"
-memory_planning, algo = Later(f"{aot}.memory_planning"), Later(f"{aot}.memory_planning_algo")
-utils, pass_utils = Later(f"{aot}.utils"), Later(f"{aot}.pass_utils")
-constraints, cadence = Later(f"{aot}.memory_constraints"), Later("memplan.extensions.torch.executorch.cadence")
+memory_planning, algo = LateModule(f"{aot}.memory_planning"), LateModule(f"{aot}.memory_planning_algo")
+utils, pass_utils = LateModule(f"{aot}.utils"), LateModule(f"{aot}.pass_utils")
+constraints, cadence = (
+    LateModule(f"{aot}.memory_constraints"),
+    LateModule("memplan.extensions.torch.executorch.cadence"),
+)
 import torch  # noqa: E402  # which ExecuTorch stands on
 
 from memplan.extensions.torch.tests.torch_models import Attention  # noqa: E402
@@ -40,10 +43,10 @@ def config() -> Any:
 def stock(attention: Any, tokens: Any, config: Any) -> Any:
     """The program as Cadence plans it."""
     planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
-    return compiled(attention, tokens, planning)
+    return compile_model(attention, tokens, planning)
 
 
-def compiled(model: Any, x: Any, planning: Any) -> Any:
+def compile_model(model: Any, x: Any, planning: Any) -> Any:
     program = torch.export.export(model, (x,), strict=False)
     return exir.to_edge(program).to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
 
@@ -69,7 +72,7 @@ def test_less_is_spilled_and_the_program_computes_the_same(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
     planning = planning_of(config)
-    ours = compiled(attention, tokens, planning)
+    ours = compile_model(attention, tokens, planning)
     (planned,) = planning.algo.planned
     assert planned.plan is not None
     assert planned.plan.status == "optimal"
@@ -88,17 +91,17 @@ def test_executorch_falls_back_to_its_own_planner_without_the_service(
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         planning = planning_of(config, source=Source(url, patience_s=0))
         with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
-            ours = compiled(attention, tokens, planning)
+            ours = compile_model(attention, tokens, planning)
     assert sizes(ours) == sizes(stock)
 
 
 @pytest.mark.deep
 def test_specs_that_do_not_fit_raise_an_error_with_the_reason(attention: Any, tokens: Any) -> None:
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
-        compiled(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
+        compile_model(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
 
 
-class Constrained:
+class ConstrainedGraph:
     """A graph of nothing but specs, and what Cadence's passes may ask of them."""
 
     def __init__(self, *counts: int, sizes: tuple[int, ...] = (256, 4096)) -> None:
@@ -122,7 +125,7 @@ class Constrained:
 
 @pytest.mark.deep
 def test_a_pinned_spec_lies_at_its_pin() -> None:
-    asked = Constrained(64, 64)
+    asked = ConstrainedGraph(64, 64)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[1], 2)
     assert asked.plan() == [(2, 128), (2, 0)]
@@ -131,14 +134,14 @@ def test_a_pinned_spec_lies_at_its_pin() -> None:
 
 @pytest.mark.deep
 def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
-    asked = Constrained(64, 64)
+    asked = ConstrainedGraph(64, 64)
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[1].meta["spec"], 1)
     assert asked.plan() == [(1, 0), (2, 0)]
 
 
 @pytest.mark.deep
 def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
-    asked = Constrained(64, sizes=(256,))
+    asked = ConstrainedGraph(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
         asked.plan()
@@ -146,7 +149,7 @@ def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
 
 @pytest.mark.deep
 def test_a_spec_relative_to_another_follows_it() -> None:
-    asked = Constrained(128, 32)
+    asked = ConstrainedGraph(128, 32)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 64)
     asked.constraints.add_relative_placement_constraint(asked.nodes[0], asked.nodes[1], offset=16)
     assert asked.plan() == [(2, 64), (2, 80)]
@@ -155,21 +158,23 @@ def test_a_spec_relative_to_another_follows_it() -> None:
 
 @pytest.mark.deep
 def test_memory_of_submodules_is_kept_free_and_counted() -> None:
-    asked = Constrained(64)
+    asked = ConstrainedGraph(64)
     assert asked.plan(0, 80, 32) == [(1, 80)]
     assert asked.state.bufsizes == [0, 144, 32]
 
 
 @pytest.mark.deep
 def test_the_end_of_a_spec_is_rounded_up_inside_of_a_memory() -> None:
-    asked = Constrained(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
+    asked = ConstrainedGraph(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
     assert asked.plan() == [(1, 0)]
-    assert Constrained(49, sizes=(60, 4096)).plan() == [(2, 0)]
+    assert ConstrainedGraph(49, sizes=(60, 4096)).plan() == [(2, 0)]
 
 
 @pytest.mark.deep
 def test_as_little_as_possible_is_left_for_the_last_memory() -> None:
-    asked = Constrained(160, 144, 96, sizes=(256, 4096))  # the largest first would leave 160 beside 96: 144 are spilled
+    asked = ConstrainedGraph(
+        160, 144, 96, sizes=(256, 4096)
+    )  # the largest first would leave 160 beside 96: 144 are spilled
     places = asked.plan()
     assert asked.state.bufsizes[2] == min(400 - 256, 144)
     assert sorted(mem_id for mem_id, _ in places) == [1, 1, 2]

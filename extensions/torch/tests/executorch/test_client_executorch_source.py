@@ -16,7 +16,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import parse_buffers
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import Buffer
-from tests.support.server import Running
+from tests.support.server import RunningServer
 
 PROBLEM = Problem(
     buffers=parse_buffers([Buffer(id="a", size=8, start=0, end=2), Buffer(id="b", size=4, start=1, end=3)])
@@ -48,13 +48,13 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             thread.join()
 
 
-def test_plans_are_made_by_the_service(server: Running) -> None:
+def test_plans_are_made_by_the_service(server: RunningServer) -> None:
     source = Source(f"http://127.0.0.1:{server.port}/", time_limit_s=5, deterministic=True)
     plan = source.plan(PROBLEM)
     assert (plan.status, plan.peak, plan.wall_time_s) == ("optimal", 12, None)
 
 
-def test_an_error_of_the_service_is_reported(server: Running) -> None:
+def test_an_error_of_the_service_is_reported(server: RunningServer) -> None:
     of_nobody = PROBLEM.model_copy(update={"conflicts": (("a", "nobody"),)})
     with pytest.raises(RefusedError, match=r"conflicts\[0\]"):
         Source(f"http://127.0.0.1:{server.port}").plan(of_nobody)

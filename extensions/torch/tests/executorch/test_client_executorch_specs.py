@@ -12,9 +12,9 @@ from memplan.extensions.torch.executorch.specs import (
     Spec,
     SpecPlacements,
     SpecsRequest,
-    placed,
     pose,
     request_of,
+    spec_placements,
 )
 from memplan.planner.errors import ProblemError
 from memplan.planner.verify.verifier import verify
@@ -43,7 +43,7 @@ class Tensor:
         return self.allocated_memory
 
 
-def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> SpecPlacements:
+def plan_specs(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> SpecPlacements:
     for spec in specs:
         spec.realign(alignment)
     names = tuple(f"spec:{k}" for k in range(len(specs)))
@@ -51,7 +51,7 @@ def planned(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), pa
     problem = pose(request)
     plan = solve(problem, time_limit_s=5)
     assert not verify(problem, plan)
-    return placed(request, problem, plan)
+    return spec_placements(request, problem, plan)
 
 
 def graph(*nodes: tuple[str, object], taken: list[int] | None = None) -> SimpleNamespace:
@@ -64,50 +64,50 @@ def graph(*nodes: tuple[str, object], taken: list[int] | None = None) -> SimpleN
 
 def test_lifetimes_include_the_last_node() -> None:
     first, second = Tensor(16, [0, 3]), Tensor(16, [3, 4])
-    found = planned(first, second)
+    found = plan_specs(first, second)
     assert found.places[first].mem_offset != found.places[second].mem_offset
     assert found.bufsizes == (0, 32)
 
 
 def test_tensors_that_never_meet_share_bytes_and_an_object() -> None:
     first, second = Tensor(16, [0, 2]), Tensor(16, [3, 4])
-    found = planned(first, second)
+    found = plan_specs(first, second)
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
 def test_sizes_are_rounded_up_to_the_alignment_that_is_requested() -> None:
-    assert planned(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
+    assert plan_specs(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
 
 
 def test_memory_of_submodules_counts_and_stays_free() -> None:
     tensor = Tensor(16, [0, 2])
-    found = planned(tensor, taken=(0, 40))
+    found = plan_specs(tensor, taken=(0, 40))
     assert found.places[tensor].mem_offset == 48  # the next multiple of 16
     assert found.bufsizes == (0, 64)
 
 
 def test_the_memory_of_submodules_counts_even_without_other_specs() -> None:
-    assert planned(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
+    assert plan_specs(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
 
 
 def test_a_graph_without_specs_takes_no_memory() -> None:
-    assert planned().bufsizes == (0, 0)
+    assert plan_specs().bufsizes == (0, 0)
 
 
 def test_padding_is_behind_the_last_tensor_of_each_memory_in_use() -> None:
-    assert planned(Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3), padding=64).bufsizes == (0, 80, 0, 80)
+    assert plan_specs(Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3), padding=64).bufsizes == (0, 80, 0, 80)
 
 
 def test_a_spec_stays_in_its_given_memory() -> None:
     near, far = Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)
-    found = planned(near, far)
+    found = plan_specs(near, far)
     assert (found.places[near].mem_id, found.places[far].mem_id) == (1, 2)
     assert found.bufsizes == (0, 16, 32)
 
 
 def test_tensors_of_no_bytes_get_an_offset() -> None:
     nothing, something = Tensor(0, [0, 4]), Tensor(16, [0, 4])
-    found = planned(nothing, something)
+    found = plan_specs(nothing, something)
     assert found.places[nothing].mem_id == 1
     assert found.bufsizes == (0, 16)
 
@@ -117,7 +117,7 @@ def test_a_spec_lies_in_the_storage_of_its_base_and_in_its_memory() -> None:
     view = Tensor(16, [2, 3], storage_base=base, storage_base_offset=32)
     part = Tensor(16, [2, 3], storage_base=view)
     other = Tensor(16, [1, 3], mem_id=2)
-    found = planned(base, view, part, other)
+    found = plan_specs(base, view, part, other)
     assert found.places[view].mem_offset == found.places[part].mem_offset == found.places[base].mem_offset + 32
     assert found.places[view][:2] == found.places[base][:2]
     assert found.bufsizes == (0, 0, 80)
@@ -126,24 +126,24 @@ def test_a_spec_lies_in_the_storage_of_its_base_and_in_its_memory() -> None:
 def test_a_base_that_is_not_planned_is_an_error() -> None:
     view = Tensor(16, [0, 1], storage_base=Tensor(16, [0, 1]))
     with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must be planned in the same call'):
-        planned(view)
+        plan_specs(view)
 
 
 def test_bases_in_a_circle_are_an_error() -> None:
     view, base = Tensor(16, [0, 1]), Tensor(16, [0, 1])
     view.storage_base, base.storage_base = base, view
     with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must not lead back to itself'):
-        planned(view, base)
+        plan_specs(view, base)
 
 
 def test_the_memory_of_constants_is_an_error() -> None:
     with pytest.raises(ProblemError, match=r'spec "spec:0": mem_id must be at least 1, as 0 is for constants, got 0'):
-        planned(Tensor(16, [0, 1], mem_id=0))
+        plan_specs(Tensor(16, [0, 1], mem_id=0))
 
 
 def test_a_spec_that_no_node_names_is_an_error() -> None:
     with pytest.raises(ProblemError, match=r'spec "spec:0": lifetime must be known, got \[null, null\]'):
-        planned(Tensor(16, [None, None]))
+        plan_specs(Tensor(16, [None, None]))
 
 
 def test_a_request_aligns_the_specs_and_takes_each_once() -> None:

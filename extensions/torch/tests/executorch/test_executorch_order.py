@@ -8,9 +8,9 @@ import pytest
 
 from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 from memplan.extensions.torch.executorch.order import reordered
-from memplan.extensions.torch.tests.later import Later
+from memplan.extensions.torch.tests.later import LateModule
 
-exir, runtime = Later("executorch.exir"), Later("executorch.runtime")
+exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch stands on
 
 from memplan.extensions.torch.tests.torch_models import Attention, Block  # noqa: E402

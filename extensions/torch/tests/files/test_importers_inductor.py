@@ -14,9 +14,9 @@ import pytest
 
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.systems.tests.asked_file import live_peak
-from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, drawn_wrapper
+from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, draw_wrapper
 from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.foreign.imported import Imported
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
@@ -31,7 +31,7 @@ def wrapper(*lines: str) -> bytes:
     return (HEAD + "def call(args):\n    arg0_1, = args\n" + "".join(f"    {line}\n" for line in lines)).encode()
 
 
-def violations(model: Imported) -> list[str]:
+def violations(model: ImportedProblem) -> list[str]:
     assert model.own_plan is not None
     return [row.message for row in verify(model.solved_problem, model.own_plan)]
 
@@ -227,7 +227,7 @@ def test_one_arena_for_each_device_is_planned_and_dimensions_are_given() -> None
 @pytest.mark.parametrize("version", DIALECTS)
 def test_wrappers_of_each_version_have_the_storages_and_the_peak_that_was_drawn(version: str) -> None:
     for seed in seeds(10):
-        drawn = drawn_wrapper(seed, version)
+        drawn = draw_wrapper(seed, version)
         model = read_model(drawn.code)
         assert (violations(model), model.own_peak) == ([], drawn.storages), drawn.code.decode()
         assert live_peak(model.problem) == drawn.live, drawn.code.decode()
@@ -239,7 +239,7 @@ DATA = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_by
 DIMS = {"s77": 16}
 
 
-def changed(change: Callable[[Any], None]) -> bytes:
+def change_archive(change: Callable[[Any], None]) -> bytes:
     """Return the archive with its program changed."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(DATA)) as old, zipfile.ZipFile(out, "w") as new:
@@ -253,7 +253,7 @@ def changed(change: Callable[[Any], None]) -> bytes:
     return out.getvalue()
 
 
-def resized(program: Any, size: str) -> None:
+def resize_program(program: Any, size: str) -> None:
     for row in program["graph_module"]["graph"]["tensor_values"].values():
         for dim in row["sizes"]:
             if "as_expr" in dim:
@@ -286,11 +286,11 @@ def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
     square = "Sub(Pow(Symbol('s77', positive=True), Integer(2)), Integer(223))"  # as strides of attention have it
     sum_of_two = "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(1))"
     for text in ("2*s77 + 1", sum_of_two, "Max(33, Mod(s77, 4))", square, "s77**2 - 223"):
-        data = changed(partial(resized, size=text))
+        data = change_archive(partial(resize_program, size=text))
         found = read_model(data, "m.pt2", ModelOptions(dims=DIMS, alignment=1))
         assert {row.size for row in found.problem.buffers if row.id == "main/x"} == {33 * 8 * 4}
     for text in ("s77**s77**9", "s77**-1", "open('x')", "s77(", "-s77", "-" * 289 + "s77", "s77*" * 70 + "s77"):
-        data = changed(partial(resized, size=text))
+        data = change_archive(partial(resize_program, size=text))
         with pytest.raises(InputError):
             read_model(data, "m.pt2", ModelOptions(dims=DIMS))
 

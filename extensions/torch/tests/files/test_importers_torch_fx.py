@@ -11,7 +11,7 @@ from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.torch.files.fx import read_exported, read_graph
 from memplan.planner.errors import FormatError
-from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.solvers.portfolio.solve import solve
 
@@ -43,17 +43,17 @@ def aot_export_module(*arguments: Any, **options: Any) -> Any:
     return aot_autograd.aot_export_module(*arguments, **options)
 
 
-def exported(function: Any, *inputs: Any, **options: Any) -> Any:
+def export(function: Any, *inputs: Any, **options: Any) -> Any:
     """Export a function, its operations as they are."""
     model = function if isinstance(function, torch.nn.Module) else Function(function)
     return torch.export.export(model, inputs, strict=False, **options)
 
 
-def sizes(found: Imported) -> dict[str, int]:
+def sizes(found: ImportedProblem) -> dict[str, int]:
     return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
 
 
-def statements(found: Imported) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+def statements(found: ImportedProblem) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     assert isinstance(found, ImportedProgram)
     rows = (row.model_dump() for row in found.operations.functions["main"].body)
     return [(row["op"], row["inputs"], row["outputs"]) for row in rows]
@@ -63,7 +63,7 @@ X = torch.zeros(4, 8)
 
 
 def test_every_operation_makes_a_buffer() -> None:
-    found = read_exported(exported(lambda x: x.exp().sin(), X))
+    found = read_exported(export(lambda x: x.exp().sin(), X))
     assert statements(found) == [
         ("aten.exp.default", ("inputs_0",), ("exp",)),
         ("aten.sin.default", ("exp",), ("sin",)),
@@ -73,31 +73,31 @@ def test_every_operation_makes_a_buffer() -> None:
 
 
 def test_a_view_has_the_storage_of_its_base() -> None:
-    program = exported(lambda x: x.exp().t().sin(), X)
+    program = export(lambda x: x.exp().t().sin(), X)
     assert sizes(read_exported(program)).keys() == {"inputs_0", "exp", "sin"}
     assert read_exported(program).views == ViewFacts(aliases=1, alias_bytes=128)
     assert sizes(read_exported(program, ModelOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
 
 
 def test_a_list_of_views_has_the_storage_of_their_bases() -> None:
-    found = read_exported(exported(lambda x: torch.mul(*x.exp().chunk(2)), X))
+    found = read_exported(export(lambda x: torch.mul(*x.exp().chunk(2)), X))
     assert statements(found)[-1] == ("aten.mul.Tensor", ("exp",), ("mul",))
 
 
 def test_a_reshape_is_a_view_where_it_never_copies() -> None:
-    together = read_exported(exported(lambda x: x.exp().reshape(32).sin(), X))
+    together = read_exported(export(lambda x: x.exp().reshape(32).sin(), X))
     assert "reshape" not in sizes(together)
-    apart = read_exported(exported(lambda x: x.exp().t().reshape(32).sin(), X))
+    apart = read_exported(export(lambda x: x.exp().t().reshape(32).sin(), X))
     assert sizes(apart)["reshape"] == 128
 
 
 def test_each_tensor_of_several_is_a_buffer() -> None:
-    found = read_exported(exported(lambda x: x.exp().max(1).values.sin(), X))
+    found = read_exported(export(lambda x: x.exp().max(1).values.sin(), X))
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
 
 
 def test_a_tensor_changed_in_place_counts_as_read_and_written() -> None:
-    found = read_exported(exported(lambda x: x.exp().add_(1).sin(), X))
+    found = read_exported(export(lambda x: x.exp().add_(1).sin(), X))
     assert statements(found)[1] == ("aten.add_.Tensor", ("exp",), ("exp",))
     assert solve(found.problem).peak == 256
 
@@ -113,7 +113,7 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
             self.total.add_(x)
             return self.total * self.scale
 
-    found = read_exported(exported(Counter(), X))
+    found = read_exported(export(Counter(), X))
     assert isinstance(found, ImportedProgram)
     main = found.operations.functions["main"]
     assert main.constants == ("p_scale",)
@@ -121,7 +121,7 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
 
 
 def test_outputs_are_alive_to_the_end_also_through_views() -> None:
-    found = read_exported(exported(lambda x: (x.exp().t(), x.sin().cos()), X))
+    found = read_exported(export(lambda x: (x.exp().t(), x.sin().cos()), X))
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].results == ("exp", "cos")
 
@@ -140,7 +140,7 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
 
 def test_dimensions_are_given_by_their_names() -> None:
     rows = torch.export.Dim("rows", min=2, max=64)
-    program = exported(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
+    program = export(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
     (name,) = map(str, program.range_constraints)
     assert sizes(read_exported(program, ModelOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
     with pytest.raises(FormatError, match=rf'node "inputs_0": must have a known shape; {name} is not given as a dim'):
@@ -148,10 +148,10 @@ def test_dimensions_are_given_by_their_names() -> None:
 
 
 def test_nodes_that_are_not_looked_into_are_named() -> None:
-    def chosen(x: Any) -> Any:
+    def choose(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda y: y.exp(), lambda y: y.sin(), (x,)).cos()
 
-    found = read_exported(exported(chosen, X))
+    found = read_exported(export(choose, X))
     assert [warning.message for warning in found.warnings] == [
         'node "cond": what cond needs inside is not in the problem'
     ]

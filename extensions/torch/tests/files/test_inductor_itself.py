@@ -32,7 +32,7 @@ def products(a: Any, b: Any) -> tuple[Any, Any]:
     return torch.relu(a @ b).sin().sum(0), (a @ b).cos()
 
 
-def counted(x: Any) -> Any:
+def count_nonzero(x: Any) -> Any:
     return torch.cumsum(torch.nonzero(x > 0).float(), 0)
 
 
@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Callable[[], Callable[..., Any]], tuple[tuple[int, ...], 
     "network": (network, ((2, 3, 8, 8),)),
     "products": (lambda: products, ((40, 40), (40, 40))),
     "attention": (lambda: torch.nn.functional.scaled_dot_product_attention, ((1, 2, 16, 8),) * 3),
-    "of a size that values decide": (lambda: counted, ((10,),)),
+    "of a size that values decide": (lambda: count_nonzero, ((10,),)),
 }
 
 

@@ -18,7 +18,7 @@ def growing(allocator: PlainAllocator) -> PlainAllocator:
     for k, size in enumerate((40, 60, 80, 100)):
         allocator.place(k, size * MIB)
         allocator.place(("kept", k), 3 * MIB)
-        allocator.free(k)
+        allocator.free_block(k)
     allocator.place("last", 220 * MIB)
     return allocator
 
@@ -35,7 +35,7 @@ def test_rows_are_what_another_simulator_reserves() -> None:
     size = int(priming.line.partition("(")[2].partition(",")[0])
     primed = PlainAllocator()
     primed.place("first", size)
-    primed.free("first")
+    primed.free_block("first")
     assert growing(primed).most == priming.reserved < now.most
     split = int(rows["max_split_size_mb"].line.rpartition(":")[2])
     assert growing(PlainAllocator(largest_split=split * MIB)).most == rows["max_split_size_mb"].reserved

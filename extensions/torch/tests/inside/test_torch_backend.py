@@ -25,8 +25,8 @@ with warnings.catch_warnings():
     from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils._pytree import tree_leaves
 
-    from memplan.extensions.torch.inside.backend import Partition, _least, _scheduled_peak, memplan
-    from memplan.extensions.torch.inside.tracing import interpreted
+    from memplan.extensions.torch.inside.backend import Partition, _choose_passes, _scheduled_peak, memplan
+    from memplan.extensions.torch.inside.tracing import interpret
     from memplan.extensions.torch.tests.torch_counts import peak_of
     from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 
@@ -67,13 +67,13 @@ def test_the_partition_of_inductor_is_kept_unless_another_needs_less() -> None:
 
     peaks: list[int] = []
 
-    def parted(joint: Any, inputs: Any, **others: Any) -> Any:
+    def partition_joint(joint: Any, inputs: Any, **others: Any) -> Any:
         for capacity in (1 << 30, 1):
-            parts = _least(Partition(capacity, 1.0, over="warn"), joint, inputs, others)
+            parts = _choose_passes(Partition(capacity, 1.0, over="warn"), joint, inputs, others)
             peaks.append(max(_scheduled_peak(graph, is_backward=k > 0) for k, graph in enumerate(parts)))
         return parts
 
-    backend = aot_autograd(fw_compiler=interpreted, partition_fn=parted, decompositions=select_decomp_table())
+    backend = aot_autograd(fw_compiler=interpret, partition_fn=partition_joint, decompositions=select_decomp_table())
     torch._dynamo.reset()
     rows = torch.randn(512, 16, dtype=torch.float64)
     given = rows, *(torch.randn(16, 16, dtype=torch.float64, requires_grad=True) for _ in range(8))

@@ -26,11 +26,11 @@ with warnings.catch_warnings():
     from memplan.extensions.torch.inside.fits import fits
     from memplan.extensions.torch.inside.kernels import HIDING
     from memplan.extensions.torch.inside.step import TorchStep
-    from memplan.extensions.torch.inside.tracing import interpreted
-    from memplan.extensions.torch.inside.ways import with_size
+    from memplan.extensions.torch.inside.tracing import interpret
+    from memplan.extensions.torch.inside.ways import resize_step
     from memplan.extensions.torch.tests.both_kernels import BothKernels
     from memplan.extensions.torch.tests.plain_allocator import PlainAllocator
-    from memplan.extensions.torch.tests.torch_counts import count_of_steps, summed
+    from memplan.extensions.torch.tests.torch_counts import count_of_steps, sum_losses
     from memplan.extensions.torch.tests.torch_zoo import MODELS, Language, tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -44,11 +44,11 @@ STEPS = {
 }
 
 
-def counted(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
+def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
     """Return the most bytes alive in two steps on real tensors."""
     run = None
     if compiled:
-        run = aot_module(model, interpreted, interpreted, partition_fn=min_cut_rematerialization_partition)
+        run = aot_module(model, interpret, interpret, partition_fn=min_cut_rematerialization_partition)
         with torch.set_grad_enabled(optimizer is not None):
             run(*inputs)
     return count_of_steps(model, inputs, optimizer, run)
@@ -74,9 +74,9 @@ TRAINED = [kind for kind in STEPS if kind != "inference"]
 def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
-    loss = None if STEPS[kind] is None else summed
-    recording = TorchStep(model, inputs, loss, (), STEPS[kind]).recorded(is_compiled=compiled)
-    expected = counted(model, inputs, STEPS[kind], compiled=compiled)
+    loss = None if STEPS[kind] is None else sum_losses
+    recording = TorchStep(model, inputs, loss, (), STEPS[kind]).record(is_compiled=compiled)
+    expected = count_live_bytes(model, inputs, STEPS[kind], compiled=compiled)
     assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == expected
 
 
@@ -85,14 +85,14 @@ def test_every_operator_whose_fake_kernel_says_less_than_the_real_one_makes_is_r
     with BothKernels() as both:
         for name in ("two_ways", "gru", "folded", "narrow", "vgg", "generator", "encoder", "ranking", "vit"):
             model, inputs = MODELS[name]()
-            summed(model(*inputs)).backward()
+            sum_losses(model(*inputs)).backward()
     assert {"aten::mkldnn_rnn_layer", "aten::mse_loss", "aten::native_batch_norm"} <= both.hidden.keys() <= HIDING
     assert both.count > 900
 
 
 def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None:
     model, inputs = MODELS["two_ways"]()
-    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "capacity": "1GiB"}
+    given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "capacity": "1GiB"}
     answer = fits(model, inputs, **given, suggest=True)
     assert (answer.fits, answer.ways, answer.left) == (None, None, None)
     assert answer.proof.startswith("open: what aten.mkldnn_rnn_layer.default keeps on the device is not counted")
@@ -121,9 +121,9 @@ def test_fits_agrees_with_the_allocator_of_torch() -> None:
     for name in list(MODELS)[-15:]:
         torch.manual_seed(1)
         model, inputs = MODELS[name]()
-        _, step_of = with_size(TorchStep(model, inputs, summed, (), torch.optim.Adam), 0)
+        _, step_of = resize_step(TorchStep(model, inputs, sum_losses, (), torch.optim.Adam), 0)
         step = step_of(64)
-        recording = step.recorded(foreach=True)
+        recording = step.record(foreach=True)
         for allocator in ("cpu", "cuda", "expandable_segments"):
             device = FitsOptions(allocator=allocator, cublas_workspace=0, kernel_workspace=0, time_limit_s=0.05)
             live, _ = live_peak_of(recording, device)
@@ -133,7 +133,7 @@ def test_fits_agrees_with_the_allocator_of_torch() -> None:
                 if allocator == "cpu":
                     wrong += within != (live <= capacity)
                 elif allocator == "cuda":
-                    wrong += within != (live <= capacity and plainly_run(recording, device, capacity) is not None)
+                    wrong += within != (live <= capacity and run_plainly(recording, device, capacity) is not None)
                 else:
                     wrong += within if capacity < live else not within and capacity >= most
                 asked += 1
@@ -141,7 +141,7 @@ def test_fits_agrees_with_the_allocator_of_torch() -> None:
     assert wrong == 0
 
 
-def plainly_run(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
+def run_plainly(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
     """Run a step with the allocator's rules read again; return None where a request cannot be met."""
     allocator = PlainAllocator(capacity)
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
@@ -149,7 +149,7 @@ def plainly_run(recording: Any, device: FitsOptions, capacity: int | None = None
         tensor = recording.tensors[event if event >= 0 else ~event]
         if device.counts(tensor):
             if event < 0:
-                allocator.free(~event)
+                allocator.free_block(~event)
             elif not allocator.place(event, tensor.size):
                 return None
     return allocator
@@ -162,9 +162,9 @@ def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) ->
     device, peaks = FitsOptions(allocator="cpu"), []
     for batch in (5, 6):
         sized = tuple(value.new_zeros((batch, *value.shape[1:])) for value in inputs)
-        peaks.append(live_peak_of(TorchStep(model, sized, summed, (), "sgd").recorded(), device)[0])
+        peaks.append(live_peak_of(TorchStep(model, sized, sum_losses, (), "sgd").record(), device)[0])
     assert peaks[0] < peaks[1]
-    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
+    given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
     ways = fits(model, inputs, **given, capacity=peaks[1] - 1, suggest=True).ways
     assert ways is not None
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
@@ -173,11 +173,17 @@ def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) ->
 def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
     torch.manual_seed(1)
     model, inputs = Language(4, 16, 4), (tokens(32, 4),)
-    step = TorchStep(model, inputs, summed, (), "sgd")
+    step = TorchStep(model, inputs, sum_losses, (), "sgd")
     device = FitsOptions(allocator="cpu")
-    whole, _ = live_peak_of(step.recorded(), device)
+    whole, _ = live_peak_of(step.record(), device)
     capacity = int(0.7 * whole)
-    given: dict[str, Any] = {"loss": summed, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0, "sizes": {}}
+    given: dict[str, Any] = {
+        "loss": sum_losses,
+        "optimizer": "sgd",
+        "allocator": "cpu",
+        "time_limit_s": 1.0,
+        "sizes": {},
+    }
     answer = fits(model, inputs, **given, capacity=capacity, suggest=True)
     assert answer.fits is False
     assert answer.ways is not None
@@ -185,8 +191,8 @@ def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
     assert chosen is not None
     assert chosen.modules
     assert set(chosen.modules) <= {f"layers.{k}" for k in range(4)}
-    assert live_peak_of(step.recorded(checkpointed=chosen.modules), device)[0] <= capacity < whole
-    assert live_peak_of(step.recorded(checkpointed=chosen.modules[1:]), device)[0] > capacity
+    assert live_peak_of(step.record(checkpointed=chosen.modules), device)[0] <= capacity < whole
+    assert live_peak_of(step.record(checkpointed=chosen.modules[1:]), device)[0] > capacity
     best = answer.ways.order
     assert best.lower_bound <= best.peak <= whole
     assert best.recomputed is None or best.recomputed <= capacity
@@ -194,7 +200,9 @@ def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
 
 def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line() -> None:
     model, inputs = Language(2, 32, 4), (tokens(32, 4),)
-    answer = fits(model, inputs, loss=summed, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0)
+    answer = fits(
+        model, inputs, loss=sum_losses, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0
+    )
     assert answer.fits is True
     assert answer.roles["optimizer"] == 2 * sum(value.nbytes for value in model.parameters())
     assert sum(answer.roles.values()) == answer.live_peak
@@ -205,7 +213,7 @@ def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line() -> Non
     assert any("torch_zoo.py:" in group.line and group.module.startswith("layers.") for group in answer.alive)
     assert [unknown.option for unknown in answer.unknown if unknown.bytes is None] == ["kernel_workspace", "nccl"]
     assert all(parameter.grad is None for parameter in model.parameters())
-    assert fits(model, inputs, loss=summed, capacity="1GiB", context="2GiB").fits is False
+    assert fits(model, inputs, loss=sum_losses, capacity="1GiB", context="2GiB").fits is False
 
 
 class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
@@ -220,7 +228,7 @@ class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
         return self.inner(x)
 
 
-def on_two_devices() -> Any:
+def two_device_model() -> Any:
     return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4, device="meta"))
 
 
@@ -228,7 +236,7 @@ def on_two_devices() -> Any:
     ("model", "options", "said"),
     [
         (Chooses, {}, r"model.inner: must not read values of tensors, .* give computed=True"),
-        (on_two_devices(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
+        (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have parameters to change, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
         (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
@@ -282,7 +290,7 @@ def test_a_snapshot_of_a_step_is_compared_with_it(tmp_path: Path, capsys: Any) -
     )
     for batch in (4, 8):
         step = TorchStep(Language(1, 32, 4), tokens(32, batch), lambda made: made.square().mean(), (), "adam")
-        allocator = plainly_run(step.recorded(foreach=True), FitsOptions())
+        allocator = run_plainly(step.record(foreach=True), FitsOptions())
         assert allocator is not None
         recorded.write_bytes(pickle.dumps(allocator.snapshot({})))
         assert main(["fits", f"{script}:build", "--snapshot", str(recorded)]) == 0

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     from torch.fx import symbolic_trace
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    from memplan.extensions.torch.inside.tracing import joint_graph, whole
+    from memplan.extensions.torch.inside.tracing import joint_graph, merge_passes
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
@@ -70,11 +70,11 @@ def _results(module: Any, given: tuple[Any, ...]) -> list[Any]:
 
 
 def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
-    def least_of(x: Any) -> Any:
+    def smallest(x: Any) -> Any:
         values, places = torch.sort(x)
         return torch.neg(torch.exp(values)), places
 
-    found = graph_of(make_fx(least_of, tracing_mode="fake")(torch.randn(8)))
+    found = graph_of(make_fx(smallest, tracing_mode="fake")(torch.randn(8)))
     targets = [str(node.target) for node in with_order(found, range(3)).graph.nodes]
     assert ["getitem" in target for target in targets[2:4]] == [True, True]
 
@@ -101,11 +101,11 @@ def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(o
 
 
 def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None:
-    def small(x: Any, w: Any) -> Any:
+    def compute_small(x: Any, w: Any) -> Any:
         return (x.t() @ w).view(-1).sin().reshape(2, 8)
 
     with FakeTensorMode():
-        module = make_fx(small)(torch.zeros(4, 4), torch.zeros(4, 4))
+        module = make_fx(compute_small)(torch.zeros(4, 4), torch.zeros(4, 4))
     found = graph_of(module, resident=["w_1"], cost=flops_of)
     assert [node.target.__name__ for node in found.nodes] == ["mm.default", "sin.default"]
     assert [row.cost for row in found.graph.ops] == [2 * 4 * 4 * 4, 16]
@@ -115,11 +115,11 @@ def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None
 
 
 def test_random_numbers_are_not_drawn_again() -> None:
-    def noisy(x: Any) -> Any:
+    def add_noise(x: Any) -> Any:
         kept = torch.rand_like(x)
         return (x * kept).sin() * kept
 
-    module = make_fx(noisy)(torch.zeros(4))
+    module = make_fx(add_noise)(torch.zeros(4))
     assert [row.once for row in graph_of(module).graph.ops] == [True, False, False, False]
 
 
@@ -139,7 +139,7 @@ def test_a_joint_graph_is_traced_without_weights_and_a_partition_is_put_together
     forward, backward = min_cut_rematerialization_partition(
         again, inputs, num_fwd_outputs=1, static_lifetime_input_indices=[]
     )
-    both = graph_of(whole(forward, backward, n_results), cost=flops_of).graph
+    both = graph_of(merge_passes(forward, backward, n_results), cost=flops_of).graph
     assert len(both.kept) == 2
     assert sum(row.cost or 0 for row in both.ops) >= sum(row.cost or 0 for row in graph.ops)
 

@@ -35,9 +35,9 @@ def test_the_simulator_places_each_block_at_the_address_in_the_snapshot(plain: A
     live: list[int] = []
     for k in range(500):
         if live and draw.random() < 0.48:
-            allocator.free(live.pop(draw.randrange(len(live))))
+            allocator.free_block(live.pop(draw.randrange(len(live))))
         elif draw.random() < 0.02:
-            allocator.empty()
+            allocator.empty_cache()
         else:
             stream, private = draw.choice([(0, None), (0, None), (7, None), (7, (0, 1)), (7, (0, 2))])
             size = draw.choice([1, 700, 40_000, MIB, MIB + 1, 3 * MIB, 9 * MIB, 11 * MIB, 33 * MIB, 70 * MIB])
@@ -62,7 +62,7 @@ def test_graphs_that_take_turns_keep_their_outputs_and_share_the_rest() -> None:
     for k in (1, 2):
         allocator.place((k, "kept"), 6 * MIB, 3, (0, k))
         allocator.place((k, "temporary"), 10 * MIB, 3, (0, k))
-        allocator.free((k, "temporary"))
+        allocator.free_block((k, "temporary"))
     allocator.place("eager", 30 * MIB)
     answer = fits_of_snapshot(json.dumps(allocator.snapshot({})).encode(), capacity="100MiB")
     (device,) = answer.devices
@@ -100,7 +100,7 @@ def test_settings_of_the_allocator_change_the_reserved_bytes(text: str, asked: l
     blocks: dict[int, Any] = {}
     for size in asked:
         if size < 0:
-            allocator.free(blocks.pop(-size))
+            allocator.free_block(blocks.pop(-size))
         else:
             blocks[size] = allocator.malloc(size * MIB)
     assert allocator.reserved == reserved * MIB

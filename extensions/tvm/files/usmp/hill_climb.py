@@ -32,13 +32,13 @@ class RandR:
 
 @dataclass(frozen=True)
 class OrderPacking:
-    """An order and where it puts the buffers; those of `stuck` fit nowhere."""
+    """An order and its placement of the buffers; the buffers in `stuck` fit nowhere."""
 
     order: tuple[int, ...]
     placements: Placements
     stuck: frozenset[int]
 
-    def used(self, task: UsmpWorkspace) -> dict[int, int]:
+    def used_ends(self, task: UsmpWorkspace) -> dict[int, int]:
         """Return the highest end in each pool that is used."""
         ends: dict[int, int] = {}
         for i, (pool, offset) in self.placements.items():
@@ -73,7 +73,7 @@ class _OrderSearch:
         total = 0  # of the last packing that was accepted and complete
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack()
-            new_total = sum(current.used(self.task).values())
+            new_total = sum(current.used_ends(self.task).values())
             if not current.placements:
                 return current
             if not total or (not current.stuck and self._accepts(new_total, total, attempt)):
@@ -90,7 +90,7 @@ class _OrderSearch:
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Accept what is better, and what is worse with a chance that falls with the attempts."""
+        """Accept a better order, and a worse one with a probability that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack(self) -> OrderPacking:
@@ -113,7 +113,7 @@ class _OrderSearch:
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
         """Swap two that were placed before a highest buffer: one that conflicts with it, and one near that."""
-        used = packing.used(self.task)
+        used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
         near, far = self._neighbours(top[self.random() % len(top)])
@@ -158,7 +158,7 @@ def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int
         pool = placements[other][0]
         if pool not in offsets:
             continue
-        above = task.above(i, other, pool, offset)
+        above = task.lowest_offset_above(i, other, pool, offset)
         if not task.fits(i, pool, above):
             del offsets[pool]
         elif above > offsets[pool] and offsets[pool] + size > offset:

@@ -22,39 +22,39 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     workspace,
 )
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.tensors import Placed, StopCheck
+from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
-"""Returns (pool, offset) by position of a buffer, and the positions of those that fit nowhere."""
+"""Returns (pool, offset) by position of a buffer, and the positions of buffers that fit nowhere."""
 
 
-def _greedy(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
-    def greedy(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
+def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
+    def place_greedily(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
         placements, stuck = place_above_conflicts(task, order_of(task), stop_check)
         return placements, [] if stuck is None else [stuck]
 
-    return greedy
+    return place_greedily
 
 
 def _plan(
     problem: Problem, seed: int, stop_check: StopCheck, *, algorithm: Algorithm, rounds_to_own: bool = False
-) -> Placed:
+) -> PlannerAnswer:
     """Plan by an algorithm; the seed does not count, as USMP has its own."""
     try:
         task, placed = workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
-        return Placed({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
+        return PlannerAnswer({}, because=f"USMP lists all conflicts; here are more than {MOST_CONFLICTS:,}")
     placements, stuck = algorithm(task, stop_check)
-    return Placed(
+    return PlannerAnswer(
         {placed[i].position: placement for i, placement in placements.items()},
         stuck=tuple(placed[i].position for i in stuck),
     )
 
 
-greedy_by_size = partial(_plan, algorithm=_greedy(order_by_size))
+greedy_by_size = partial(_plan, algorithm=_greedy_algorithm(order_by_size))
 """Places the largest first, above all its conflicts."""
 greedy_by_size_own_alignment = partial(greedy_by_size, rounds_to_own=True)
-greedy_by_conflicts = partial(_plan, algorithm=_greedy(order_by_conflicts))
+greedy_by_conflicts = partial(_plan, algorithm=_greedy_algorithm(order_by_conflicts))
 """Places the buffer with most conflicts first, above all of them."""
 greedy_by_conflicts_own_alignment = partial(greedy_by_conflicts, rounds_to_own=True)
 hill_climb = partial(_plan, algorithm=hill_climb_order)

@@ -51,7 +51,7 @@ class UsmpWorkspace:
     memory_pressure: int = 0
     rounds_to_own: bool = False
 
-    def above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
+    def lowest_offset_above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
         """Return the lowest offset for a buffer above a neighbour that lies at `offset` in the pool."""
         below = self.buffers[neighbour]
         alignment = (self.buffers[buffer] if self.rounds_to_own else below).alignments[pool]
@@ -152,16 +152,16 @@ Placements = dict[int, tuple[int, int]]
 def order_by_size(task: UsmpWorkspace) -> list[int]:
     """Return the buffers, largest first, then most conflicts first, then by name from the end of the alphabet."""
     infos = task.buffers
-    return sorted(_by_name(task), key=lambda i: (-infos[i].size, -len(infos[i].conflicts)))
+    return sorted(_name_order(task), key=lambda i: (-infos[i].size, -len(infos[i].conflicts)))
 
 
 def order_by_conflicts(task: UsmpWorkspace) -> list[int]:
     """Return the buffers, most conflicts first, then largest first, then by name from the end of the alphabet."""
     infos = task.buffers
-    return sorted(_by_name(task), key=lambda i: (-len(infos[i].conflicts), -infos[i].size))
+    return sorted(_name_order(task), key=lambda i: (-len(infos[i].conflicts), -infos[i].size))
 
 
-def _by_name(task: UsmpWorkspace) -> list[int]:
+def _name_order(task: UsmpWorkspace) -> list[int]:
     return sorted(range(len(task.buffers)), key=lambda i: task.buffers[i].name.encode(), reverse=True)
 
 
@@ -191,7 +191,7 @@ def _offsets(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, i
         if other not in placements:
             continue
         pool, offset = placements[other]
-        above = task.above(i, other, pool, offset)
+        above = task.lowest_offset_above(i, other, pool, offset)
         if task.fits(i, pool, above):
             offsets[pool] = max(offsets.get(pool, 0), above)
         else:

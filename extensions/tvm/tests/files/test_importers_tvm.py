@@ -11,15 +11,15 @@ import pytest
 from memplan.extensions.networks.lifetimes.shadow import shadow
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.foreign.imported import Imported, ViewFacts
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.solvers.portfolio.solve import solve
-from tests.support.dump_files import graph, node, perceptron, recorded
+from tests.support.dump_files import dump_bytes, graph, node, perceptron
 
 
-def rows(found: Imported) -> dict[str, tuple[int | None, int | None, int]]:
+def rows(found: ImportedProblem) -> dict[str, tuple[int | None, int | None, int]]:
     return {str(row.id).removeprefix("main/"): (row.start, row.end, row.size) for row in found.problem.buffers}
 
 
@@ -81,7 +81,7 @@ def test_outputs_of_nodes_with_one_name_have_names_of_their_own() -> None:
     assert list(rows(found)) == ["x", "y#1", "y#2"]
 
 
-ALLOCATED, PLANNED = recorded("network_allocated.relax", "network_planned.relax")
+ALLOCATED, PLANNED = dump_bytes("network_allocated.relax", "network_planned.relax")
 
 
 def function(*lines: str, params: str = 'x: R.Tensor((4, "n"), dtype="float32")', attrs: str = "{}") -> bytes:
@@ -98,11 +98,11 @@ class Module:
 {body}""".encode()
 
 
-def imported(data: bytes, **options: Any) -> Imported:
+def import_module(data: bytes, **options: Any) -> ImportedProblem:
     return read_model(data, options=ModelOptions(**{"dims": {"n": 16}} | options))
 
 
-def sizes(found: Imported) -> dict[str, int]:
+def sizes(found: ImportedProblem) -> dict[str, int]:
     return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
 
 
@@ -124,9 +124,9 @@ def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
 
 
 def test_allocations_inside_of_kernels_are_reported_as_not_planned() -> None:
-    assert [each.rule for each in read_model(recorded("mlp_fused.relax")[0]).warnings] == ["unknown-workspaces"]
+    assert [each.rule for each in read_model(dump_bytes("mlp_fused.relax")[0]).warnings] == ["unknown-workspaces"]
     tied = 'lv = R.call_tir_inplace(cls.f, (x,), out_sinfo=R.Tensor((4, 16), dtype="float32"), inplace_indices=[0])'
-    assert [each.rule for each in imported(function(tied, "return lv")).warnings] == ["in-place-unused"]
+    assert [each.rule for each in import_module(function(tied, "return lv")).warnings] == ["in-place-unused"]
 
 
 def test_params_behind_the_inputs_are_weights() -> None:
@@ -134,7 +134,7 @@ def test_params_behind_the_inputs_are_weights() -> None:
     data = function(
         "return (x, w)", params='x: R.Tensor((1,), "int8"), w: R.Tensor((2,), "int8")', attrs='{"num_input": 1}'
     )
-    assert set(sizes(imported(data, dims={}))) == {"x", "#copy of w"}
+    assert set(sizes(import_module(data, dims={}))) == {"x", "#copy of w"}
 
 
 def test_tensors_that_are_values_are_planned_too() -> None:
@@ -152,7 +152,7 @@ def test_tensors_that_are_values_are_planned_too() -> None:
         "    R.output(d)",
         "return (e[0], e[1], d)",
     ]
-    found = imported(function(*lines))
+    found = import_module(function(*lines))
     assert sizes(found) == {"x": 256, "a": 256, "b": 256, "c:0": 256, "c:1": 64}
     assert found.views == ViewFacts(aliases=1, alias_bytes=256)
     assert isinstance(found, ImportedProgram)
@@ -163,24 +163,24 @@ def test_a_packed_reshape_is_a_view_too() -> None:
     line = "y: R.Tensor((n, 4), dtype='float32') = R.call_packed('%s', a, R.shape([n, 4]))"
     first = "a: R.Tensor((4, n), dtype='float32') = R.f(x)"
     for name, aliases in (("vm.builtin.reshape", 1), ("own.reshape", 0)):
-        assert imported(function(first, line % name, "return y")).views.aliases == aliases
+        assert import_module(function(first, line % name, "return y")).views.aliases == aliases
 
 
 def test_dimensions_that_are_only_named_need_a_size() -> None:
     data = function("return x")
-    assert sizes(imported(data, alignment=1)) == {"x": 256}
+    assert sizes(import_module(data, alignment=1)) == {"x": 256}
     with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: dims=n=1'):
-        imported(data, dims={})
+        import_module(data, dims={})
     with pytest.raises(OptionError, match=r'must be a dimension that the program names \(n\), got "m"'):
-        imported(data, dims={"n": 1, "m": 1})
+        import_module(data, dims={"n": 1, "m": 1})
 
 
 def test_there_must_be_one_function_to_read() -> None:
     data = function("return x")
     twice = data + data.split(b"class Module:\n")[1].replace(b"def main", b"def other")
-    assert sizes(imported(twice)) == {"x": 256}
+    assert sizes(import_module(twice)) == {"x": 256}
     with pytest.raises(FormatError, match=r'must have a function main, or only one, .* got \["first", "other"\]'):
-        imported(twice.replace(b"def main", b"def first"))
+        import_module(twice.replace(b"def main", b"def first"))
 
 
 FUSED = """
@@ -197,9 +197,9 @@ FUSED = """
 
 def test_an_operator_that_is_put_together_is_one_kernel() -> None:
     data = function('y: R.Tensor((64,), dtype="float32") = cls.fused(x)', "return y") + FUSED.encode()
-    assert sizes(imported(data)) == {"x": 256, "y": 256}
+    assert sizes(import_module(data)) == {"x": 256, "y": 256}
     with pytest.raises(FormatError, match="must not call another Relax function"):
-        imported(data.replace(b'"Primitive": True', b'"global_symbol": "fused"'))
+        import_module(data.replace(b'"Primitive": True', b'"global_symbol": "fused"'))
 
 
 TOLD = [
@@ -210,7 +210,7 @@ TOLD = [
 
 
 def test_the_value_of_a_call_is_its_returned_output() -> None:
-    assert sizes(imported(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
+    assert sizes(import_module(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
 
 
 def test_allocations_with_named_arguments_are_those_without() -> None:
@@ -227,9 +227,9 @@ def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
     module = function("return x").decode().split("\n\n", 1)[1].replace("@I.ir", "@tvm.script.ir")
     inside = textwrap.indent(module, "    ")
     source = f"# a licence\nimport tvm\n\ndef test_it():\n{inside}\n    check(Module)\n"
-    assert sizes(imported(source.encode())) == {"x": 256}
+    assert sizes(import_module(source.encode())) == {"x": 256}
     with pytest.raises(FormatError, match=r"must have one module .keep the one to be planned.*line 6.*line 16"):
-        imported(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
+        import_module(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
 
 
 def test_loops_alone_are_refused_with_a_hint_on_the_required_statements() -> None:
@@ -240,7 +240,7 @@ def test_loops_alone_are_refused_with_a_hint_on_the_required_statements() -> Non
 
 def test_a_size_of_very_many_steps_is_refused() -> None:
     with pytest.raises(FormatError, match="line 10: must be computed in at most 50 steps"):
-        imported(function("y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"))
+        import_module(function("y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"))
 
 
 @pytest.mark.parametrize("attrs", ["", ', "attrs": {"mxnet_version": ["int", 10300]}'])

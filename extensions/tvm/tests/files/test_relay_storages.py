@@ -120,7 +120,7 @@ def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
     return {"functions": {"main": main}}
 
 
-def drawn(seed: int) -> tuple[list[Node], list[str]]:
+def draw_nodes(seed: int) -> tuple[list[Node], list[str]]:
     """Draw some nodes: params first, and then calls of one or two outputs, reshapes, tuples and items of these."""
     rng = random.Random(seed)
     scale = rng.choice((12, 300, 5_000))
@@ -156,7 +156,7 @@ def drawn(seed: int) -> tuple[list[Node], list[str]]:
 @pytest.mark.parametrize("match_range", [0, 1, 2, 16])
 def test_storages_and_counts_are_those_of_the_planner_written_again(match_range: int) -> None:
     for seed in range(150 * DEPTH):
-        nodes, results = drawn(seed)
+        nodes, results = draw_nodes(seed)
         twin = Twin(nodes, results, match_range)
         operations = operations_from(operations_of(nodes, results))
         found = memplan.liveness(operations, options=LivenessOptions(match_range=match_range)).storages

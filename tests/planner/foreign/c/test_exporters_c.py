@@ -18,7 +18,15 @@ from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.writing import export
 from memplan.planner.model.problem_fields import Pool
 from tests.support.elf import Elf
-from tests.support.layouts import NAMES, PLACES, TWO_MEMORIES, layout_of, one_pool, two_memories, two_memories_anywhere
+from tests.support.layouts import (
+    NAMES,
+    PLACES,
+    TWO_MEMORIES,
+    layout_of,
+    one_pool_layout,
+    two_memories,
+    two_memories_anywhere,
+)
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"]
 BASES = {"sram-1": 0x20000000, "int": 0x30000010}
@@ -44,14 +52,14 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def written_to(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
+def write_files(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
     """Write the files of an exporter, the one that has no suffix of its own as `name`."""
     path = folder / name
     for suffix, data in export(target, layout, path.stem).items():
         (path.with_suffix(suffix) if suffix else path).write_bytes(data)
 
 
-def linked(compiler: Sequence[str], folder: Path, names: Sequence[str], *options: str) -> Elf:
+def link(compiler: Sequence[str], folder: Path, names: Sequence[str], *options: str) -> Elf:
     """Link plan.c with a program that has a pointer to each of the buffers."""
     pointers = "".join(f"extern unsigned char *const at_{k};\n" for k in range(len(names)))
     pointers += "".join(f"unsigned char *const at_{k} = PLAN_ADDRESS_{name};\n" for k, name in enumerate(names))
@@ -67,8 +75,8 @@ def linked(compiler: Sequence[str], folder: Path, names: Sequence[str], *options
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories_anywhere()
-    written_to(layout, "c", tmp_path, "plan.c")
-    elf = linked(compiler, tmp_path, [buffer.name for buffer in layout.buffers], "-Wl,-e,start")
+    write_files(layout, "c", tmp_path, "plan.c")
+    elf = link(compiler, tmp_path, [buffer.name for buffer in layout.buffers], "-Wl,-e,start")
     arrays = [elf.symbols[f"plan_pool_{pool.name}"] for pool in layout.pools]
     for k, buffer in enumerate(layout.buffers):
         address = elf.pointer(f"at_{k}")
@@ -79,10 +87,10 @@ def test_every_buffer_is_at_its_offset_in_its_array(compiler: list[str], tmp_pat
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_path: Path) -> None:
     layout = two_memories()
-    written_to(layout, "c", tmp_path, "plan.c")
-    written_to(layout, "ld", tmp_path, "plan.ld")
+    write_files(layout, "c", tmp_path, "plan.c")
+    write_files(layout, "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
-    elf = linked(compiler, tmp_path, list(NAMES.values()), f"-Wl,-T,{tmp_path / 'whole.ld'}")
+    elf = link(compiler, tmp_path, list(NAMES.values()), f"-Wl,-T,{tmp_path / 'whole.ld'}")
     for k, (name, (pool, offset)) in enumerate(PLACES.items()):
         address = BASES[pool] + offset
         assert (elf.pointer(f"at_{k}"), elf.symbols[f"plan_buffer_{NAMES[name]}"]) == (address, address)
@@ -91,7 +99,7 @@ def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_pa
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
-    written_to(two_memories(), "ld", tmp_path, "plan.ld")
+    write_files(two_memories(), "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     (tmp_path / "program.c").write_text(
         "extern unsigned char plan_pool_int[]; unsigned char *start(void) { return plan_pool_int; }"
@@ -106,7 +114,7 @@ def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_p
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> None:
-    written_to(one_pool({"alignment": 16}), "c", tmp_path, "plan.c")
+    write_files(one_pool_layout({"alignment": 16}), "c", tmp_path, "plan.c")
     header = tmp_path / "plan.h"
     header.write_text(header.read_text().replace("PLAN_OFFSET_0 0u", "PLAN_OFFSET_0 8u"))
     done = subprocess.run(["gcc", "-c", tmp_path / "plan.c", "-o", tmp_path / "o"], capture_output=True, check=False)
@@ -117,14 +125,14 @@ def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> 
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
 def test_buffers_without_bytes_are_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
-        written_to(one_pool(*rows), target, tmp_path, "plan.c")
+        write_files(one_pool_layout(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_headers_are_cpp_too(tmp_path: Path) -> None:
     for target, name in (("c", "plan.c"), ("malloc-c", "heap.c")):
-        written_to(two_memories_anywhere(), target, tmp_path, name)
+        write_files(two_memories_anywhere(), target, tmp_path, name)
     (tmp_path / "all.cpp").write_text(
         '#include "plan.h"\n#include "heap.h"\n#include "plan.h"\nint main() { return 0; }\n'
     )
@@ -135,7 +143,7 @@ def test_headers_are_cpp_too(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_pools_of_the_heap_are_allocated_as_often_as_one_likes(tmp_path: Path) -> None:
     layout = two_memories_anywhere()
-    written_to(layout, "malloc-c", tmp_path, "heap.c")
+    write_files(layout, "malloc-c", tmp_path, "heap.c")
     (tmp_path / "main.c").write_text(
         """\
 #include "heap.h"
@@ -221,22 +229,22 @@ def test_an_alignment_that_c_cannot_express_is_refused(
     target: str, row: dict[str, int], pool: dict[str, int], sentence: str
 ) -> None:
     with pytest.raises(FormatError, match=sentence):
-        export(target, one_pool(row, **pool), "plan")
+        export(target, one_pool_layout(row, **pool), "plan")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
-    layout = one_pool(
+    layout = one_pool_layout(
         *({"offset": offset, "alignment": 16} for offset in places),
         size=65536,
         base_address=0x20000000,
         reserved=[[64, 4096], [15360, 1024], [4160, 0]],
     )
-    written_to(layout, "c", tmp_path, "plan.c")
-    written_to(layout, "ld", tmp_path, "plan.ld")
+    write_files(layout, "c", tmp_path, "plan.c")
+    write_files(layout, "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
-    elf = linked(compiler, tmp_path, [buffer.name for buffer in layout.buffers], f"-Wl,-T,{tmp_path / 'whole.ld'}")
+    elf = link(compiler, tmp_path, [buffer.name for buffer in layout.buffers], f"-Wl,-T,{tmp_path / 'whole.ld'}")
     assert [elf.pointer(f"at_{k}") - 0x20000000 for k in range(4)] == places
     regions = re.findall(r"plan_p\w* : ORIGIN = (\w+), LENGTH = (\w+)", (tmp_path / "plan.ld").read_text())
     assert [(int(start, 16) - 0x20000000, int(length, 16)) for start, length in regions] == [
@@ -249,16 +257,16 @@ def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], 
 @pytest.mark.parametrize("target", ["c", "malloc-c"])
 def test_memory_of_another_device_is_not_allocated_on_the_heap(target: str) -> None:
     with pytest.raises(FormatError, match=f'pool "p": device must be the CPU for to={target}.*, got "cuda:1"'):
-        export(target, one_pool({}, device="cuda:1"), "plan")
-    assert export(target, one_pool({}, device="cpu"), "plan")
+        export(target, one_pool_layout({}, device="cuda:1"), "plan")
+    assert export(target, one_pool_layout({}, device="cpu"), "plan")
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
     rule = 'pool "p": base_address must be given for a linker, as in capacity=p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
-        export(target, one_pool({}), "plan")
-    assert b"0x0" in export(target, one_pool({}, base_address=0), "plan")[""]
+        export(target, one_pool_layout({}), "plan")
+    assert b"0x0" in export(target, one_pool_layout({}, base_address=0), "plan")[""]
 
 
 @pytest.mark.parametrize("target", ["c", "ld", "armlink"])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lab.families import tight
+from lab.families import draw_tight_problem
 from memplan.planner.model.plan import Enough, Explanation
 from memplan.planner.model.problem import Problem
 from memplan.questions.explain.explain import QUESTION, explain, lines
-from memplan.questions.explain.reasons.live_sets import enough
+from memplan.questions.explain.reasons.live_sets import sufficient_size
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.values import ExplainOptions
 from memplan.solvers.portfolio.solve import solve
@@ -32,7 +32,7 @@ def reason(problem: Problem, options: ExplainOptions = GENEROUS, control: Contro
     return found
 
 
-def sized(problem: Problem, size: int) -> Problem:
+def resize_pool(problem: Problem, size: int) -> Problem:
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     return Problem.model_validate(fields | {"pools": [dict(problem.pools[0]) | {"size": size}]})
 
@@ -49,7 +49,7 @@ def test_the_reason_is_enough_and_each_member_is_needed() -> None:
         for seed in seeds(2):
             free = tight_problem(seed, feature)
             least = best_score(free)
-            problem = sized(free, int(least[-1]) - 1) if least and least[-1] > 0 else free
+            problem = resize_pool(free, int(least[-1]) - 1) if least and least[-1] > 0 else free
             if best_score(problem) is not None:
                 continue
             found = reason(problem)
@@ -112,7 +112,7 @@ def test_a_live_set_above_the_capacity_is_the_reason_without_any_search() -> Non
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
     peak = solve(problem).peak
     assert peak is not None
-    found = reason(sized(problem, peak - 1))
+    found = reason(resize_pool(problem, peak - 1))
     assert (found.kind, found.calls, found.irreducible, found.missing_bytes) == ("live-set", 0, True, 1)
     assert found.needed == peak
 
@@ -123,17 +123,17 @@ def test_an_optimum_above_the_live_sets_is_explained_by_a_core() -> None:
     assert peak is not None
     assert peak > 1000
     stages: list[str] = []
-    found = reason(sized(problem, peak - 1), control=Control(report=lambda event: stages.append(event["stage"])))
+    found = reason(resize_pool(problem, peak - 1), control=Control(report=lambda event: stages.append(event["stage"])))
     assert found.kind == "core"
     assert found.irreducible
     assert found.would_do is not None
     assert (found.would_do.size, found.would_do.proved, found.needed) == (peak, True, peak)
     assert stages[:2] == ["infeasible", "witness"]
     assert stages[-2:] == ["irreducible", "enough"]
-    assert solve(cut_down(sized(problem, peak - 1), found.buffers, ())).status == "infeasible"
+    assert solve(cut_down(resize_pool(problem, peak - 1), found.buffers, ())).status == "infeasible"
     for name in found.buffers:
         rest = [other for other in found.buffers if other != name]
-        assert solve(cut_down(sized(problem, peak - 1), rest, ())).status == "optimal"
+        assert solve(cut_down(resize_pool(problem, peak - 1), rest, ())).status == "optimal"
 
 
 def test_buffers_confined_to_one_of_two_pools_are_the_reason() -> None:
@@ -150,17 +150,17 @@ def test_a_cancelled_explanation_states_what_is_known() -> None:
     cancelled = threading.Event()
     problem = full_load(0, 14)
     peak = solve(problem, time_limit_s=20).peak or 0
-    small = sized(problem, peak - 1)
+    small = resize_pool(problem, peak - 1)
     plan = solve(small, time_limit_s=20)
     cancelled.set()
-    found = reason_of(small, plan, Control.of(2, cancelled=cancelled))
+    found = reason_of(small, plan, Control.from_limit(2, cancelled=cancelled))
     assert found is not None
     assert not found.irreducible
     assert found.calls == 0
 
 
 def test_a_deterministic_reason_has_no_time_in_it() -> None:
-    problem = sized(full_load(0, 14), 1003)
+    problem = resize_pool(full_load(0, 14), 1003)
     options = ExplainOptions(deterministic=True)
     assert reason(problem, options) == reason(problem, options)
     assert reason(problem, options).wall_time_s is None
@@ -179,7 +179,7 @@ def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() ->
     # So little time that no bound meets the peak: what is known of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
     for least, is_proved in ((0, False), (2**40, True)):  # nothing proves J in so little time
-        found = enough(problem, "default", least, Control.of(0.05))
+        found = sufficient_size(problem, "default", least, Control.from_limit(0.05))
         assert found is not None
         assert found.proved is is_proved
 
@@ -201,7 +201,7 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
 
 @pytest.mark.parametrize(("capacity", "status"), [(100_000, "unknown"), (200_000, "fits")])
 def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
-    problem = tight(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
+    problem = draw_tight_problem(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
     assert QUESTION.exit_status(found) == (status == "unknown")
@@ -217,4 +217,4 @@ def test_an_explanation_that_is_proved_says_so() -> None:
 def test_a_problem_without_sizes_of_pools_is_reported_to_fit() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 1}]})
     assert next(iter(lines(explain(problem)))) == "fits: no pool has a size, so all fits: --capacity SIZE"
-    assert next(iter(lines(explain(sized(problem, 4))))) == "fits: all buffers have a place"
+    assert next(iter(lines(explain(resize_pool(problem, 4))))) == "fits: all buffers have a place"

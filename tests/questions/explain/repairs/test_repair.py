@@ -52,7 +52,7 @@ def small_problem(seed: int) -> Problem:
     return Problem.model_validate({"buffers": rows, "pools": [{"name": "sram", "size": size}]})
 
 
-def fewest_by_brute_force(problem: Problem, kinds: tuple[str, ...], most: int) -> int | None:
+def brute_force_count(problem: Problem, kinds: tuple[str, ...], most: int) -> int | None:
     found = Candidates(problem, kinds).found  # type: ignore[arg-type]
     changed = ChangedProblems(problem)
     for count in range(1, most + 1):
@@ -60,7 +60,7 @@ def fewest_by_brute_force(problem: Problem, kinds: tuple[str, ...], most: int) -
             names = [name for each in chosen for name in each.change.buffers]
             if len(set(names)) < len(names):
                 continue
-            if best_score(changed.after(each.change for each in chosen)) is not None:
+            if best_score(changed.apply_changes(each.change for each in chosen)) is not None:
                 return count
     return None
 
@@ -74,17 +74,17 @@ def test_no_repair_has_fewer_changes_than_brute_force_finds() -> None:
         if best_score(problem) is not None:
             continue
         found = repairs(problem, repairs=1, most_changes=2, kinds=kinds)
-        numbers.append(fewest_by_brute_force(problem, kinds, 2))
+        numbers.append(brute_force_count(problem, kinds, 2))
         assert found.fewest == numbers[-1]
         assert found.proved
         changed = ChangedProblems(problem)
         for repair in found.repairs:
             assert repair.plan is not None
-            assert verify(changed.after(repair.changes), repair.plan) == ()
+            assert verify(changed.apply_changes(repair.changes), repair.plan) == ()
     assert {1, 2} <= set(numbers)
 
 
-def told(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
+def kinds_and_buffers(changes: tuple[RepairChange, ...]) -> list[tuple[Any, ...]]:
     return [(change.kind, change.buffers) for change in changes]
 
 
@@ -92,7 +92,7 @@ def test_running_an_operation_in_place_is_the_first_repair() -> None:
     rows = [{"id": "x", "size": 10, "start": 0, "end": 2}, {"id": "y", "size": 10, "start": 1, "end": 3}]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 15}]}))
     assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
-    assert told(found.repairs[0].changes) == [("in-place", ("x", "y"))]
+    assert kinds_and_buffers(found.repairs[0].changes) == [("in-place", ("x", "y"))]
     assert [repair.rank for repair in found.repairs] == [1, 2, 3]
     assert all(repair.peak_after <= 15 for repair in found.repairs)
 
@@ -130,7 +130,7 @@ def test_a_pin_in_the_way_is_named() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
     rows[0]["offset"] = 5
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]}), kinds=("unpin", "earlier-end"))
-    assert [told(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
+    assert [kinds_and_buffers(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
 
 
 def test_an_answer_may_be_that_no_repair_has_so_few_changes() -> None:
@@ -167,7 +167,7 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
     assert all(repair.verified for repair in found.repairs)
     changed = ChangedProblems(smaller)
     for repair in found.repairs:
-        after, plan = changed.after(repair.changes), repair.plan
+        after, plan = changed.apply_changes(repair.changes), repair.plan
         assert plan is not None
         ends = [place.offset + after.buffers[after.index[place.id]].size for place in plan.placements]
         assert repair.peak_after == plan.peak == max(ends) == plan.pools[0].used
@@ -188,16 +188,19 @@ def test_a_buffer_whose_lifetimes_touch_keeps_the_last_of_them_when_it_is_shorte
     changed = ChangedProblems(problem)
     for kind, steps, span in (("earlier-end", 1, (0, 8)), ("later-start", 7, (7, 9))):
         change = RepairChange.model_validate({"kind": kind, "buffers": ("s",), "steps": steps})
-        row = changed.after([change]).buffers[1]
+        row = changed.apply_changes([change]).buffers[1]
         assert (row.start, row.end) == span
-    spilled = changed.after([RepairChange(kind="spill", buffers=("s",))]).buffers
+    spilled = changed.apply_changes([RepairChange(kind="spill", buffers=("s",))]).buffers
     assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]
     second["lifetimes"] = [[0, 2], [2, 6]]
     short = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
-    assert ChangedProblems(short).after([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end == 3
+    assert (
+        ChangedProblems(short).apply_changes([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end
+        == 3
+    )
     for each in repairs(problem).repairs:
         assert each.plan is not None
-        assert solve(changed.after(each.changes)).status != "infeasible"
+        assert solve(changed.apply_changes(each.changes)).status != "infeasible"
         assert each.peak_after == each.plan.peak
 
 
@@ -210,7 +213,7 @@ def test_a_buffer_placed_over_another_keeps_its_rules(rule: dict[str, Any]) -> N
     below = {"id": "c", "size": 3, "start": 0, "end": 3, "offset": 0}
     first, second = {"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3, **rule}
     problem = pool_of(12, first, second, below)
-    changed = ChangedProblems(problem).after([RepairChange(kind="in-place", buffers=("a", "b"))])
+    changed = ChangedProblems(problem).apply_changes([RepairChange(kind="in-place", buffers=("a", "b"))])
     field = next(iter(rule))
     assert changed.buffers[1].model_dump(exclude_unset=True)[field] == rule[field]
 
@@ -250,7 +253,7 @@ SWAPPED = {
 
 def repairs_of(graph: OperationGraph, capacity: int, wanted: int = 3) -> OrderRepairs:
     options = ExplainOptions(repairs=wanted, with_plans=True)
-    return repairs_of_graph(graph, capacity, options, Control.of(20))
+    return repairs_of_graph(graph, capacity, options, Control.from_limit(20))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import public_problems
-from tests.support.changed_problems import changed, fewest_moves, rows_of
+from tests.support.changed_problems import change_problem, min_moves, rows_of
 from tests.support.depth import DEPTH
 from tests.support.processes import ROOT
 from tests.support.small_problems import small_problems
@@ -33,7 +33,7 @@ OLD = Plan.model_validate(
 )
 
 
-def of(*rows: dict[str, Any], **more: Any) -> Problem:
+def problem_of(*rows: dict[str, Any], **more: Any) -> Problem:
     return Problem.model_validate({"buffers": list(rows), **more})
 
 
@@ -43,7 +43,7 @@ def test_few_moves_are_the_fewest_by_brute_force() -> None:
     judged = 0
     for k, problem in enumerate(small_problems(7, 40 * DEPTH, most=4)):
         old = solve(problem, time_limit_s=5)
-        new = changed(problem, k, 0.5)
+        new = change_problem(problem, k, 0.5)
         if not len(old.placements) or new.objective == "cost":
             continue
         eps = (0.0, 0.02, 0.3)[k % 3]
@@ -55,7 +55,7 @@ def test_few_moves_are_the_fewest_by_brute_force() -> None:
         sizes = {pool.name: pool.size for pool in new.pools}
         ends = {use.name: floor((use.used or 0) * (1 + eps)) for use in best.pools}
         ends = {name: min(end, sizes[name] or end) for name, end in ends.items()}
-        wanted = fewest_moves(new, old, ends)
+        wanted = min_moves(new, old, ends)
         assert plan.kept.moved >= (wanted or 0), k
         assert plan.kept.least_moves <= (wanted or 0), k
         if plan.kept.proved:
@@ -70,7 +70,7 @@ def test_buffers_whose_old_offsets_still_fit_stay_and_that_is_proved() -> None:
     same = replan(old_problem, old)
     assert same.kept is not None
     assert (same.kept.moved, same.kept.least_moves, same.kept.proved) == (0, 0, True)
-    new = changed(old_problem, 3, 0.05, step=16)
+    new = change_problem(old_problem, 3, 0.05, step=16)
     plan = replan(new, old)
     assert verify(new, plan) == ()
     assert plan.kept is not None
@@ -83,7 +83,7 @@ def test_buffers_whose_old_offsets_still_fit_stay_and_that_is_proved() -> None:
 def test_ejection_keeps_most_of_a_tight_plan() -> None:
     old_problem = public_problems.problem("minimalloc/C.1048576.csv")
     old = solve(old_problem, time_limit_s=5)
-    new = changed(old_problem, 1, 0.03)
+    new = change_problem(old_problem, 1, 0.03)
     plan = replan(new, old, eps="5%", time_limit_s=8)
     assert verify(new, plan) == ()
     assert plan.kept is not None
@@ -96,7 +96,7 @@ def test_bytes_count_where_bytes_are_to_be_few() -> None:
     small = [{"id": name, "size": 4, "start": at, "end": at + 1} for name, at in (("b", 0), ("c", 1))]
     places = [{"id": name, "pool": "default", "offset": at} for name, at in (("a", 0), ("b", 8), ("c", 8))]
     old = Plan.model_validate({"placements": places})
-    new = of(large, *small, {"id": "d", "size": 8, "start": 2, "end": 4})
+    new = problem_of(large, *small, {"id": "d", "size": 8, "start": 2, "end": 4})
     few, light = (replan(new, old, eps=1, least=least) for least in ("buffers", "bytes"))
     assert few.kept is not None
     assert light.kept is not None
@@ -119,7 +119,7 @@ def test_of_two_equal_buffers_either_may_move(
 ) -> None:
     rows = [{"id": "a", "size": 4, "start": 2, "end": 5}, {"id": "b", "size": 2, "start": 0, "end": 4, **ties}]
     together = [] if ties else [["b", "a"]]
-    problem = of(*rows, pools=pools, objective="fit", together=together)
+    problem = problem_of(*rows, pools=pools, objective="fit", together=together)
     places = [{"id": k, "pool": q or "default", "offset": at} for k, (q, at) in zip("ab", old, strict=True)]
     plan = replan(problem, Plan.model_validate({"placements": places}), least="bytes")
     assert plan.kept is not None
@@ -128,12 +128,12 @@ def test_of_two_equal_buffers_either_may_move(
 
 def test_hints_are_where_buffers_go_that_the_old_plan_lacks() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
-    plan = replan(of(*rows), None)
+    plan = replan(problem_of(*rows), None)
     assert [row.offset for row in plan.placements] == [12, 8, 4, 0]
     assert plan.kept is not None
     assert plan.kept.proved
     placed = Plan.model_validate({"placements": [{"id": 0, "pool": "default", "offset": 0}]})
-    again = replan(of(*rows[:3]), placed)
+    again = replan(problem_of(*rows[:3]), placed)
     assert again.kept is not None
     assert (again.kept.stayed, again.kept.moved, again.kept.proved) == (1, 0, True)
 
@@ -143,12 +143,12 @@ def test_no_old_buffer_moves_for_the_hint_of_a_new_one() -> None:
     rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
     rows += [{"id": name, "size": 1, "start": 0, "end": 2, "hint": at} for name, at in hints.items()]
     old = Plan.model_validate({"placements": [{"id": "a", "pool": "default", "offset": 0}]})
-    plan = replan(of(*rows), old, eps="100%")
+    plan = replan(problem_of(*rows), old, eps="100%")
     assert plan.kept is not None
     assert (plan["a"].offset, plan.kept.stayed, plan.kept.moved, plan.kept.least_moves) == (0, 1, 0, 0)
     assert plan.kept.proved
     free = [row | ({"hint": hints[str(row["id"])] + 5} if "hint" in row else {}) for row in rows]
-    plan = replan(of(*free), old, eps="100%")
+    plan = replan(problem_of(*free), old, eps="100%")
     assert {name: plan[name].offset for name in hints} == {name: at + 5 for name, at in hints.items()}
 
 
@@ -159,7 +159,7 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
         {"id": "v", "size": 2, "start": 1, "end": 2, "alias_of": "b", "alias_offset": 2},
         {"id": "c", "size": 4, "start": 0, "end": 4, "relative": {"to": "b", "offset": 4}},
     ]
-    problem = of(*rows)
+    problem = problem_of(*rows)
     plan = replan(problem, OLD)
     assert verify(problem, plan) == ()
     assert [plan.placement(name).offset for name in "abcv"] == [8, 0, 4, 2]
@@ -169,8 +169,8 @@ def test_aliases_follow_and_groups_stay_whole() -> None:
 
 def test_an_empty_pool_of_the_old_plan_may_be_missing() -> None:
     rows = FEW, {**FEW, "id": "b"}
-    old = solve(of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
-    plan = replan(of(*rows, pools=[{"name": "fast"}]), old)
+    old = solve(problem_of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
+    plan = replan(problem_of(*rows, pools=[{"name": "fast"}]), old)
     assert plan.kept is not None
     assert (plan.status, plan.kept.moved) == ("optimal", 0)
 
@@ -181,7 +181,9 @@ def test_a_costlier_plan_that_keeps_offsets_claims_no_bounds_of_the_cheapest() -
         {"id": 1, "size": 2, "start": 0, "end": 2, "alignment": 2},
         {"id": 2, "size": 4, "start": 0, "end": 1, "alignment": 4},
     ]
-    problem = of(*rows, reuse=[{"pairs": [[2, 0], [2, 1]], "cost": 3}], pools=[{"name": "fast"}], objective="cost")
+    problem = problem_of(
+        *rows, reuse=[{"pairs": [[2, 0], [2, 1]], "cost": 3}], pools=[{"name": "fast"}], objective="cost"
+    )
     places = [{"id": name, "pool": "fast", "offset": at} for name, at in ((0, 0), (1, 6), (2, 8))]
     assert verify(problem, replan(problem, Plan.model_validate({"placements": places}))) == ()
 
@@ -189,7 +191,7 @@ def test_a_costlier_plan_that_keeps_offsets_claims_no_bounds_of_the_cheapest() -
 def test_keeping_offsets_never_raises_the_cost() -> None:
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 5}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": 10 * k} for k in range(4)]
-    problem = of(*rows, pools=pools, objective="cost")
+    problem = problem_of(*rows, pools=pools, objective="cost")
     old = Plan.model_validate({"placements": [{"id": k, "pool": "slow", "offset": 4 * k} for k in range(4)]})
     plan, best = replan(problem, old), solve(problem)
     assert verify(problem, plan) == ()
@@ -200,14 +202,14 @@ def test_keeping_offsets_never_raises_the_cost() -> None:
     "old", [None, Plan(), Plan.model_validate({"placements": [{"id": 9, "pool": "x", "offset": 3}]})]
 )
 def test_an_old_plan_without_usable_placements_keeps_no_buffer(old: Plan | None) -> None:
-    plan = replan(of(FEW), old)
+    plan = replan(problem_of(FEW), old)
     assert plan.kept is not None
     assert (plan.kept.stayed, plan.kept.moved, plan.kept.proved) == (0, 0, True)
 
 
 def test_empty_problems_and_infeasible_ones_have_their_answers() -> None:
-    assert replan(of(), OLD).peak == 0
-    nothing = replan(of(FEW, pools=[{"name": "p", "size": 2}]), OLD)
+    assert replan(problem_of(), OLD).peak == 0
+    nothing = replan(problem_of(FEW, pools=[{"name": "p", "size": 2}]), OLD)
     assert (nothing.status, nothing.kept) == ("infeasible", None)
 
 
@@ -220,7 +222,7 @@ def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
             ]
         }
     )
-    problem = of(*rows)
+    problem = problem_of(*rows)
     plan = replan(problem, old, eps=1)
     assert verify(problem, plan) == ()
     assert plan.kept is not None
@@ -230,7 +232,7 @@ def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
 @pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
 def test_parts_of_a_peak_are_numbers(eps: str | float) -> None:
     with pytest.raises(OptionError, match="eps: must be a part of the peak"):
-        replan(of(FEW), OLD, eps=eps)
+        replan(problem_of(FEW), OLD, eps=eps)
 
 
 def test_a_cancelled_re_plan_returns_its_best_plan_so_far() -> None:
@@ -242,7 +244,7 @@ def test_a_cancelled_re_plan_returns_its_best_plan_so_far() -> None:
 
 
 def test_pins_of_the_problem_override_the_old_plan() -> None:
-    problem = of(
+    problem = problem_of(
         FEW | {"offset": 4}, {"id": "b", "size": 4, "start": 0, "end": 4}, {"id": "c", "size": 4, "start": 0, "end": 4}
     )
     plan = replan(problem, OLD)
@@ -268,15 +270,15 @@ def test_covers_are_cheapest_on_stars_and_bounds_hold() -> None:
 
 def test_a_million_old_placements_of_other_buffers_are_ignored() -> None:
     rows = tuple({"id": f"x{k}", "pool": "default", "offset": k} for k in range(20_000))
-    plan = replan(of(FEW), Plan.model_validate({"placements": list(rows)}))
+    plan = replan(problem_of(FEW), Plan.model_validate({"placements": list(rows)}))
     assert plan.peak == 4
-    assert rows_of(of(FEW))["buffers"][0]["id"] == "a"
+    assert rows_of(problem_of(FEW))["buffers"][0]["id"] == "a"
 
 
 def test_counted_work_keeps_the_same_placements_in_each_run() -> None:
     problem = public_problems.problem("iree/light_densenet121_pack1_transient.csv")
     old = solve(problem, time_limit_s=5, deterministic=True)
-    new = changed(problem, 3, 0.1)
+    new = change_problem(problem, 3, 0.1)
     options = SolveOptions(time_limit_s=0.5, deterministic=True)
     plan, again = (replan(new, old, eps=0, options=options) for _ in range(2))
     assert plan.reproducible
@@ -291,7 +293,7 @@ def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None
     old = [{"id": "b0", "pool": "mid", "offset": 17}, {"id": 2, "pool": "fast", "offset": 4}]
     # Greedy alone proves nothing here; the best plan has nothing in the first pool.
     plan = replan(
-        of(*rows, pools=pools), Plan.model_validate({"placements": old}), options=SolveOptions(solver="greedy")
+        problem_of(*rows, pools=pools), Plan.model_validate({"placements": old}), options=SolveOptions(solver="greedy")
     )
     assert plan.kept is not None
     assert (plan.status, plan.kept.proved) == ("feasible", False)
@@ -300,7 +302,7 @@ def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None
 @pytest.mark.filterwarnings("error")
 def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
     rows: list[dict[str, Any]] = [{"id": name, "size": 4, "start": 0, "end": 2} for name in ("a", "b", "new")]
-    problem = of(*rows, may_share=[["a", "b"]])
+    problem = problem_of(*rows, may_share=[["a", "b"]])
     plan = replan(problem, OLD)
     assert verify(problem, plan) == ()
     assert plan.kept is not None
@@ -313,8 +315,8 @@ def test_highs_is_not_used_if_another_build_of_it_is_loaded() -> None:
     program = (
         "import highspy\n"
         "from memplan.questions.plan.replanning.replan import replan\n"
-        "from tests.questions.plan.replanning.test_replan import FEW, OLD, of\n"
-        "tight = of(FEW, FEW | {'id': 'b', 'size': 5}, FEW | {'id': 'c'})\n"
+        "from tests.questions.plan.replanning.test_replan import FEW, OLD, problem_of\n"
+        "tight = problem_of(FEW, FEW | {'id': 'b', 'size': 5}, FEW | {'id': 'c'})\n"
         "print(replan(tight, OLD, time_limit_s=2).kept.not_tried)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

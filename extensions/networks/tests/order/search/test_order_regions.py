@@ -23,40 +23,40 @@ from memplan.extensions.networks.order.certificate import certify_order
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
 from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import permuted
+from memplan.extensions.networks.order.search.regions import permute
 from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.verify.verifier import verify
 from memplan.questions.explain.values import ExplainOptions
 from memplan.solvers.search.control import Control
-from tests.support.operation_graphs import ORDERED_INSIDE, least_peak, random_graph
+from tests.support.operation_graphs import ORDERED_INSIDE, min_peak, random_graph
 
 CALL = graph_from(ORDERED_INSIDE)
 REPAIRS = ExplainOptions(repairs=3, with_plans=True)
 
 
-def with_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
+def add_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
     """Return a graph some of whose operations run one or two small random graphs, which may do so in turn."""
     rows: list[GraphOperation] = []
     for row in graph.ops:
         inner = [random_graph(rng, rng.randint(2, 4)) for _ in range(rng.choice([0, 1, 1, 2]))]
-        inner = [with_regions(rng, each, depth - 1) for each in inner] if depth else inner
+        inner = [add_regions(rng, each, depth - 1) for each in inner] if depth else inner
         work = max((peak_of(each, range(len(each.ops))) for each in inner), default=0)
         regions = tuple(Region(kind="branch", graph=each) for each in inner)
         rows.append(row.model_copy(update={"regions": regions, "work": work + row.work}))
     return graph_from(graph.model_dump(by_alias=True) | {"ops": [row.model_dump(by_alias=True) for row in rows]})
 
 
-def least_with_regions(graph: OperationGraph) -> int:
+def min_peak_with_regions(graph: OperationGraph) -> int:
     """Return the least peak over all orders of a graph and of all that its operations run."""
     rows = []
     for row in graph.ops:
         given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
-        least = max((least_with_regions(each.graph) for each in row.regions), default=0)
+        least = max((min_peak_with_regions(each.graph) for each in row.regions), default=0)
         rows.append(row.model_copy(update={"regions": (), "work": row.work - given + least}))
-    return least_peak(graph.model_copy(update={"ops": tuple(rows)}))
+    return min_peak(graph.model_copy(update={"ops": tuple(rows)}))
 
 
-def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
+def apply_orders(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
     """Return a graph whose regions are in the given orders, with the work that operations then have."""
     found = {each.path: each.order for each in orders}
     rows = []
@@ -64,9 +64,9 @@ def applied(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[
         given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
         regions = []
         for k, each in enumerate(row.regions):
-            inside = applied(each.graph, orders, (*path, v, k))
+            inside = apply_orders(each.graph, orders, (*path, v, k))
             order = found.get((*path, v, k), range(len(inside.ops)))
-            regions.append(each.model_copy(update={"graph": permuted(inside, order)}))
+            regions.append(each.model_copy(update={"graph": permute(inside, order)}))
         now = max((peak_of(each.graph, range(len(each.graph.ops))) for each in regions), default=0)
         rows.append(row.model_copy(update={"regions": tuple(regions), "work": row.work - given + now}))
     return graph.model_copy(update={"ops": tuple(rows)})
@@ -87,9 +87,9 @@ def test_the_peak_is_that_of_the_best_orders_inside() -> None:
 
 
 def test_repairs_know_the_orders_inside() -> None:
-    found = repairs_of_graph(CALL, 150, REPAIRS, Control.of(2, deterministic=True))
+    found = repairs_of_graph(CALL, 150, REPAIRS, Control.from_limit(2, deterministic=True))
     assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
-    nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.of(2, deterministic=True))
+    nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.from_limit(2, deterministic=True))
     assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
 
 
@@ -102,24 +102,24 @@ def test_no_certificate_is_written_if_the_bound_depends_on_orders_inside_regions
 def test_bounds_and_peaks_hold_over_all_orders_inside(limit_s: float) -> None:
     for seed in range(20):
         rng = random.Random(seed)
-        graph = with_regions(rng, random_graph(rng, rng.randint(1, 4)), 1)
-        least = least_with_regions(graph)
+        graph = add_regions(rng, random_graph(rng, rng.randint(1, 4)), 1)
+        least = min_peak_with_regions(graph)
         found = order_operations(graph, deterministic=True, time_limit_s=limit_s)
         assert found.lower_bound <= least <= found.peak, seed
         assert limit_s < 1 or found.peak == found.lower_bound, seed
-        assert peak_of(applied(graph, found.regions), found.order) == found.peak, seed
+        assert peak_of(apply_orders(graph, found.regions), found.order) == found.peak, seed
 
 
 def test_the_planned_order_includes_the_orders_of_regions() -> None:
     for seed in range(12):
         rng = random.Random(seed)
-        graph = with_regions(rng, random_graph(rng, 4), 1)
+        graph = add_regions(rng, random_graph(rng, 4), 1)
         placed = order_and_place(graph, Control(counted_s=1.0))
         assert placed.placed is not None
         assert placed.ordered is not None
         assert verify(placed.placed.problem, placed.placed.plan) == ()
         assert placed.placed.problem == problem_of_order(placed.ordered, placed.order)
-        assert placed.peak == least_with_regions(graph), seed
+        assert placed.peak == min_peak_with_regions(graph), seed
         assert placed.placed_status == ("optimal" if placed.placed_peak == placed.lower_bound else "feasible")
 
 

@@ -22,18 +22,18 @@ from memplan.extensions.networks.order.search.macros import macro_graph, single_
 from memplan.extensions.networks.order.search.parts import part_of, parts_of
 from memplan.extensions.networks.order.search.solve import check_bound, order_operations
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
-from memplan.extensions.networks.order.search.twins import _Looks, with_twins
+from memplan.extensions.networks.order.search.twins import _Looks, encode_twins
 from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.errors import InvalidPlanError, OptionError
 from tests.support.depth import GRACE_S, seeds
 from tests.support.operation_graphs import (
+    add_pairs,
     layered_graph,
-    least_peak,
-    least_peak_of_tree,
+    min_peak,
+    min_peak_of_tree,
     random_graph,
     random_tree,
     twin_graph,
-    with_pairs,
 )
 
 FOLDER = Path(__file__).parents[5] / "examples" / "graphs"
@@ -160,14 +160,14 @@ FLAG: Final = np.zeros(1, dtype=np.int64)
 def graph_number(seed: int, largest: int = 8) -> OperationGraph:
     rng = random.Random(seed)
     graph = random_graph(rng, rng.randint(1, largest)) if seed % 3 else twin_graph(rng)
-    return with_pairs(rng, graph) if seed % 5 else graph
+    return add_pairs(rng, graph) if seed % 5 else graph
 
 
 @pytest.mark.drawn
 def test_the_least_peak_is_that_of_all_orders() -> None:
     for seed in seeds(400):
         graph = graph_number(seed, 9)
-        best = least_peak(graph)
+        best = min_peak(graph)
         result = order_operations(graph, deterministic=True)
         assert (result.peak, result.lower_bound, result.status) == (best, best, "optimal"), seed
         assert peak_of(graph, result.order) == best, seed
@@ -178,10 +178,10 @@ def test_the_least_peak_is_that_of_all_orders() -> None:
 def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged: bool) -> None:
     for seed in seeds(400):
         graph = graph_number(seed)
-        best = least_peak(graph)
+        best = min_peak(graph)
         macros = macro_graph(graph) if is_merged else single_macros(graph)
         part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
-        alike = with_twins(part)
+        alike = encode_twins(part)
         for way in WAYS:
             found = descend(alike, way, best, 10_000, FLAG)
             assert found.order is not None, (seed, way)
@@ -189,7 +189,7 @@ def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged:
             assert_refused(descend(alike, way, best - 1, 10_000, FLAG), best, (seed, way))
 
 
-class _Counted(list[int]):
+class _CountingControl(list[int]):
     looks = 0
 
     def __iter__(self) -> Iterator[int]:
@@ -200,7 +200,7 @@ class _Counted(list[int]):
 def test_siblings_are_found_in_two_passes_over_all_macros() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
-    members = _Counted(range(len(part.members)))
+    members = _CountingControl(range(len(part.members)))
     assert list(_Looks(part).siblings(members)) == []
     assert members.looks == 2
 
@@ -215,7 +215,7 @@ def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:
 def test_no_cut_is_above_the_least_peak() -> None:
     for seed in seeds(80):
         graph = graph_number(seed)
-        best = least_peak(graph)
+        best = min_peak(graph)
         macros = macro_graph(graph)
         for part in parts_of(macros):
             cuts = Cuts(macros, part, FLAG)
@@ -230,4 +230,4 @@ def test_trees_are_solved_as_liu_does(n: int) -> None:
     for seed in range(3):
         tree = random_tree(random.Random(seed), n)
         result = order_operations(tree, time_limit_s=30, deterministic=True)
-        assert (result.peak, result.status) == (least_peak_of_tree(tree), "optimal"), seed
+        assert (result.peak, result.status) == (min_peak_of_tree(tree), "optimal"), seed

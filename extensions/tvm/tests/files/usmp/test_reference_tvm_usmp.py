@@ -33,11 +33,11 @@ def plan(problem: Problem, algorithm: str) -> Plan:
     return solve(problem, solver=f"reference:tvm-{algorithm}", time_limit_s=60)
 
 
-def used(problem: Problem, algorithm: str) -> list[int | None]:
+def pool_uses(problem: Problem, algorithm: str) -> list[int | None]:
     return [pool.used for pool in plan(problem, algorithm).pools]
 
 
-def as_printed(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
+def printed_workspace(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
     """Return buffers whose conflicts need not be symmetric, which no problem can say."""
     position = {name: i for i, name in enumerate(sizes)}
     infos = [BufferInfo(n, size, (0,), (1,), [position[c] for c in conflicts[n]]) for n, size in sizes.items()]
@@ -50,11 +50,11 @@ def peak(task: UsmpWorkspace, placements: Mapping[int, tuple[int, int]]) -> int:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_line_of_operations_needs_140(algorithm: str) -> None:
-    assert used(tvm.conflicting(tvm.LINEAR, tvm.LINEAR_CONFLICTS), algorithm) == [140]
+    assert pool_uses(tvm.problem_of_conflicts(tvm.LINEAR, tvm.LINEAR_CONFLICTS), algorithm) == [140]
 
 
 def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() -> None:
-    task = as_printed(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS)
+    task = printed_workspace(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS)
     by_size, _ = place_above_conflicts(task, order_by_size(task), go_on)
     by_conflicts, _ = place_above_conflicts(task, order_by_conflicts(task), go_on)
     climbed, _ = hill_climb(task, go_on)
@@ -63,15 +63,17 @@ def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_of_equal_buffers_the_last_in_alphabetical_order_comes_first(algorithm: str) -> None:
-    problem = tvm.conflicting({"bi_a": 10, "bi_b": 10, "bi_c": 10}, {"bi_a": ["bi_b", "bi_c"], "bi_b": ["bi_c"]})
+    problem = tvm.problem_of_conflicts(
+        {"bi_a": 10, "bi_b": 10, "bi_c": 10}, {"bi_a": ["bi_b", "bi_c"], "bi_b": ["bi_c"]}
+    )
     offsets = {row.id: row.offset for row in plan(problem, algorithm).placements}
     assert offsets == {"bi_a": 20, "bi_b": 10, "bi_c": 0}
 
 
 @pytest.mark.parametrize(("alignment", "greedy"), [(1, 1_418_518), (16, 1_418_528), (64, 1_418_560)])
 def test_the_mobilenet_subgraph_with_a_fast_memory(alignment: int, greedy: int) -> None:
-    problem = tvm.living(tvm.MOBILENET, tvm.FAST_AND_SLOW, alignment)
-    assert [used(problem, algorithm) for algorithm in ALGORITHMS] == [
+    problem = tvm.problem_of_lives(tvm.MOBILENET, tvm.FAST_AND_SLOW, alignment)
+    assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [
         [200_704, greedy],
         [200_704, greedy],
         [200_704, 1_117_462],
@@ -80,15 +82,15 @@ def test_the_mobilenet_subgraph_with_a_fast_memory(alignment: int, greedy: int) 
 
 @pytest.mark.parametrize("alignment", [1, 16])
 def test_the_resnet_subgraph(alignment: int) -> None:
-    problem = tvm.living(tvm.RESNET, alignment=alignment)
-    assert [used(problem, algorithm) for algorithm in ALGORITHMS] == [[7_920_256], [7_200_256], [7_200_256]]
+    problem = tvm.problem_of_lives(tvm.RESNET, alignment=alignment)
+    assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [[7_920_256], [7_200_256], [7_200_256]]
 
 
 @pytest.mark.parametrize(("rows", "pressure"), [(tvm.MOBILENET, 1_117_718), (tvm.RESNET, 7_200_256)])
 def test_the_pressure_is_the_most_bytes_alive_together(
     rows: Sequence[tuple[str, int, int, int]], pressure: int
 ) -> None:
-    task, _ = workspace(tvm.living(rows), go_on)
+    task, _ = workspace(tvm.problem_of_lives(rows), go_on)
     assert task.memory_pressure == pressure
 
 
@@ -100,13 +102,13 @@ def test_the_neighbours_alignment_is_rounded_up_to_and_the_plan_rejected(algorit
     assert (rejected.status, len(rejected.placements)) == ("unknown", 0)
     assert rejected.explanation is not None
     assert rejected.explanation.buffers == ("small",)
-    assert used(problem, f"{algorithm}-own-alignment") == [20]
+    assert pool_uses(problem, f"{algorithm}-own-alignment") == [20]
 
 
 def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> None:
     # c does not fit above a, at 11, but above z, at 5; USMP looks at a first, and then forgets it.
     rows = [("w", 6, 0, 2), ("a", 5, 1, 3), ("c", 4, 2, 6), ("z", 5, 4, 6)]
-    problem = tvm.living(rows, [{"size": 13}])
+    problem = tvm.problem_of_lives(rows, [{"size": 13}])
     assert greedy_by_size(problem, 0, go_on).placements == {0: (0, 0), 1: (0, 6), 2: (0, 5), 3: (0, 0)}
     rejected = plan(problem, "greedy-by-size")
     assert rejected.status == "unknown"
@@ -117,16 +119,16 @@ def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> No
 def test_a_buffer_that_fits_nowhere_ends_the_work_and_is_named() -> None:
     # There is room for z below y, where the greedy planners do not look.
     rows = [("x", 6, 0, 2), ("y", 5, 1, 3), ("z", 4, 2, 4)]
-    problem = tvm.living(rows, [{"size": 12}])
+    problem = tvm.problem_of_lives(rows, [{"size": 12}])
     stuck = plan(problem, "greedy-by-size")
     assert (stuck.status, stuck.lower_bound) == ("unknown", None)
     assert stuck.explanation is not None
     assert stuck.explanation.buffers == ("z",)
-    assert used(problem, "hill-climb") == [11]
+    assert pool_uses(problem, "hill-climb") == [11]
 
 
 def test_a_single_neighbour_that_is_listed_twice_is_not_drawn_for_ever() -> None:
-    task = as_printed({"a": 8, "b": 4}, {"a": "bb", "b": "aa"})
+    task = printed_workspace({"a": 8, "b": 4}, {"a": "bb", "b": "aa"})
     assert hill_climb(task, go_on) == ({0: (0, 0), 1: (0, 8)}, ())
 
 
@@ -151,4 +153,4 @@ def test_a_planner_stops_on_cancellation() -> None:
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        greedy_by_size(tvm.living(tvm.MOBILENET), 0, stop)
+        greedy_by_size(tvm.problem_of_lives(tvm.MOBILENET), 0, stop)
