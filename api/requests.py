@@ -168,7 +168,7 @@ class ParsedRequest:
             return self._write(values, add_reading_facts(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(write_answer(found))
-        return write_answer(question.answered(values, self.options, replace(control, note=noting)))
+        return write_answer(question.answer_verified(values, self.options, replace(control, note=noting)))
 
     def _write(self, values: InputValues, answer: Any) -> bytes:
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):

@@ -140,7 +140,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
 """From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
 
 
-def broken_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
+def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
     """Return one of an importer's files with one to four things wrong."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
@@ -199,7 +199,7 @@ def main(name: str, count: int, first: int = 0) -> None:
     for seed in range(first, first + count):
         faulthandler.dump_traceback_later(_HANGS_AFTER_S, exit=True)
         try:
-            found[outcome(name, broken_file(name, seeds, seed))] += 1
+            found[outcome(name, draw_faulty_file(name, seeds, seed))] += 1
         except BaseException:
             print(f"seed {seed}")
             raise

@@ -31,13 +31,13 @@ from memplan.planner import __version__
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
     """Add a problem to the library, and return what became of it in a line."""
-    same = [each.name for each in _known_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
+    same = [each.name for each in _listed_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
     if not same:
         write_file(library.problem(entry), data)
         library.put(entry)
-    entry = next(each for each in _known_entries(library, entry.kind) if each.name == entry.name)
+    entry = next(each for each in _listed_entries(library, entry.kind) if each.name == entry.name)
     found = answer(entry.kind, library.problem(entry), entry.limit, time_limit_s)
     path = library.problem(entry).relative_to(library.folder.parent)
     finder = Finder(f"memplan {__version__}", found.command.replace("FILE", str(path)))
@@ -58,7 +58,7 @@ def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float,
     return f"{entry.name}: {entry.status}, {entry.best}, bound {entry.bound or entry.claimed}; {', '.join(words)}"
 
 
-def _known_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
+def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
     return library.entries(kind) if kind in library.kinds() else []
 
 
@@ -133,7 +133,7 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
     ]
     groups = [{entry.name for entry in library.select([part])} for part in PARTS]
     for name, kind in KINDS.items():
-        found = _known_entries(library, name)
+        found = _listed_entries(library, name)
         counts = Counter(entry.status for entry in found)
         unfit = sum(entry.is_infeasible for entry in found)
         parts = [len(names & {entry.name for entry in found}) for names in groups]
@@ -147,9 +147,9 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
     open_rows = ["| kind | open | smallest and largest gap |", "|---|---|---|"]
     for name in KINDS:
         gaps = sorted(
-            entry.gap for entry in _known_entries(library, name) if entry.status == "open" and entry.gap is not None
+            entry.gap for entry in _listed_entries(library, name) if entry.status == "open" and entry.gap is not None
         )
-        count = sum(entry.status == "open" for entry in _known_entries(library, name))
+        count = sum(entry.status == "open" for entry in _listed_entries(library, name))
         if count:
             open_rows.append(
                 f"| `{name}` | {count} | " + (f"{gaps[0]:.1%}, {gaps[-1]:.1%}" if gaps else "no bound") + " |"

@@ -36,19 +36,19 @@ _MANIFESTS = _SETTINGS | {"max_body_bytes": str(_BODY), "require_keys": "true", 
 _PROBE_S, _SAMPLE_S, _PATIENCE_S = 0.02, 0.1, 300.0
 
 
-def _filled(begin: bytes, part: bytes, end: bytes) -> bytes:
+def _fill_body(begin: bytes, part: bytes, end: bytes) -> bytes:
     return begin + part * ((_BODY - 64) // len(part)) + end
 
 
 _NOTHING: tuple[int, str, str, Callable[[], bytes]] = (0, "", "", bytes)
 BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
-    "{} x 12": (12, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b"{},", b"{}]}")),
-    "[] x 8": (8, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b"[],", b"[]]}")),
-    '{"":0} x 8': (8, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b'{"":0},', b"{}]}")),
-    "0 x 8": (8, "/v1/plan", _JSON, lambda: _filled(b'{"buffers":[', b"0,", b"0]}")),
-    "text x 8": (8, "/v1/plan", _JSON, lambda: _filled(b'{"name":"', b"a", b'","buffers":[]}')),
-    "ops x 8": (8, "/v1/order", _JSON, lambda: _filled(b'{"graph":{"ops":[', b"{},", b"{}]}}")),
-    "jobs x 8": (8, "/v1/jobs", _JSON, lambda: _filled(b'{"buffers":[', b"{},", b"{}]}")),
+    "{} x 12": (12, "/v1/plan", _JSON, lambda: _fill_body(b'{"buffers":[', b"{},", b"{}]}")),
+    "[] x 8": (8, "/v1/plan", _JSON, lambda: _fill_body(b'{"buffers":[', b"[],", b"[]]}")),
+    '{"":0} x 8': (8, "/v1/plan", _JSON, lambda: _fill_body(b'{"buffers":[', b'{"":0},', b"{}]}")),
+    "0 x 8": (8, "/v1/plan", _JSON, lambda: _fill_body(b'{"buffers":[', b"0,", b"0]}")),
+    "text x 8": (8, "/v1/plan", _JSON, lambda: _fill_body(b'{"name":"', b"a", b'","buffers":[]}')),
+    "ops x 8": (8, "/v1/order", _JSON, lambda: _fill_body(b'{"graph":{"ops":[', b"{},", b"{}]}}")),
+    "jobs x 8": (8, "/v1/jobs", _JSON, lambda: _fill_body(b'{"buffers":[', b"{},", b"{}]}")),
     "rows x 4": (4, "/v1/plan?time_limit_s=5", _JSON, lambda: _rows(300_000)),
     "form x 1": (1, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
     "form x 8": (8, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
@@ -63,7 +63,9 @@ def _rows(count: int, draw: random.Random | None = None) -> bytes:
     return json.dumps({"buffers": rows}).encode()
 
 
-def asked(own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None) -> tuple[str, float]:
+def call_status(
+    own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None
+) -> tuple[str, float]:
     """Return the status of a call on a connection of its own, or the name of its error, and the seconds it took."""
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
@@ -79,13 +81,13 @@ def asked(own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: s
         line.close()
 
 
-def _watched(own: ServerProcess, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
+def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
     """Yield what probes until all is over, and then tells what it found."""
     draw = random.Random(0)
 
     def probe(seconds: list[float], path: str, body: Callable[[], bytes], key: str | None) -> None:
         while not over.is_set():
-            status, took = asked(own, path, body(), key=key)
+            status, took = call_status(own, path, body(), key=key)
             seconds.append(took if status == "200" else _PATIENCE_S)
             over.wait(_PROBE_S)
 
@@ -93,7 +95,7 @@ def _watched(own: ServerProcess, other: str, over: threading.Event) -> Iterator[
         page = os.sysconf("SC_PAGESIZE")
         while not over.wait(_SAMPLE_S):
             with suppress(OSError):
-                pids = [own.process.pid, *_below(own.process.pid)]
+                pids = [own.process.pid, *_descendants(own.process.pid)]
                 held = [page * int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
                 most["own"], most["all"] = max(most["own"], held[0]), max(most["all"], sum(held))
 
@@ -106,22 +108,22 @@ def _watched(own: ServerProcess, other: str, over: threading.Event) -> Iterator[
     for thread in threads:
         thread.start()
 
-    def told() -> dict[str, object]:
+    def end_watch() -> dict[str, object]:
         over.set()
         for thread in threads:
             thread.join()
         megabytes = {f"{name}_mb": round(count / 1e6) for name, count in most.items()}
         return megabytes | {"healthz_ms": _parts(health), "plans_ms": _parts(plans), "plans": len(plans)}
 
-    yield told
+    yield end_watch
 
 
-def _below(pid: int) -> Iterator[int]:
+def _descendants(pid: int) -> Iterator[int]:
     """Yield the processes that a process has started, and theirs; it is cheaper than to look at all that there are."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield int(child)
-            yield from _below(int(child))
+            yield from _descendants(int(child))
 
 
 def _loop_s(own: ServerProcess) -> tuple[float, ...]:
@@ -145,10 +147,10 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
         kinds = {"nothing": _NOTHING} | {name: bomb for name, bomb in BOMBS.items() if only in name}
         for name, (count, path, media, make) in kinds.items():
             body, over = make(), threading.Event()
-            for probing in _watched(own, other, over):
+            for probing in _watch_server(own, other, over):
                 before = own.cpu_s(), *_loop_s(own)
                 with ThreadPoolExecutor(max(1, count)) as pool:
-                    calls = [pool.submit(asked, own, path, body, media, _SECRET) for _ in range(count)]
+                    calls = [pool.submit(call_status, own, path, body, media, _SECRET) for _ in range(count)]
                     answers = [call.result() for call in calls]
                 if not count:
                     time.sleep(5.0)
@@ -170,7 +172,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
         def ask(call: tuple[str, bytes, float, str]) -> tuple[str, float]:
-            return asked(own, f"/v1/{call[0]}", call[1])
+            return call_status(own, f"/v1/{call[0]}", call[1])
 
         cpu_s, began = own.cpu_s(), time.monotonic()
         answers = list(pool.map(ask, calls))

@@ -33,11 +33,11 @@ def python_reference() -> str:
         ("Values", [name for name, value in values.items() if isinstance(value, type) and "Error" not in name]),
         ("Errors", [name for name in values if name.endswith("Error")]),
     ):
-        parts += [f"## {title}", *(part for name in names for part in _about(name, values[name]))]
+        parts += [f"## {title}", *(part for name in names for part in _name_section(name, values[name]))]
     return "\n\n".join(parts) + "\n"
 
 
-def _about(name: str, value: Any) -> Iterator[str]:
+def _name_section(name: str, value: Any) -> Iterator[str]:
     """Yield the heading of a name, how it is called, its docstring, and the fields of a model."""
     yield f"### {name}"
     fields = getattr(value, "model_fields", {})
@@ -47,12 +47,12 @@ def _about(name: str, value: Any) -> Iterator[str]:
     text = re.sub(r":\n    (?=\w+: )", ":\n\n    ", inspect.getdoc(value) or "")
     yield re.sub(r"^    (\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
     if fields:
-        types = {field: _written(each) for field, each in get_type_hints(value).items() if field in fields}
+        types = {field: _type_text(each) for field, each in get_type_hints(value).items() if field in fields}
         rows = (f"| `{field}` | `{types[field]}` | {each.description or ''} |" for field, each in fields.items())
         yield "\n".join(("| field | type | meaning |", "|---|---|---|", *(row.replace("\n", " ") for row in rows)))
 
 
-def _written(annotation: Any) -> str:
+def _type_text(annotation: Any) -> str:
     """Return a type as Python writes it, without its modules, for a cell of a table."""
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", inspect.formatannotation(annotation)).replace("|", "\\|")
 

@@ -73,7 +73,7 @@ class Device:
             self.close()
         return answer == b"\1"
 
-    def least(self, data: bytes, said: int) -> int | None:
+    def measure_arena(self, data: bytes, said: int) -> int | None:
         """Return the least arena near what is said; None where the model starts in no larger one either."""
         size = said
         if self.starts(data, size):
@@ -89,7 +89,7 @@ class Device:
         return size
 
 
-def drawn(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
+def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
     """Yield models of one operator each, and then of two and three, by their names."""
     draw = random.Random(seed)
     kinds = {True: sorted(LAYERS.keys() - FLOAT_ONLY), False: sorted(LAYERS)}
@@ -106,7 +106,7 @@ def drawn(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             continue
 
 
-def judged(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator[str]:
+def judge_models(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator[str]:
     """Yield a line for each model of which something else is said than what it takes; count all."""
     device = Device()
     for name, data in models:
@@ -115,7 +115,7 @@ def judged(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator
         except InputError:
             tally["not read"] += 1
             continue
-        found = device.least(data, arena.least)
+        found = device.measure_arena(data, arena.least)
         if found is None:
             word = "refused by both" if arena.unknown else "starts in no arena"
         elif arena.unknown:
@@ -145,8 +145,8 @@ def main() -> int:
     paths = [Path(word) for word in given if not word.isdecimal()]
     tally: Counter[str] = Counter()
     count, seed = (*numbers, 300, 0)[:2] if len(numbers) < 2 else numbers[:2]
-    models = _files(paths) if paths else drawn(count, seed if len(numbers) > 1 else 0)
-    for line in judged(models, tally):
+    models = _files(paths) if paths else draw_models(count, seed if len(numbers) > 1 else 0)
+    for line in judge_models(models, tally):
         print(line, flush=True)
     print(", ".join(f"{word} {n}" for word, n in sorted(tally.items())))
     return int(any(tally[word] for word in ("too small", "too large", "starts in no arena")))

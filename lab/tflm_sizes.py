@@ -129,7 +129,7 @@ def probe(tflm: Path) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def measured(source: str, command: list[str]) -> dict[str, tuple[int, int]]:
+def measure_structures(source: str, command: list[str]) -> dict[str, tuple[int, int]]:
     """Return the size and alignment of each structure, by name."""
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "probe.cc", Path(folder) / "probe.o"
@@ -155,7 +155,7 @@ def main() -> int:
     source, columns = probe(given.tflm), dict[str, dict[str, tuple[int, int]]]()
     for name, (flags, is_arm) in ABIS.items():
         compiler = [given.compiler, *given.flags.split()] if is_arm else ["g++"]
-        columns[name] = measured(source, [*compiler, *_FLAGS, *flags, *folders])
+        columns[name] = measure_structures(source, [*compiler, *_FLAGS, *flags, *folders])
     head = ",".join(f"{name},{name} alignment" for name in columns)
     rows = [f"tflite-micro {given.version},{head}"]
     for name in columns["arm"]:

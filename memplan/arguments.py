@@ -200,12 +200,12 @@ def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str,
 def _argument_rule(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
     """Return the rule that a wrong argument breaks, and what to write instead."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
-    rule = f"must be {' or '.join(each if each == 'bytes' else _with_article(each) for each in names)}"
+    rule = f"must be {' or '.join(each if each == 'bytes' else _article_phrase(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
         text = value.removesuffix("s").removesuffix("ec") if isinstance(value, str) else value
         got = f"{excerpt(value)}{byte_count_hint(text)}"
     else:
-        got = _with_article(type(value).__name__)
+        got = _article_phrase(type(value).__name__)
     every = {kind for kinds in _classes(function).values() for kind in kinds}
     if isinstance(value, str | PathLike) and names[0] in _READ:
         way = f": read it by memplan.{_READ[names[0]]}"
@@ -224,7 +224,7 @@ def _argument_rule(function: Callable[..., Any], name: str, value: object, class
     return f"{rule}, got {got}{way}"
 
 
-def _with_article(name: str) -> str:
+def _article_phrase(name: str) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
@@ -242,5 +242,5 @@ def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str,
 def _call(function: Callable[..., Any]) -> str:
     """Return an example call of a function, with its required arguments."""
     parameters = inspect.signature(function).parameters.values()
-    needed = [each.name for each in parameters if each.default is each.empty_cache and each.kind not in _MANY]
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
     return f"{function.__name__}({', '.join(needed)})"

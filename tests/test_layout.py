@@ -37,7 +37,7 @@ def imported_names(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_names(tree: ast.Module) -> list[str]:
+def names_of_tests(tree: ast.Module) -> list[str]:
     """Return the names of a module's test functions."""
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
@@ -76,7 +76,7 @@ def test_the_readme_of_test_support_lists_each_module_once() -> None:
 
 def test_names_of_tests_are_about_things() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
-    names = (name for tree in parse_tests().values() for name in test_names(tree))
+    names = (name for tree in parse_tests().values() for name in names_of_tests(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
 
 

@@ -31,6 +31,58 @@ VERBS_BIND = ("planner/", "solvers/", "docs/")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 """The code of a page, with names that callers know."""
 COMPONENTS = {"Progress"}  # classes named after components of `/openapi.json`, which clients know
+_BARE = """
+about above across after again against ahead alike all almost alone along already also always among and anew
+another any anything apart around as aside at away backward backwards because become before begun behind below
+bent beside besides between beyond both briefly broken brought built but by came chosen despite done down drawn
+driven during each either elsewhere enough ever every everything everywhere except fallen few fewer fewest for
+forgiven forgotten found from frozen given gone got grown held here how if in inside instead into it its just
+kept known laid later least led left less like lost made many meant meanwhile met more most much near nearly
+neither never none nothing now nowhere of off on once one ones onto or other others ours out outside over
+overwritten own paid past per plainly ran rather remade rewritten risen said same seen sent several shown since
+slowly some something soon spent spoken still stolen such sworn taken than that then there these this those
+through thrown thus to together told too took torn toward twice under understood undone until up upon via well
+what when where whether which while who whom whose why with withdrawn within without worn written wrote yet
+"""
+BARE = frozenset(_BARE.split())
+"""Words that name nothing, alone or first: prepositions, adverbs, pronouns, participles."""
+_BARE_ALONE = """
+advising affordable alive appending asking best better big busy calling cheapest choosing clear coarser
+colliding common comparable compiling conflicting costly crossing dear dearer dearest dense different distinct
+due dying earlier easy empty ending endless equal equivalent even extreme faulty finer first fitting flat
+full fullest greedy growable growing hard hardest harmless heavy hidden highest idle infeasible inner
+interruptible invalid keeping lacking large larger largest last lasting late latest leaving legal listening live
+living longer loose lower lowered lowest lying meeting misshapen naive narrow nearby nearest negative nested new
+next no noisy not noting odd old only outer overfull overlapping overwritable paying perfect persistent
+placeable plain pointwise positive printable quick ragged random ready real reporting rewritable rigid runnable
+running searching selectable serving shorter silent single small smallest stopping symbolic tight timeless
+topmost touching two undecided undominated unique unknown unmendable unplaceable unsound upper usable useful
+usual waiting warm whole wide working worse worth wrong yes
+"""
+BARE_ALONE = frozenset(_BARE_ALONE.split())
+"""Words that name nothing alone: adjectives and other participles; those that end in "ed" are found by it."""
+ED_WORDS = {"seed", "feed", "need", "speed", "embed", "red", "uuid", "heed", "exceed", "proceed", "succeed"}
+CONSTRUCTOR = "from_"
+MOST_BARE_FIRST = 40
+BARE_EXCEPTIONS = {
+    # Components of `/openapi.json` and parts of written answers, whose schemas callers know.
+    *("Again", "Certified", "Checkpointed", "Compared", "Converted", "Enough", "Exhausted", "Free", "Held", "Left"),
+    *("Moved", "Others", "Recomputed", "Recorded", "Resized", "Reused", "Stranded", "Unknown", "listed", "sent"),
+    # Public names, and methods that torch calls.
+    *("proved", "reordered", "backward"),
+    # Names of attributes that other classes have too, and of helpers in tests beside a verb of the same noun.
+    *("after", "all", "below", "best", "chosen", "filled", "first", "inner", "lacking", "next", "reduced", "searched"),
+    *("smallest", "swapped", "used", "broken", "gone", "overlapping", "apart", "fused"),
+}
+"""Names that stay, with the reason."""
+VAGUE = re.compile(
+    r"\bwhat (is|are|was|were|has|it|they|of)\b|\bthat of which\b|\bthose (that|which|who|behind|beside|before)\b"
+    r"|\bthe ones? (that|which|before|behind|after|of)\b|\bbehind\b|\bbeside\b|\bof (its|their) own\b"
+    r"|\bgoes\b|\bstands\b",
+    re.IGNORECASE,
+)
+"""Clauses without a noun, for which the field has a word."""
+MOST_VAGUE = 40
 QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
 MOST_QUESTIONS = 0.01  # of the product's docstrings
 MOST_LINES = 60
@@ -66,6 +118,8 @@ def main() -> int:
     # Models of questions bear the names that users see; those of the studies below may have the same.
     below = {name: tree for name, tree in product.items() if not name.startswith(("questions/", "extensions/"))}
     findings += [*_questions(product), *_sizes(product), *_classes(below)]
+    trees = {name: product.get(name) or ast.parse(text) for name, text in files.items() if name.endswith(".py")}
+    findings += [*_bare_names(trees), *_vague_phrases(trees)]
     report = "-o" in sys.argv
     print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
     return 1 if findings and not report else 0
@@ -184,6 +238,41 @@ def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
             count = len([parameter for parameter in taken if parameter.arg not in ("self", "cls")])
             if count > MOST_PARAMETERS and node.name not in WAYS_IN and not re.search(r"^api/cli/|/command\.py$", name):
                 yield f"{name}:{node.lineno}: {node.name} takes {count} parameters, {MOST_PARAMETERS} are allowed"
+
+
+def is_bare(name: str) -> bool:
+    """True if a name has no noun: one word that names nothing, or several of which the first is such a word."""
+    words = [word for word in name.lower().split("_") if word]
+    if len(words) != 1:
+        return bool(words) and words[0] in BARE
+    return words[0] in BARE | BARE_ALONE or (words[0].endswith("ed") and words[0] not in ED_WORDS)
+
+
+def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
+    """Return the functions and classes with such a name, but for exceptions; those that only begin so may be a few."""
+    alone: list[str] = []
+    first: list[str] = []
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, Definition | ast.ClassDef) or node.name.startswith("__") or not is_bare(node.name):
+                continue
+            if node.name.startswith(CONSTRUCTOR):
+                continue
+            if node.name not in BARE_EXCEPTIONS:
+                finding = f"{name}:{node.lineno}: {node.name} has no noun"
+                (first if "_" in node.name.strip("_") else alone).append(finding)
+    return [*alone, *(first if len(first) > MOST_BARE_FIRST else [])]
+
+
+def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
+    """Return the docstrings with clauses that name nothing, such as "what is", if they are more than a bound."""
+    found = [
+        f"{name}:{docstring.line}: a docstring says {match[0]!r}"
+        for name, tree in trees.items()
+        for docstring in docstrings(tree)
+        if (match := VAGUE.search(docstring.text))
+    ]
+    return found if len(found) > MOST_VAGUE else []
 
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:

@@ -143,7 +143,7 @@ def begin(line: CommandLine) -> Call:
     for path in filter(None, paths.values()):
         reader.load(path)
     # Reading counts as part of the time, unless work is counted instead.
-    call = Call(line, arguments, paths, reader, options, options.due(), {}, selection, display == BROWSER)
+    call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
     if "time_limit_s" in options.model_fields_set and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
         if is_beside:
@@ -204,7 +204,7 @@ def answer_call(call: Call, control: Control) -> Any:
         # A reader of its own reports errors itself, without the name of the file.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
-            return question.answered(call.values, call.options, control)
+            return question.answer_verified(call.values, call.options, control)
 
     return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
 

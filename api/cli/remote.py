@@ -70,11 +70,11 @@ async def _ask(
         asking.cancel()  # closing the connection ends the search there
         await asyncio.wait({asking})
         if question.name == _PLAN:
-            return (await _known_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
+            return (await _fetch_best_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
         raise ServerError(f"{question.name}: was interrupted before the service had answered")
 
 
-async def _known_plan(client: AsyncClient, problem: Problem) -> Plan:
+async def _fetch_best_plan(client: AsyncClient, problem: Problem) -> Plan:
     """Return the best plan that a service knows for a problem whose search was interrupted."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:

@@ -83,14 +83,14 @@ class Service:
         self._is_stopping = False
 
     @classmethod
-    def of_request(cls, request: Request) -> Service:
+    def find_service(cls, request: Request) -> Service:
         """Return the service of a request."""
         return cast(Service, request.app.state.service)
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
         """Count a stream until its answer is sent, as a dependency of its route; raises FullError."""
-        with cls.of_request(request).streams.open(caller_of(request).key_id):
+        with cls.find_service(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:

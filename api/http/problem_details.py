@@ -25,7 +25,14 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import FullDiskError, StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, excerpt, sentences_of_options
+from memplan.planner.errors import (
+    FormatError,
+    InputError,
+    OptionError,
+    TimeOverError,
+    excerpt,
+    sentences_of_options,
+)
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, closest_word
 from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
@@ -129,7 +136,7 @@ def refuse(request: Request, error: Exception) -> Response:
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
     route = str(getattr(request.scope.get("route"), "path", None))
-    request.app.state.service.metrics.refused(reason, route, _subject_of(str(error)))
+    request.app.state.service.metrics.count_refusal(reason, route, _subject_of(str(error)))
     _LOG.info("refused for %s: %s", reason, route)
     return answer
 

@@ -36,7 +36,7 @@ _LOG = logging.getLogger("memplan")
 
 
 CONNECTIONS = 1
-"""The database connections of a worker in addition to the listener: transactions are short, and one may wait for another."""
+"""The database connections of a worker besides the listener: transactions are short, and one may wait for another."""
 _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
 """The duration of a lease, and the intervals between its renewals and between the worker's signs of life."""
 

@@ -207,11 +207,11 @@ def plan_apart(
     """Return a plain plan in a format, which starts from the cached plan, in a child; raises MemplanError."""
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
-    def written(plan: Plan, problem: Problem) -> WorkAnswer:
+    def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
-    return _plan(control, request, record, None, written)
+    return _plan(control, request, record, None, work_answer)
 
 
 def _plan(
@@ -225,14 +225,14 @@ def _plan(
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
-    def written(plan: Plan) -> WorkAnswer:
+    def work_answer(plan: Plan) -> WorkAnswer:
         return write(plan, compiled.problem)
 
     def answer(result: SolveResult) -> WorkAnswer:
         plan = answer_of(result, compiled, options, control.deadline)
         if plan.stop_reason == "cancelled" and not plan.placements:
             raise UnavailableError("plan: was cancelled before there was an answer")
-        return written(plan)
+        return work_answer(plan)
 
     is_usual = options.is_usual and options.profile_of(compiled.problem) is None
     cached = CachedPlan.read(record) if is_usual else None
@@ -244,7 +244,7 @@ def _plan(
         start = Plan.model_validate(from_json(before))
     # What was found before depends on clocks, which a deterministic plan must not.
     start = None if options.deterministic else start
-    result = search(_reporting_control(control, written), compiled.problem, options, start, compiled.instance)
+    result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
     known = None if to_cache is None else join_entries(compiled, to_cache, False, record)
     searched = replace(
@@ -253,14 +253,14 @@ def _plan(
     return replace(answer(result), known=known, searched=searched)
 
 
-def _reporting_control(control: TaskControl, written: Callable[[Plan], WorkAnswer]) -> TaskControl:
+def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
     """Return a search's control that reports progress and best results in the form of a request's answers."""
 
     def report(said: Any) -> None:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
-        control.watch(lambda: None if (best_now := best()) is None else written(best_now.plan))
+        control.watch(lambda: None if (best_now := best()) is None else written_answer(best_now.plan))
 
     return replace(control, report=report, watch=watch)
 

@@ -44,7 +44,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
-        """Open the database that `url` names, or else the database in `data_folder`, and upgrade its tables to this version.
+        """Open the database that `url` names, or else the database in `data_folder`, and upgrade its tables.
 
         One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
         StoreError where it does not answer, or has the tables of a later version or of others.

@@ -168,7 +168,7 @@ class Summary:
         return [
             instance
             for (instance, name), cell in self.cells.items()
-            if name == solver and cell.peak is not None and cell.peak > min(_known_peaks(cell), default=cell.peak)
+            if name == solver and cell.peak is not None and cell.peak > min(_proved_peaks(cell), default=cell.peak)
         ]
 
     def shared_instances(self) -> list[str]:
@@ -206,7 +206,7 @@ class Summary:
         return sorted(rows, key=lambda line: line.par2_s)
 
 
-def _known_peaks(cell: Cell) -> list[float]:
+def _proved_peaks(cell: Cell) -> list[float]:
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 

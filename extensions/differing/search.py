@@ -33,7 +33,7 @@ class _Part:
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
-        self.known, self.price = [piece.paid_mask(self.at)], piece.cost(self.at)
+        self.known, self.price = [piece.cost_mask(self.at)], piece.cost(self.at)
         best = CutBound(0)
         for best in cut_bounds(coarse, 0, flag, _CUT_ROUNDS) if self.price and len(piece.pairs) <= MOST_PAIRS else ():
             if best.bound >= self.price:
@@ -128,7 +128,7 @@ class FurtherPlans:
         if self._is_proved:
             self._floor = price
         for part, at in zip(self.parts, starts, strict=True):
-            part.known.append(part.piece.paid_mask(at))
+            part.known.append(part.piece.cost_mask(at))
         return self._plan(self.first.offset, starts)
 
     def _min_price(
@@ -158,7 +158,7 @@ class FurtherPlans:
             self._is_proved &= is_proved
             if price >= upper - later:
                 continue
-            meets = part.piece.paid_mask(at)
+            meets = part.piece.cost_mask(at)
             apart = np.array([int((meets != chosen).sum()) for chosen in part.known])
             rest = self._min_price(k + 1, need - apart, upper - price, control, paid + price)
             if rest is not None:

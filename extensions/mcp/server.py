@@ -139,7 +139,7 @@ async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Pat
     """Return the answer within the time limit, or else the last intermediate one; raises MemplanError."""
     options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
     control = Control(options.deadline(), cancelled, note=noted.append)
-    work = lambda: question.answered(_question(question, given, folder), options, control)  # noqa: E731
+    work = lambda: question.answer_verified(_question(question, given, folder), options, control)  # noqa: E731
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         await asyncio.wait((working,), timeout=None if options.counts_work else options.time_limit_s + _LATE_S)

@@ -29,7 +29,9 @@ class _ObjectsDraft:
 
     def usable_objects(self, i: int) -> list[int]:
         """Return the objects that a buffer may use."""
-        return [o for o in range(len(self.spans)) if self.idle_time(o, i) >= 0 and self._grown_sides(o, i) is not None]
+        return [
+            o for o in range(len(self.spans)) if self.idle_time(o, i) >= 0 and self._enlarged_sides(o, i) is not None
+        ]
 
     def idle_time(self, o: int, i: int) -> int:
         """Return the shortest idle time between a buffer and another in an object; negative if they overlap."""
@@ -45,7 +47,7 @@ class _ObjectsDraft:
 
     def growth(self, o: int, i: int) -> int:
         """Return how much a buffer enlarges an object."""
-        grown = self._grown_sides(o, i)
+        grown = self._enlarged_sides(o, i)
         assert grown is not None  # the object is free
         return grown[0] * grown[1] - self.size(o)
 
@@ -55,11 +57,11 @@ class _ObjectsDraft:
             o = len(self.spans)
             self.spans.append([])
             self.sides.append((0, 0, MOST_AMOUNT, MOST_AMOUNT))
-        self.sides[o] = self._grown_sides(o, i) or self.sides[o]
+        self.sides[o] = self._enlarged_sides(o, i) or self.sides[o]
         insort(self.spans[o], (self.demands.first[i], self.demands.last[i]))
         self.where[i] = o
 
-    def _grown_sides(self, o: int, i: int) -> tuple[int, int, int, int] | None:
+    def _enlarged_sides(self, o: int, i: int) -> tuple[int, int, int, int] | None:
         """Return the sides of an object with another buffer, None if the ratio forbids it."""
         w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
         wide, high, narrow, low = self.sides[o]

@@ -182,7 +182,7 @@ class Piece:
             seen |= members
             yield np.flatnonzero(members)
 
-    def paid_mask(self, at: Sequence[int] | I64) -> Bool:
+    def cost_mask(self, at: Sequence[int] | I64) -> Bool:
         """Return True for the priced pairs that meet in a plan, (k,)."""
         start = np.asarray(at)
         i, j = self.pairs.T
@@ -193,7 +193,7 @@ class Piece:
     def cost(self, at: Sequence[int] | I64) -> int:
         """Return the cost of the pairs that meet in a plan."""
         i, j = self.pairs.T
-        return int(self.price[i, j][self.paid_mask(at)].sum())
+        return int(self.price[i, j][self.cost_mask(at)].sum())
 
 
 def suits(instance: Instance) -> bool:

@@ -246,7 +246,8 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
     if found.unchecked is not None:
         yield f"not checked: {found.unchecked}"
     if proof.worst is not None:
-        yield f"worst of what was tried: {(proof.worst_ratio - 1) * 100:.3g} % above the bound at {point_text(proof.worst)}"
+        percent = f"{(proof.worst_ratio - 1) * 100:.3g} %"
+        yield f"worst of what was tried: {percent} above the bound at {point_text(proof.worst)}"
     yield from _largest_of("bound", found.bound)
     for i, program in enumerate(found.programs):
         name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"

@@ -63,7 +63,13 @@ def read_symbolic(
         if not (endless := [each for each, short in names.items() if symbols[short].max is None]):
             raise
         few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
-        hint = (f"{excerpt(endless[0])} may have any value from 1; fewer, as in ", few, " or ", fewer, ", may help")
+        hint = (
+            f"{excerpt(endless[0])} may have any value from 1; fewer, as in ",
+            few,
+            " or ",
+            fewer,
+            ", may help",
+        )
         raise FormatError(*error.said, hint) from None
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
     for point in _points(numbers.space):

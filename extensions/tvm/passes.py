@@ -84,7 +84,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
             ours = _OwnPass()(ours)
         is_nested = False
         for name, each in made.items():
-            planned = each.compared(name.name_hint, own[name], ours[name])
+            planned = each.compare_plans(name.name_hint, own[name], ours[name])
             if planned.reason:
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason

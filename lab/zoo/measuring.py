@@ -129,7 +129,7 @@ def _facts(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
         if certificate.kind != "none":
             row[f"certificate{end}"] = len(certificate.text)
             row[f"checked{end}"] = checkers.plan(name + end, problem, plan, certificate.text)
-        row |= {f"{planner}{end}": peak for planner, peak in _other_planners(problem)}
+        row |= {f"{planner}{end}": peak for planner, peak in _planner_bytes(problem)}
     best = order(graph, OrderOptions(time_limit_s=_ORDER_S, with_certificate=True))
     row |= {"order_given": best.given_peak, "order_peak": best.peak, "order_bound": best.lower_bound}
     row["order_placed"] = best.placed_peak
@@ -139,7 +139,7 @@ def _facts(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
     return row
 
 
-def _other_planners(problem: Problem) -> Iterator[tuple[str, int | None]]:
+def _planner_bytes(problem: Problem) -> Iterator[tuple[str, int | None]]:
     """Yield the bytes that each planner in use needs, None where its plan is not valid or not there in time."""
     for planner in PLANNERS:
         yield planner, solve(problem, solver=f"reference:{planner}", time_limit_s=_OTHER_S).peak

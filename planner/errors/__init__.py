@@ -281,7 +281,7 @@ def path_of(location: Location) -> str:
     return path
 
 
-def _got_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
+def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {excerpt(error['input'])}"
 
 
@@ -294,7 +294,7 @@ def _list_hint(error: Mapping[str, Any]) -> str:
 
 def _choice(error: Mapping[str, Any]) -> str:
     """Return the allowed values, and the one that is nearest to the given value."""
-    text = _got_sentence("must be {expected}")(error)
+    text = _value_sentence("must be {expected}")(error)
     is_version = error["loc"][-1:] == ("format",)  # of which another is not meant
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
@@ -304,38 +304,38 @@ def _choice(error: Mapping[str, Any]) -> str:
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "int_type": lambda error: f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}",
-    "int_parsing": _got_sentence("must be an integer"),
-    "int_parsing_size": _got_sentence("must be an integer of at most 64 bits"),
+    "int_parsing": _value_sentence("must be an integer"),
+    "int_parsing_size": _value_sentence("must be an integer of at most 64 bits"),
     "int_from_float": lambda error: (
         f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}"
     ),
     "float_type": lambda error: (
-        _got_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
+        _value_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
     ),
     "float_parsing": lambda error: (
-        _got_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
+        _value_sentence("must be a number")(error) + byte_count_hint(str(error["input"]).removesuffix("s"))
     ),
-    "finite_number": _got_sentence("must be a finite number"),
-    "string_type": _got_sentence("must be a string"),
-    "bool_type": _got_sentence("must be true or false"),
-    "bool_parsing": _got_sentence("must be true or false"),
-    "string_too_short": _got_sentence("must not be empty"),
-    "string_pattern_mismatch": _got_sentence("must match {pattern}"),
+    "finite_number": _value_sentence("must be a finite number"),
+    "string_type": _value_sentence("must be a string"),
+    "bool_type": _value_sentence("must be true or false"),
+    "bool_parsing": _value_sentence("must be true or false"),
+    "string_too_short": _value_sentence("must not be empty"),
+    "string_pattern_mismatch": _value_sentence("must match {pattern}"),
     "list_type": lambda error: f"must be a list, got {excerpt(error['input'])}{_list_hint(error)}",
     "tuple_type": lambda error: f"must be a list, got {excerpt(error['input'])}{_list_hint(error)}",
-    "too_short": _got_sentence("must not be empty"),
-    "too_long": _got_sentence("must have at most {max_length} entries"),
-    "model_type": _got_sentence("must be an object"),
-    "model_attributes_type": _got_sentence("must be an object"),
-    "dict_type": _got_sentence("must be an object"),
-    "greater_than": _got_sentence("must be greater than {gt}"),
-    "greater_than_equal": _got_sentence("must be at least {ge}"),
-    "less_than": _got_sentence("must be less than {lt}"),
-    "less_than_equal": _got_sentence("must be at most {le}"),
+    "too_short": _value_sentence("must not be empty"),
+    "too_long": _value_sentence("must have at most {max_length} entries"),
+    "model_type": _value_sentence("must be an object"),
+    "model_attributes_type": _value_sentence("must be an object"),
+    "dict_type": _value_sentence("must be an object"),
+    "greater_than": _value_sentence("must be greater than {gt}"),
+    "greater_than_equal": _value_sentence("must be at least {ge}"),
+    "less_than": _value_sentence("must be less than {lt}"),
+    "less_than_equal": _value_sentence("must be at most {le}"),
     "literal_error": _choice,
-    "enum": _got_sentence("must be {expected}"),
-    "json_invalid": _got_sentence("must be JSON: {error}"),
-    "json_type": _got_sentence("must be a text of JSON"),
+    "enum": _value_sentence("must be {expected}"),
+    "json_invalid": _value_sentence("must be JSON: {error}"),
+    "json_type": _value_sentence("must be a text of JSON"),
 }
 
 

@@ -174,8 +174,8 @@ def refuse_unknown(data: bytes) -> NoReturn:
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
     raise FormatError(
-        f"must be of a known format, got {excerpt(data[:20])}; known are {read}; docs/reference.md lists the suffixes of"
-        " each"
+        f"must be of a known format, got {excerpt(data[:20])}; known are {read}; docs/reference.md lists the suffixes"
+        " of each"
     )
 
 

@@ -145,7 +145,8 @@ def _raggedness(data: bytes, width: int) -> str:
     """Return the sentence about the first row whose number of cells differs from that of the heading."""
     reader, rows = _rows(data)
     return next(
-        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: {_cell_excerpt(','.join(row))}"
+        f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: "
+        f"{_cell_excerpt(','.join(row))}"
         for row in rows
         if len(row) != width
     )

@@ -38,7 +38,7 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
     Counted are the prices of the pairs that meet.
     """
-    weights = instance.priced_pairs.price[paid_mask(instance, pool, offset)]
+    weights = instance.priced_pairs.price[cost_mask(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
     priced = zip(traffic, (each.cost for each in instance.pools), strict=True)
     counted = zip(*np.unique(weights, return_counts=True), strict=True)
@@ -58,7 +58,7 @@ def rounded_down(exact: Fraction) -> float:
     return number
 
 
-def paid_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
+def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
     """Return True for the priced pairs that share bytes or, where that is priced, touch a common bank; (k,)."""
     priced = instance.priced_pairs
     if len(priced) == 0:

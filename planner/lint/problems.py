@@ -195,7 +195,8 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
         k = int(is_same.argmax())
         twins = tuple(table.ids[int(i)] for i in plain[order[k : k + 2]])
         some = f"{is_like_another.sum()} of {len(table)}"
-        message = f"buffers: {some} are like another one in all but the id, such as {excerpt(twins[0])} and {excerpt(twins[1])}"
+        pair = f"{excerpt(twins[0])} and {excerpt(twins[1])}"
+        message = f"buffers: {some} are like another one in all but the id, such as {pair}"
         yield Finding("doubled-rows", message, twins)
 
 
@@ -216,7 +217,9 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
         yield Finding(
-            "overlapping-lifetimes", f"buffer {excerpt(name)}: lifetimes {pair} overlap, and are read as one", (name,)
+            "overlapping-lifetimes",
+            f"buffer {excerpt(name)}: lifetimes {pair} overlap, and are read as one",
+            (name,),
         )
 
 

@@ -178,7 +178,7 @@ def replace_fields(problem: Problem, **fields: Any) -> Problem:
     return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
-def set_profile(problem: Problem, profile: Profile | None) -> Problem:
+def replace_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
 
     Where all pools cost the same, moving a byte costs 0 in the first, 1 in the second, and so on.
@@ -204,6 +204,6 @@ __all__ = [
     "Profile",
     "ReuseCost",
     "replace_fields",
-    "set_profile",
+    "replace_profile",
     "profile_of",
 ]

@@ -185,7 +185,7 @@ def _cost(problem: Problem, placed: PlacedBuffers) -> float:
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
     counted = (placed.pool >= 0) & (table.size > 0)
     weights = [weight for _, weight in weighted_clashes(problem, placed)]
-    weights += [cost for _, cost in paid_pairs(problem, placed)]
+    weights += [cost for _, cost in costly_pairs(problem, placed)]
     return fsum((*(moved[counted] * prices[placed.pool[counted]]).tolist(), *weights))
 
 
@@ -193,7 +193,7 @@ Id = int | str
 Times = list[tuple[int, int]]
 
 
-def paid_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
+def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
     """Return each `reuse` pair that shares bytes and is never alive together, with its cost, once for each mention.
 
     A pair in explicit conflict costs nothing: if it shares bytes, that is a violation of its own.
@@ -251,7 +251,7 @@ def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     """
     if plan.cost is None and not plan.reused:
         return
-    paid_now = paid_pairs(problem, placed) if counts_cost(problem.objective) else []
+    paid_now = costly_pairs(problem, placed) if counts_cost(problem.objective) else []
     paid = sorted((*sorted(map(str, pair)), cost) for pair, cost in paid_now)
     if sorted((*sorted(map(str, row.buffers)), row.cost) for row in plan.reused) != paid:
         listed = [pair for *pair, _ in paid]

@@ -84,7 +84,7 @@ class Occupancy:
         names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
-    def most_similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
+    def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
         """Return the time with most bytes of the named buffers alive, and fewest of others; None without times.
 
         Buffers that live longer `now` count last: a longer lifetime is the reason for their new conflicts.
@@ -129,7 +129,7 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
     """Compare a pool with its former state; `elsewhere` has the sizes of buffers that other pools held then."""
     peak = now.live_set
-    time = then.most_similar_time(now, peak.buffers)
+    time = then.similar_time(now, peak.buffers)
     before = frozenset(then.buffers_at(time))
     causes = [_cause(name, now, then, name in before, elsewhere) for name in peak.buffers]
     causes += [

@@ -22,4 +22,5 @@ def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> It
             if w > width or h > height:
                 yield f"objects[{k}]: must hold {excerpt(problem.buffers[i].id)}, {w} x {h}, got {width} x {height}"
             elif problem.ratio is not None and (width > problem.ratio * w or height > problem.ratio * h):
-                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {excerpt(problem.buffers[i].id)}"
+                name = excerpt(problem.buffers[i].id)
+                yield f"objects[{k}]: must be at most {problem.ratio} times as large as {name}"

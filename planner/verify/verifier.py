@@ -20,7 +20,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.columns import repeats
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Others, Plan
-from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, set_profile
+from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, replace_profile
 from memplan.planner.verify.claims import claims, claims_of_nothing
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
@@ -40,7 +40,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     cost) must agree with its placements, costs as its profile counts them. Of each kind MAX_LISTED are listed; a last
     one says if there are more.
     """
-    problem = set_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
+    problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_limit_list(claims_of_nothing(problem, plan)))
     placed = PlacedBuffers.from_placements(problem, plan.placements)
@@ -59,11 +59,11 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
     """Yield the violations of each plan beside a first one, and the plans that differ too little from earlier ones."""
-    before = [_paid_pairs(problem, plan)]
+    before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
             yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
-        mine = _paid_pairs(problem, other)
+        mine = _costly_pairs(problem, other)
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
@@ -74,7 +74,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
                 yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
 
 
-def _paid_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
+def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
     """Return the pairs that cost something in a plan, as positions of roots; a weight of 0 costs nothing."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}

@@ -89,7 +89,7 @@ def certify_plan(
 def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
     """Return a certified claim as an OPB formula and a VeriPB proof; raises the same errors as these."""
     try:
-        formula, proof = _VERIPB.translated(write_problem(problem).decode(), found.text, found.buffers)
+        formula, proof = _VERIPB.translate(write_problem(problem).decode(), found.text, found.buffers)
     except _VERIPB.NotCoveredError as error:
         raise OptionError(f"veripb: {error}") from None
     return formula, proof
@@ -103,7 +103,8 @@ def lines(found: CertificateAnswer) -> Iterator[str]:
     claim = "nothing fits" if found.plan.peak is None else f"a peak of {found.plan.peak:,} bytes is the least"
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
-    yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {count_text(len(found.buffers), 'buffer')}"
+    n_buffers = count_text(len(found.buffers), "buffer")
+    yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {n_buffers}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"
     yield f"sha256 {found.sha256}, {len(found.text.encode()):,} bytes"

@@ -108,8 +108,8 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
         failures.append(Failure(rule="over-budget", pool=pool.name, message=message))
     if pool.is_beyond_tolerance:
         message = (
-            f"pool {excerpt(pool.name)}: uses {pool.used:,} bytes, {pool.growth_bytes:,} more than the {pool.before:,} of the "
-            f"baseline, where {pool.allowed_growth:,} are allowed. {growth_sentence(pool)}"
+            f"pool {excerpt(pool.name)}: uses {pool.used:,} bytes, {pool.growth_bytes:,} more than the {pool.before:,} "
+            f"of the baseline, where {pool.allowed_growth:,} are allowed. {growth_sentence(pool)}"
         )
         failures.append(Failure(rule="grown", pool=pool.name, message=message))
     return failures

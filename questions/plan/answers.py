@@ -75,9 +75,9 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         bound = "" if pool.lower_bound is None else f", lower bound {pool.lower_bound:,}"
         name = pool.name if pool.name.isprintable() else excerpt(pool.name)
         yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
-    yield from kept_place_lines(plan)
+    yield from place_lines(plan)
     if plan.others is not None:
-        yield from other_plan_lines(plan.others)
+        yield from further_plan_lines(plan.others)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -112,7 +112,7 @@ def cost_text(plan: Plan) -> str:
     return f"cost {plan.cost:g}{bound}"
 
 
-def kept_place_lines(plan: Plan) -> Iterator[str]:
+def place_lines(plan: Plan) -> Iterator[str]:
     """Yield the sentence about kept places, if an old plan was given."""
     if (places := plan.kept) is not None:
         rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
@@ -126,7 +126,7 @@ def kept_place_lines(plan: Plan) -> Iterator[str]:
             yield f"not tried: {places.not_tried}"
 
 
-def other_plan_lines(others: Others) -> Iterator[str]:
+def further_plan_lines(others: Others) -> Iterator[str]:
     """Yield a line for each plan beside the first one, and whether there are more."""
     for number, plan in enumerate(others.plans, start=2):
         yield f"plan {number}: {plan.status}, {cost_text(plan)}"

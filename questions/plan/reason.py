@@ -31,7 +31,7 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
         from memplan.planner.instance.compile import compile_problem
         from memplan.solvers.formulation.equal_use import EqualPools
 
-        problem = EqualPools(problem).one_pool_problem
+        problem = EqualPools(problem).single_pool_problem
         instance = compile_problem(problem)
     planner = table.find(solver)
     if planner is None:

@@ -20,13 +20,13 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIM
 from memplan.solvers.search.control import NEVER as NEVER
 from memplan.solvers.search.control import Control as Control
 from memplan.solvers.search.control import Deadline as Deadline
-from memplan.solvers.search.control import ignore_report as silent
+from memplan.solvers.search.control import ignore_report as ignore_report
 
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_LIMIT_S, allow_inf_nan=False)]
 A = TypeVar("A")
 
 
-def _listed(names: tuple[str, ...]) -> Iterator[str | Option]:
+def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
     """Yield the names of options, with "or" between."""
     for k, name in enumerate(names):
         yield from (" or ",) * bool(k)
@@ -64,7 +64,7 @@ class QuestionOptions(Value):
         """Raise OptionError for an option that would change nothing; `given` are the inputs that are there."""
         for name, others in self.needs.items():
             if self._says(name) and not any(other in given or self._says(other) for other in others):
-                rule = ("must be given with ", *_listed(others), f" only, got {excerpt(getattr(self, name))}")
+                rule = ("must be given with ", *_list_options(others), f" only, got {excerpt(getattr(self, name))}")
                 raise OptionError((Option(name), ": ", *rule), way="leave it out")
 
     def _says(self, name: str) -> bool:
@@ -179,7 +179,7 @@ class Question(Generic[A]):
         """The models that an answer may have; most questions have one."""
         return get_args(self.answer) or (self.answer,)
 
-    def answered(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
+    def answer_verified(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
         """Answer a parsed question, verifying the answer and every note on the way. Raises MemplanError."""
         options.refuse_idle(values)
         if self.check is not None:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem
-from memplan.planner.model.problem import Pool, Problem, replace_fields, set_profile
+from memplan.planner.model.problem import Pool, Problem, replace_fields, replace_profile
 from memplan.planner.model.rows import WireValue, tuple_from_list
 from memplan.planner.model.sizes import parse_size, set_capacities
 
@@ -145,7 +145,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
         )
     rows += [{**one, "pools": homes, "start": start, "end": end} for one in constants]
     changed = _replace_rows(problem.model_copy(update={"pools": pools}), rows)
-    return set_profile(changed, "speed") if weights == "choose" else changed
+    return replace_profile(changed, "speed") if weights == "choose" else changed
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:

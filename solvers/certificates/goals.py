@@ -12,7 +12,7 @@ import numpy.typing as npt
 from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, set_profile
+from memplan.planner.model.problem import Problem, replace_profile
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 def problem_for_claim(problem: Problem, kind: str) -> Problem:
     """Return the problem with the costs of a kind of claim."""
-    return set_profile(problem, "speed") if kind in ("speed", "balanced") else problem
+    return replace_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
 NEVER = 2**120

@@ -62,7 +62,7 @@ class EqualPools:
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
-    def one_pool_problem(self) -> Problem:
+    def single_pool_problem(self) -> Problem:
         """The one-pool problem, with the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
@@ -149,7 +149,7 @@ class EqualPools:
             return None
         kept = {name: offset for name, offset in self._old_offsets(plan).items() if offset is not None}
         ids, zeros = tuple(kept), column(np.zeros(len(kept), dtype=np.int64))
-        placements = PlacementTable(ids, (self.one_pool_problem.pools[0].name,), zeros, column(list(kept.values())))
+        placements = PlacementTable(ids, (self.single_pool_problem.pools[0].name,), zeros, column(list(kept.values())))
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
@@ -167,11 +167,11 @@ class EqualPools:
                 offsets[of] = place if offsets.get(of, place) == place else None
         return offsets
 
-    def kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
+    def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
         """Return the kept places of a re-plan; what had no offset that could be kept counts as moved."""
         if kept is None or old is None:
             return kept
-        one = self.one_pool_problem.buffers
+        one = self.single_pool_problem.buffers
         away = [self.problem.index[name] for name, offset in self._old_offsets(old).items() if offset is None]
         sizes = [int(one.size[i]) for i in away if i not in one.aliases and one.size[i] > 0]
         least = kept.least_moves + (sum(sizes) if kept.least == "bytes" else len(sizes))
@@ -221,7 +221,7 @@ class EqualPools:
         if witness.time is None:
             ids = (name for each in witness.buffers for name in self.members.get(each, {0: each}).values())
             reason = reason.model_copy(update={"buffers": tuple(ids)})
-        sizes = [pool.size for pool in self.problem.pools if pool.name != self.one_pool_problem.pools[0].name]
+        sizes = [pool.size for pool in self.problem.pools if pool.name != self.single_pool_problem.pools[0].name]
         size = 0 if reason.would_do is None else reason.would_do.size
         is_enough = all(other is None or other >= size for other in sizes)
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})

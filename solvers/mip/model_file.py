@@ -31,7 +31,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {excerpt(suffix)}")
-    problem = EqualPools(problem).one_pool_problem if problem.equal_use else problem
+    problem = EqualPools(problem).single_pool_problem if problem.equal_use else problem
     instance = compile_problem(problem)
     rows = refuse_large(instance)
     boxes, question = minimisation_of(instance)
@@ -48,7 +48,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     )
     head = _head(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
-    return ("\n".join(_with_look_calls(lines, look)) + "\n").encode("ascii")
+    return ("\n".join(_insert_look_calls(lines, look)) + "\n").encode("ascii")
 
 
 def refuse_large(instance: Instance) -> int:
@@ -59,7 +59,7 @@ def refuse_large(instance: Instance) -> int:
     return rows
 
 
-def _with_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
+def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
     for count, line in enumerate(lines):
         if count % LOOKED_EVERY == 0:
             look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memplan.planner.instance.objective import paid_mask
+from memplan.planner.instance.objective import cost_mask
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.mip.boxes import Boxes
@@ -97,10 +97,10 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("apart", int(a), int(b)):
             return float(_offset(boxes, offset, a) + boxes.all[a].size <= _offset(boxes, offset, b))
         case ("paid", int(k), int(_), int(_)):
-            return float(k in _paid_pairs(boxes, pool, offset))
+            return float(k in _costly_pairs(boxes, pool, offset))
         case ("cost",):
             return (
-                Costs.from_instance(boxes.instance).plan_steps(pool, _paid_pairs(boxes, pool, offset))
+                Costs.from_instance(boxes.instance).plan_steps(pool, _costly_pairs(boxes, pool, offset))
                 / program.cost_scale
             )
     raise AssertionError(program.keys[at])
@@ -125,9 +125,9 @@ def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
-def _paid_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
+def _costly_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
     """Return the numbers of priced pairs that share bytes, or a bank where that has the price."""
-    return list(np.flatnonzero(paid_mask(boxes.instance, column(pool), column(offset))).tolist())
+    return list(np.flatnonzero(cost_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _pool(boxes: Boxes, pool: list[int], b: int) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import paid_mask, score
+from memplan.planner.instance.objective import cost_mask, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
@@ -54,7 +54,7 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
     # Buffers without a raw offset come last.
-    is_paid = paid_mask(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
+    is_paid = cost_mask(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
     return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 
 
@@ -75,7 +75,7 @@ def place(
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         ends = packer.pack(q, mine, best_fit)
-        while (out := ends == ABSENT).any() and (torn := _torn_mask(instance.colocation[mine], out)).any():
+        while (out := ends == ABSENT).any() and (torn := _partial_group_mask(instance.colocation[mine], out)).any():
             mine = mine[~torn]
             ends = packer.pack(q, mine, best_fit)
         pool[mine], offset[mine] = q, ends
@@ -96,7 +96,7 @@ def bounded_first(instance: Instance, order: I64) -> I64:
     return order[np.argsort(highest[order], kind="stable")]
 
 
-def _torn_mask(colocation: I64, is_left_out: Bool) -> Bool:
+def _partial_group_mask(colocation: I64, is_left_out: Bool) -> Bool:
     """Return a mask of the buffers in colocation groups of which only a part was placed.
 
     Of several such groups, the half that comes last.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance
-from memplan.planner.instance.objective import paid_mask
+from memplan.planner.instance.objective import cost_mask
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.constraints.kept import adjacency
 from memplan.solvers.formulation.pair_rules import Pair, pairs_of
@@ -54,7 +54,7 @@ def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | 
         apart = rng.random(len(instance.priced_pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
     else:
         glued = _flip(is_shared(pairs, *known), rng)
-        apart = _flip(~paid_mask(instance, *known), rng)
+        apart = _flip(~cost_mask(instance, *known), rng)
     return SharingDecisions(_rows(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
 
 

@@ -80,7 +80,7 @@ class OneSearch:
         self._instance, self._is_quick = instance, is_quick
         self._end: StopReason = "work_limit"
         # The call of the core that a plain problem begins with settles most of them, which need no stages.
-        self._stages = [] if self._planner or self._plain else self._chosen_stages()
+        self._stages = [] if self._planner or self._plain else self._solver_stages()
         self._failures: list[stages.Failure] = []
         self._search = Search(
             self._instance,
@@ -97,7 +97,7 @@ class OneSearch:
         )
         self._has_begun = False
 
-    def _chosen_stages(self) -> list[list[registry.SolverRow]]:
+    def _solver_stages(self) -> list[list[registry.SolverRow]]:
         """Return the stages of the chosen solver; a quick solve omits some."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
@@ -144,7 +144,7 @@ class OneSearch:
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         before = self._search.best
-        self._run((self._chosen_stages() if self._plain else self._stages)[1:])
+        self._run((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
         # An engine that died has not done its work, whatever is left of the time.

@@ -15,7 +15,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
-from memplan.planner.model.problem import Problem, Profile, set_profile
+from memplan.planner.model.problem import Problem, Profile, replace_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
@@ -93,7 +93,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
     if problem.objective == PEAK_THEN_COST:
         return (yield from _search_balanced(problem, half, start))
-    least = set_profile(problem, "size")
+    least = replace_profile(problem, "size")
     is_last = profile == "size" or not _has_costs(problem)
     is_whole = is_last or options.accept == "fit"
     # Nothing but the last pool counts in the first of two searches.
@@ -106,7 +106,7 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         return replace(so_far(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
-        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else set_profile(problem, "balanced"),
+        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else replace_profile(problem, "balanced"),
         half,
         plan if plan.placements else start,
     )
@@ -131,7 +131,7 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
             return _profile_result(problem, "speed", step_result)
         filled += [step_result.plan] if step_result.plan.placements else []
     best = min(filled, key=lambda plan: (plan.cost or 0.0, plan.pools[-1].used or 0), default=start)
-    second = yield ProfileSearch(set_profile(problem, "speed"), options, best)
+    second = yield ProfileSearch(replace_profile(problem, "speed"), options, best)
     result, plan = _profile_result(problem, "speed", second), second.plan
     if plan.status != "optimal" or _ends_are_least(plan.pools):
         return result
@@ -145,7 +145,7 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
 
     A plan to start from is priced as one of them.
     """
-    wanted = set_profile(problem, "speed")
+    wanted = replace_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
     is_small = len(problem.buffers) <= _FILLED_AT_MOST and options.accept != "fit"
     if start is not None or not is_small:
@@ -191,7 +191,7 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
         return _profile_result(problem, "balanced", fast)
     limit = fast.plan.cost * (1 + percent / 100)
     only_last = quick.model_copy(update={"accept": options.accept or 0.0})
-    least = yield ProfileSearch(set_profile(problem, "size"), only_last, fast.plan, share=0.25)
+    least = yield ProfileSearch(replace_profile(problem, "size"), only_last, fast.plan, share=0.25)
     step, n_open = compile_problem(problem).unit, 0
     proved = low = least.plan.pools[-1].lower_bound or 0
     end = least.plan.pools[-1].used or 0
@@ -274,7 +274,7 @@ def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
 
 def _ending_at(problem: Problem, end: int | None) -> Problem:
     """Return the least-cost problem with a limited last pool."""
-    wanted = set_profile(problem, "balanced")
+    wanted = replace_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 

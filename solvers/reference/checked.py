@@ -80,7 +80,7 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer)
         names += ", ..." * (len(placed.stuck) > _NAMED)
         because = placed.because or f"cannot fit {names} in any memory"
         return Explanation(message=f"{planner.name}: {because}", buffers=tuple(ids[i] for i in placed.stuck))
-    for i, (pool, offset) in _all_placements(problem, placed).items():
+    for i, (pool, offset) in _list_placements(problem, placed).items():
         if not 0 <= offset < ADDRESS_SPACE:
             where = f"offset {offset} of {excerpt(problem.pools[pool].name)}"
             message = f"{planner.name}: buffer {excerpt(ids[i])} would lie at {where}, which no memory has"
@@ -88,7 +88,7 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer)
     return None
 
 
-def _all_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
+def _list_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
     """Return the placements of all buffers; a carried one follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
@@ -99,7 +99,7 @@ def _all_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[
 
 
 def _placements(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
-    placements = sorted(_all_placements(problem, placed).items())
+    placements = sorted(_list_placements(problem, placed).items())
     return PlacementTable(
         tuple(problem.buffers.ids[i] for i, _ in placements),
         tuple(pool.name for pool in problem.pools),

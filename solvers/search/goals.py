@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, paid_mask, used_ends
+from memplan.planner.instance.objective import Score, cost_mask, used_ends
 from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
 
@@ -44,7 +44,7 @@ class Goals:
         if best is None:
             return None
         if goal == COST and self.costs is not None:
-            is_paid = paid_mask(self.instance, best.pool, best.offset)
+            is_paid = cost_mask(self.instance, best.pool, best.offset)
             return self.costs.plan_steps(best.pool.tolist(), np.flatnonzero(is_paid).tolist())
         return used_ends(self.instance, best.pool, best.offset)[goal]
 

@@ -19,7 +19,7 @@ from memplan.extensions.networks.operations.graph import graph_from
 from memplan.planner.errors import InputError
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.reading import ReadOptions
-from tests.support.mistakes import FILES, MISTAKES, Mistake, broken_files
+from tests.support.mistakes import FILES, MISTAKES, Mistake, faulty_files
 from tests.support.server import RunningServer
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -61,7 +61,7 @@ def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     Path("two.csv").write_text("id,lower,upper,size\na,0,3,64\nb,2,5,32\n")
     Path("pools.json").write_text(json.dumps({"buffers": [A, B], "pools": POOLS}))
     shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
-    for name, content in (FILES | broken_files()).items():
+    for name, content in (FILES | faulty_files()).items():
         Path(name).write_bytes(content)
     Path("folder").mkdir()
     for problem, plan in (("two.json", "plan.json"), ("kws.tflite", "kplan.json")):

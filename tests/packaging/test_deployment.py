@@ -149,20 +149,20 @@ def containers() -> Iterator[tuple[str, Settings, int, int]]:
     literals = dict(text.split("=", 1) for text in KUSTOMIZATION["configMapGenerator"][0]["literals"])
     for pod in map(container, DEPLOYMENTS.values()):
         said = literals | {one["name"]: one["value"] for one in pod["env"] if "value" in one}
-        yield pod["args"][0], settings_of(said), in_bytes(pod["resources"]["limits"]["memory"]), 0
+        yield pod["args"][0], settings_of(said), byte_count(pod["resources"]["limits"]["memory"]), 0
     for service in COMPOSE["services"].values():
         if service["image"] == "memplan":
             (place,) = service["tmpfs"]
-            limit = in_bytes(service["deploy"]["resources"]["limits"]["memory"])
-            yield service["command"][0], settings_of(service["environment"]), limit, in_bytes(place.split("size=")[1])
+            limit = byte_count(service["deploy"]["resources"]["limits"]["memory"])
+            yield service["command"][0], settings_of(service["environment"]), limit, byte_count(place.split("size=")[1])
 
 
-def in_bytes(text: str) -> int:
+def byte_count(text: str) -> int:
     count, unit = re.fullmatch(r"(\d+)([MG])i?", text.upper().replace("I", "i"), re.ASCII).groups()  # type: ignore[union-attr]
     return int(count) << {"M": 20, "G": 30}[unit]  # docker's G is Kubernetes' Gi
 
 
-def most_memory(command: str, settings: Settings, *, of_key: bool) -> int:
+def memory_limit(command: str, settings: Settings, *, of_key: bool) -> int:
     """Return the most bytes that a container takes, by docs/operations.md: of one key, or of all together."""
     assert settings.worker_memory_bytes is not None
     if command == "worker":  # and one job of another key beside its own
@@ -181,8 +181,8 @@ def test_no_callers_of_one_key_take_a_container_above_six_tenths_of_its_memory()
     found = list(containers())
     assert sorted(command for command, *_ in found) == ["serve", "serve", "worker", "worker"]
     for command, settings, limit, in_memory in found:
-        assert most_memory(command, settings, of_key=True) + in_memory < 0.6 * limit, (command, limit)
-        assert most_memory(command, settings, of_key=False) + in_memory < limit, (command, limit)
+        assert memory_limit(command, settings, of_key=True) + in_memory < 0.6 * limit, (command, limit)
+        assert memory_limit(command, settings, of_key=False) + in_memory < limit, (command, limit)
 
 
 def test_the_reckoning_of_memory_stands_in_the_docs() -> None:

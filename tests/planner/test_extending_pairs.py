@@ -50,7 +50,8 @@ PATCH: Patch = {
     "planner/model/problem_fields.py": [
         insertion_before("class ProblemFields(Value):\n", ROW),
         insertion_before(
-            "    pools: Annotated", "    distance: Annotated[tuple[Distance, ...], WrapValidator(in_parts)] = ()\n"
+            "    pools: Annotated",
+            "    distance: Annotated[tuple[Distance, ...], WrapValidator(validate_in_parts)] = ()\n",
         ),
     ],
     "planner/model/constraints/distance.py": [("", DISTANCE)],
@@ -159,7 +160,7 @@ from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.solvers.certificates.certify import certify
 from memplan.questions.plan.replanning.replan import replan
-from memplan.questions.explain.what_if import what_if
+from memplan.questions.explain.what_if import change_worths
 from memplan.solvers.search.control import Control
 
 rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 1} for k in range(2)]
@@ -172,7 +173,7 @@ assert "with distance of 2 buffers; 11 bytes would do" in found.message, found
 assert certify(tight, none, time_limit_s=5).reason.endswith("clearances")
 best = solve(loose, solver="highs", time_limit_s=60)
 assert (best.status, best.peak) == ("optimal", 11), best
-(cost,) = what_if(loose, best, ExplainOptions(), Control.from_limit(60)).rules
+(cost,) = change_worths(loose, best, ExplainOptions(), Control.from_limit(60)).rules
 assert (cost.rule.rule, cost.gain) == ("distance", (7, 7)), cost
 kept = replan(loose, solve(Problem.model_validate({"buffers": rows}), time_limit_s=2), eps=0.5, time_limit_s=1)
 assert verify(loose, kept).valid, kept

@@ -103,7 +103,7 @@ def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(nam
 
     question = QUESTIONS[name]
     body = body_of(question)
-    found = question.answered(read_question(question, body), read_body_options(question, body, {}), Control())
+    found = question.answer_verified(read_question(question, body), read_body_options(question, body, {}), Control())
     read = TypeAdapter(question.answer).validate_json(question.write(found))
     assert list(question.lines(read)) == list(question.lines(found))
     assert question.exit_status(read) == question.exit_status(found)
@@ -137,7 +137,7 @@ def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -
     body = dict(question.example)
     body = body if body.keys() & {each.name for each in question.inputs} else {question.inputs[0].name: body}
     options = read_body_options(question, body, {})
-    answer = question.answered(read_question(question, body), options, Control(note=noted.append))
+    answer = question.answer_verified(read_question(question, body), options, Control(note=noted.append))
     assert noted
     assert type(noted[0]) is type(answer)
     assert question.write(noted[0])

@@ -44,7 +44,7 @@ def test_each_entrance_refuses_it() -> None:
         memplan.plan(problem, distance=3)
     plan: Any = QUESTIONS["plan"]
     with pytest.raises(OptionError, match=rule):
-        plan.answered({"problem": problem}, plan.options(distance=3), Control())
+        plan.answer_verified({"problem": problem}, plan.options(distance=3), Control())
 
 
 @pytest.mark.parametrize("option", ["solver", "heaps", "profile"])
@@ -54,4 +54,4 @@ def test_shared_objects_refuse_options_of_pools(option: str) -> None:
     problem = question.inputs[0].from_json({"kind": "objects", "buffers": rows})
     value = {"solver": "greedy", "heaps": 64, "profile": "size"}[option]
     with pytest.raises(OptionError, match=f"^{option}: must be left out for shared objects"):
-        question.answered({"problem": problem}, question.options(**{option: value}), Control())
+        question.answer_verified({"problem": problem}, question.options(**{option: value}), Control())

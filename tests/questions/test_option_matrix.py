@@ -6,7 +6,7 @@ import pytest
 
 from memplan.questions import QUESTIONS
 from memplan.questions.reading import ReadOptions
-from tests.support.option_matrix import EXAMPLES, options_of, silent, values_of
+from tests.support.option_matrix import EXAMPLES, options_of, silent_options, values_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", EXAMPLES)
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if options_of(question)])
 def test_no_option_of_reading_is_ignored(name: str, file: str) -> None:
-    assert [*silent(name, file)] == []
+    assert [*silent_options(name, file)] == []
 
 
 def test_each_option_of_reading_has_a_value_in_the_matrix() -> None:

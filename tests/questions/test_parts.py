@@ -52,7 +52,7 @@ def noted_answers(name: str, most: int) -> list[Any]:
 
     with suppress(StoppedError):
         read = read_body_options(question, given, {})
-        question.answered(read_question(question, given), read, Control(note=note))
+        question.answer_verified(read_question(question, given), read, Control(note=note))
     return found
 
 

@@ -124,9 +124,9 @@ def _groups(rows: list[dict[str, Any]]) -> list[int]:
     return found
 
 
-def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
+def violated_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
     """Return the broken rules of buffers in memory `q`, one by one and pair by pair, at the instance's level."""
-    wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _broken_buffer_rules(instance, q, i, at)]
+    wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _violated_buffer_rules(instance, q, i, at)]
     for (i, x), (j, y) in combinations(sorted(offset.items()), 2):
         if instance.anchor[i] == instance.anchor[j]:
             if x - instance.distance[i] != y - instance.distance[j]:
@@ -144,7 +144,7 @@ def broken_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str
     return wrong
 
 
-def _broken_buffer_rules(instance: Instance, q: int, i: int, at: int) -> list[str]:
+def _violated_buffer_rules(instance: Instance, q: int, i: int, at: int) -> list[str]:
     memory, size = instance.pools[q], int(instance.size[i])
     page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
     holds = {

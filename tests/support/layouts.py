@@ -60,7 +60,7 @@ def two_memories_anywhere() -> VerifiedLayout:
     return layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
 
 
-def one_pool_layout(*rows: dict[str, Any], **pool: Any) -> VerifiedLayout:
+def single_pool_layout(*rows: dict[str, Any], **pool: Any) -> VerifiedLayout:
     """Return a layout of buffers that are never alive together, each at the offset that it is pinned to, or 0."""
     buffers = [{"id": k, "size": 64, "start": k, "end": k + 1, **row} for k, row in enumerate(rows)]
     problem = {"buffers": buffers, "pools": [{"name": "p", **pool}]}

@@ -52,7 +52,7 @@ def _faults(number: int, problem: Problem, tally: Counter[str]) -> Generator[str
         yield from _mutant_faults(rng, problem, plan, tally)
         if number % _KEPT == 0:
             yield from _replan_faults(rng, problem, plan, tally)
-        yield from _other_plan_faults(problem, tally)
+        yield from _faults_of_plans(problem, tally)
     elif not problem.equal_use:
         yield from _refusal_faults(problem, plan, tally)
     return plan
@@ -158,7 +158,7 @@ def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterat
             yield f"others: verify passes forgery {k} without a word"
 
 
-def _other_plan_faults(problem: Problem, tally: Counter[str]) -> Iterator[str]:
+def _faults_of_plans(problem: Problem, tally: Counter[str]) -> Iterator[str]:
     """Plans that differ are plans, none refused by memplan itself."""
     try:
         found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
@@ -170,11 +170,11 @@ def _other_plan_faults(problem: Problem, tally: Counter[str]) -> Iterator[str]:
     yield from _forgery_faults(problem, found, tally)
     for plan in found.others.plans:
         yield from (f"others: {fault}" for fault in oracle.check(problem, plan.placements))
-    priced = paid_sets(problem)
+    priced = costly_sets(problem)
     if priced is None:
         return
     tally["lists beside all plans"] += 1
-    known = [_paid_pairs(problem, plan.placements) for plan in (found, *found.others.plans)]
+    known = [_costly_pairs(problem, plan.placements) for plan in (found, *found.others.plans)]
     left = [paid for paid in priced if paid not in known]
     if found.others.complete and left:
         yield f"others: complete, though a plan pays for {sorted(map(sorted, left[0]))}"
@@ -203,7 +203,7 @@ FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
 Paid = frozenset[tuple[str, str]]
 
 
-def _paid_pairs(problem: Problem, placements: Any) -> Paid:
+def _costly_pairs(problem: Problem, placements: Any) -> Paid:
     """The priced pairs that pay in a plan."""
     at = {row.id: row for row in placements}
     size = {row.id: row.size for row in problem.buffers}
@@ -222,7 +222,7 @@ def _paid_pairs(problem: Problem, placements: Any) -> Paid:
     return frozenset(found)
 
 
-def paid_sets(problem: Problem) -> set[Paid] | None:
+def costly_sets(problem: Problem) -> set[Paid] | None:
     """The sets of pairs that pay in all plans of a problem; None where that takes too long, or buffers are alike."""
     pool, rows = problem.pools[0], list(problem.buffers)
     plain = all(row.alias_of is None and row.relative is None for row in rows)
@@ -236,5 +236,5 @@ def paid_sets(problem: Problem) -> set[Paid] | None:
     for at in product(*(range(end - size + 1) for size in sizes)):
         places = [Placement(id=row.id, pool=pool.name, offset=k) for row, k in zip(rows, at, strict=True)]
         if not oracle.check(problem, places):
-            found.add(_paid_pairs(problem, places))
+            found.add(_costly_pairs(problem, places))
     return found

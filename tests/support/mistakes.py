@@ -71,7 +71,7 @@ FILES: dict[str, bytes] = {
 """Files of kinds that nothing reads, by their names."""
 
 
-def broken_files() -> dict[str, bytes]:
+def faulty_files() -> dict[str, bytes]:
     """Return the files of WITH_FILES by their names: truncated files, and others."""
     from memplan.extensions.models.tests import onnx_models
 

@@ -50,7 +50,7 @@ class Network:
         pad: Pads = "same",
         groups: int = 1,
     ) -> int:
-        kernel, strides, dilations = (as_pair(value) for value in (k, s, d))
+        kernel, strides, dilations = (pair_of_ends(value) for value in (k, s, d))
         _, rows, columns, into = self.shapes[x]
         reach = [(kernel[axis] - 1) * dilations[axis] + 1 for axis in (0, 1)]
         sizes = (rows, columns)
@@ -146,7 +146,7 @@ def product(sizes: Sequence[int]) -> int:
     return found
 
 
-def as_pair(value: int | tuple[int, int]) -> tuple[int, int]:
+def pair_of_ends(value: int | tuple[int, int]) -> tuple[int, int]:
     return value if isinstance(value, tuple) else (value, value)
 
 

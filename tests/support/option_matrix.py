@@ -76,37 +76,39 @@ class Example(NamedTuple):
     scratch: str = "no_such"
 
 
-def _of_json(name: str, value: object) -> Example:
+def _json_example(name: str, value: object) -> Example:
     return Example(name, json.dumps(value).encode())
 
 
-def _of_file(path: str, *others: Any) -> Example:
+def _file_example(path: str, *others: Any) -> Example:
     return Example(Path(path).name, (_TESTS / path).read_bytes(), *others)
 
 
 EXAMPLES: Mapping[str, Example] = {
-    "json": _of_json("p.json", PROBLEM),
+    "json": _json_example("p.json", PROBLEM),
     "csv": Example("p.csv", b"id,lower,upper,size\na,0,2,64\nb,1,4,48\nc,4,6,32\n"),
-    "program": _of_json("r.json", PROGRAM),
-    "graph": _of_json("g.json", GRAPH),
-    "application": _of_json("s.json", {"models": {"m": PROBLEM, "n": PROGRAM}, "together": []}),
-    "objects": _of_json("o.json", {"kind": "objects", **PROBLEM}),
-    "tflite": _of_file("models/view.tflite", {}, {"no_such": 2}, "ADD"),
+    "program": _json_example("r.json", PROGRAM),
+    "graph": _json_example("g.json", GRAPH),
+    "application": _json_example("s.json", {"models": {"m": PROBLEM, "n": PROGRAM}, "together": []}),
+    "objects": _json_example("o.json", {"kind": "objects", **PROBLEM}),
+    "tflite": _file_example("models/view.tflite", {}, {"no_such": 2}, "ADD"),
     "onnx": Example("m.onnx", bytes.fromhex(_CHAIN)),
-    "executorch": _of_file("models/split_cat.pte"),
-    "stablehlo": _of_file("dumps/attention.stablehlo.mlir", {"b": 1, "n": 4}, {"b": 2, "n": 4}),
-    "relax": _of_file("dumps/mlp_values.relax"),
-    "ggml": _of_file("models/ggml/lenet.json"),
-    "xla": _of_file("dumps/cond.hlo.pb"),
-    "xla-text": _of_file("dumps/cond.xla.txt"),
-    "iree": _of_file("dumps/zfnet512.iree.txt"),
-    "torch-snapshot": _of_json("t.json", _SNAPSHOT),
+    "executorch": _file_example("models/split_cat.pte"),
+    "stablehlo": _file_example("dumps/attention.stablehlo.mlir", {"b": 1, "n": 4}, {"b": 2, "n": 4}),
+    "relax": _file_example("dumps/mlp_values.relax"),
+    "ggml": _file_example("models/ggml/lenet.json"),
+    "xla": _file_example("dumps/cond.hlo.pb"),
+    "xla-text": _file_example("dumps/cond.xla.txt"),
+    "iree": _file_example("dumps/zfnet512.iree.txt"),
+    "torch-snapshot": _json_example("t.json", _SNAPSHOT),
 }
 """By format, a file that questions read; each has several buffers of which some are alive one after the other."""
 _FILES = {"problem", "graph", "file", "operations"}
 
 
-def asked(question: Question[Any], files: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Any, Any, list[str]]:
+def ask_with_files(
+    question: Question[Any], files: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[Any, Any, list[str]]:
     """Return a written answer without times, the inputs as they were read, and what the reader warns of.
 
     An input is an example, read as a file, or a value as in JSON. Raises MemplanError.
@@ -121,15 +123,21 @@ def asked(question: Question[Any], files: Mapping[str, Any], options: Mapping[st
         )
 
     values = read_inputs(question.inputs, files, read, reader)
-    answer = add_reading_facts(question.answered(values, validate_options(question.options, own), Control()), reader)
-    return _told(json.loads(question.write(answer))), values, sorted({each.message for each in reader.warnings})
+    answer = add_reading_facts(
+        question.answer_verified(values, validate_options(question.options, own), Control()), reader
+    )
+    return (
+        _timeless_parts(json.loads(question.write(answer))),
+        values,
+        sorted({each.message for each in reader.warnings}),
+    )
 
 
-def _told(value: Any) -> Any:
+def _timeless_parts(value: Any) -> Any:
     """Return the parts of a written answer that do not differ from run to run."""
     if isinstance(value, dict):
-        return {name: _told(each) for name, each in value.items() if name not in _UNTOLD}
-    return [_told(each) for each in value] if isinstance(value, list) else value
+        return {name: _timeless_parts(each) for name, each in value.items() if name not in _UNTOLD}
+    return [_timeless_parts(each) for each in value] if isinstance(value, list) else value
 
 
 def options_of(question: Question[Any]) -> set[str]:
@@ -167,7 +175,7 @@ def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if name == "schedule":
         files["target"] = json.loads((_TESTS.parent / "examples/schedules/gap8_like.json").read_bytes())
     if name in {"verify", "certify"}:
-        files["plan"] = asked(QUESTIONS["plan"], {"problem": example}, options)[0]
+        files["plan"] = ask_with_files(QUESTIONS["plan"], {"problem": example}, options)[0]
     return files, options
 
 
@@ -211,20 +219,20 @@ def _hash(values: Mapping[str, Any]) -> str | None:
     return problem_hash(problem) if isinstance(problem, Problem) else None
 
 
-def silent(name: str, file: str) -> Iterator[str]:
+def silent_options(name: str, file: str) -> Iterator[str]:
     """Yield the options of reading that a question neither honours nor refuses for a file."""
     question, values = QUESTIONS[name], values_of(file)
     try:
         files, options = request(name, file)
-        plain = asked(question, files, options)
+        plain = ask_with_files(question, files, options)
     except InputError:  # a question that does not read the file refuses it with any option
         return
     for option in sorted(options_of(question)):
         value, others = values[option]
         with_others = options | dict(others)
         try:
-            before = asked(question, files, with_others) if others else plain
-            after = asked(question, files, with_others | {option: value})
+            before = ask_with_files(question, files, with_others) if others else plain
+            after = ask_with_files(question, files, with_others | {option: value})
         except InputError:
             continue
         if not is_honoured(before, after):

@@ -7,7 +7,7 @@ from typing import Any
 
 import memplan
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, replace_fields, set_profile
+from memplan.planner.model.problem import Problem, replace_fields, replace_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from tests.support import oracle
 from tests.support.orientations import costs_that_fit
@@ -23,12 +23,12 @@ def faults_of_plan(problem: Problem, plan: Plan) -> Faults:
 def _best_goals(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
     """The least of all goals, in the order of the plan's profile."""
     if plan.profile != "balanced":
-        return oracle.best_score(set_profile(problem, plan.profile))
+        return oracle.best_score(replace_profile(problem, plan.profile))
     ends = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
     if ends is None or plan.cost is None:  # where no buffer has a choice, costs are not counted
         return ends
     last = problem.pools[-1].model_copy(update={"size": int(ends[0])})
-    priced = set_profile(problem, "balanced")
+    priced = replace_profile(problem, "balanced")
     pools = [*priced.pools[:-1], last.model_copy(update={"cost": priced.pools[-1].cost})]
     found = oracle.best_score(replace_fields(priced, pools=pools))
     if found is None:  # a buffer of no bytes lies above the end, which brute force takes for one of the pool
@@ -60,7 +60,7 @@ def _faults(problem: Problem, plan: Plan, least: tuple[float, ...] | None) -> Fa
 
 def _false_bounds(problem: Problem, plan: Plan) -> Faults:
     """Bounds of pools and of costs, each of plans that are as good in what comes before."""
-    priced = set_profile(problem, plan.profile)
+    priced = replace_profile(problem, plan.profile)
     sizes = [pool.size for pool in problem.pools]
     uses = [use.used or 0 for use in plan.pools]
     found: Faults = []

@@ -32,7 +32,7 @@ from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.questions import search
-from memplan.questions.plan.answers import heaps_line, kept_place_lines, other_plan_lines, problem_in_heaps
+from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.reading import ReadOptions
@@ -151,11 +151,11 @@ def _show(call: Call, answer: Plan) -> Plan:
         write(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
     if not is_quiet:
         if answer.findings or answer.kept is not None:
-            call.say(*warnings(answer.findings), *kept_place_lines(answer))
+            call.say(*warnings(answer.findings), *place_lines(answer))
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
         if answer.others is not None:
-            call.say(*other_plan_lines(answer.others))
+            call.say(*further_plan_lines(answer.others))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         from memplan.api.cli.report import show_plan
 

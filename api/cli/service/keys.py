@@ -72,7 +72,7 @@ def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
 def list_(display: str | None) -> None:
     """List all keys, including revoked ones. Their secrets are not kept."""
     with _open_keys() as stored_keys:
-        facts = [_facts(key) for key in stored_keys.all_keys()]
+        facts = [_facts(key) for key in stored_keys.list_keys()]
     if wants_table(display):
         for line in _table(facts):
             say(line)

@@ -53,7 +53,7 @@ def schema(output: str | None, corpus: str | None) -> None:
         if set(body).isdisjoint({each.name for each in question.inputs}):
             body = {question.inputs[0].name: body}
         options = read_body_options(question, body, {})
-        answer = question.answered(read_question(question, body), options, Control())
+        answer = question.answer_verified(read_question(question, body), options, Control())
         path = Path(str(corpus)) / f"{question.name}.json"
         with os_errors_named(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ async def batch(request: Request) -> Response:
     The lines name the submissions by position, and by id if they have one. If the caller hangs up, the rest is
     cancelled.
     """
-    service, wanted = Service.of_request(request), AnswerWishes.from_request(request, Plan)
+    service, wanted = Service.find_service(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)
     parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # an error in the query affects all submissions
     body = await read_body(request, service.settings.max_body_bytes, kind)

@@ -73,7 +73,7 @@ async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
-    if (written := await Service.of_request(request).read(_problem_in, body, job.kind, head)) is None:
+    if (written := await Service.find_service(request).read(_problem_in, body, job.kind, head)) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
     return Response(written, media_type=JSON)
 
@@ -87,7 +87,7 @@ async def sent(request: Request, job_id: str) -> Response:
 
 async def _shape_answer(request: Request, job: Job) -> Response:
     """Return a job's best answer so far in the requested shape."""
-    service, question = Service.of_request(request), QUESTIONS[job.kind]
+    service, question = Service.find_service(request), QUESTIONS[job.kind]
     wanted = AnswerWishes.from_request(request, question.answer)
     content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))
     if content is None:
@@ -106,7 +106,7 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
-        content = await Service.of_request(request).read(_write_plan, body, head, content, plan_format)
+        content = await Service.find_service(request).read(_write_plan, body, head, content, plan_format)
     return plan_response(content, job.plan_status, plan_format)
 
 
@@ -136,7 +136,7 @@ def _lines(question: Question[Any], content: bytes) -> str:
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
     """Return the head and body of a job's request; raises HTTPException, or GoneError if it was dropped."""
-    store = Service.of_request(request).store
+    store = Service.find_service(request).store
     stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:
         if job.state in OPEN:

@@ -58,7 +58,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     The time limit counts from the start of the search, the deadline from now. The same request with the same
     `Idempotency-Key` is one job, however often it comes.
     """
-    service, caller = Service.of_request(request), caller_of(request)
+    service, caller = Service.find_service(request), caller_of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
     settings, body = service.settings, await read_body(request, max_bytes(media, service.settings), media)
     once = None if idempotency_key is None else f"{caller.key_id or ''} {idempotency_key}"
@@ -79,7 +79,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
 )
 async def listed(request: Request, query: JobQueryParameters) -> JobList:
     """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
-    store = Service.of_request(request).store
+    store = Service.find_service(request).store
     return job_list(await store.run_in_thread(partial(store.jobs.page, query, caller_of(request))), query)
 
 
@@ -108,7 +108,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 
     Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
     """
-    service = Service.of_request(request)
+    service = Service.find_service(request)
     job = await job_of_caller(request, job_id)
     after = int(last_event_id or 0)
     if job.state not in OPEN and after >= job.last_event:
@@ -128,7 +128,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 )
 async def rename(request: Request, job_id: str) -> JobAnswer:
     """Give the job another name, by which it is listed and found; its problem keeps its own."""
-    store, content = Service.of_request(request).store, read_object(await read_body(request, _CHANGE_BYTES))
+    store, content = Service.find_service(request).store, read_object(await read_body(request, _CHANGE_BYTES))
     change = JobChange.model_validate(content)
     await job_of_caller(request, job_id)
     await store.run_in_thread(partial(store.jobs.rename, job_id, change.name))
@@ -147,7 +147,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
     `forget` removes a job that has ended, with its problem, answer and events; a job that still runs is a conflict.
     """
-    service = Service.of_request(request)
+    service = Service.find_service(request)
     own_job = await job_of_caller(request, job_id)
     if forget:
         if not await service.store.run_in_thread(partial(service.store.jobs.forget, job_id)):
@@ -162,7 +162,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
 
 async def job_of_caller(request: Request, job_id: str) -> Job:
     """Return a job that the caller may see; jobs of others appear not to exist."""
-    store = Service.of_request(request).store
+    store = Service.find_service(request).store
     job = await store.run_in_thread(partial(store.jobs.find, job_id)) if JOB_ID.fullmatch(job_id) else None
     if job is None or not caller_of(request).sees(job.key_id):
         raise HTTPException(404)

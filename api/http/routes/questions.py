@@ -157,7 +157,7 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
     is_plan = kind == PLAN
 
     async def call(request: Request) -> Response:
-        service, arrived = Service.of_request(request), time.monotonic()
+        service, arrived = Service.find_service(request), time.monotonic()
         wanted = AnswerWishes.from_request(request, question.answer)
         media = media_type(request)
         body = await read_body(request, max_bytes(media, service.settings), media)

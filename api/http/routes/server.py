@@ -59,7 +59,7 @@ async def readyz(request: Request) -> Ability | Response:
 
     A server whose database has a full disk is ready, as it answers all questions; `limits` has what it cannot do.
     """
-    service = Service.of_request(request)
+    service = Service.find_service(request)
     if lacks := await service.readiness.lacks():
         return problem_details(503, lacks, {"Retry-After": "1"})
     return Ability(limits=[f"{NO_ROOM}; {ROOM}"] if service.store.lacks_room else None)
@@ -75,7 +75,7 @@ async def readyz(request: Request) -> Ability | Response:
 )
 async def metrics(request: Request) -> Response:
     """Answer with counters since the start of the server, and current gauges; those of jobs cover all servers."""
-    service = Service.of_request(request)
+    service = Service.find_service(request)
     jobs = await service.store.run_in_thread(service.store.jobs.counts)
     return Response(service.metrics.render(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 

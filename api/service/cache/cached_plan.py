@@ -123,7 +123,7 @@ class CachedPlan:
         value = score(compiled.instance, pool, offset)
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
-    def to_stored(self, problem_hash: str) -> StoredPlan:
+    def compress(self, problem_hash: str) -> StoredPlan:
         """Return the compressed JSON for the store."""
         content = {
             "pool": self.pool.tolist() if self.pool.any() else None,

@@ -170,4 +170,4 @@ def join_entries(
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # the process that proved it has claimed it; each server proves it for itself
     best = better_of(problem, cached, found)
-    return None if best is cached else best.to_stored(problem.cache_name)
+    return None if best is cached else best.compress(problem.cache_name)

@@ -33,7 +33,7 @@ class Keys:
             row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
         return None if row is None else _key(row)
 
-    def all_keys(self) -> list[Key]:
+    def list_keys(self) -> list[Key]:
         """Return all keys by name."""
         with self._database.reading() as connection:
             return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.name))]

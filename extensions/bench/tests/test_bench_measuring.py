@@ -107,7 +107,7 @@ def test_a_run_over_its_memory_limit_becomes_a_row() -> None:
 
 def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "GRACE_S", 0.2)
-    result = measure_planner("never_end", time_limit_s=0.1)
+    result = measure_planner("run_forever", time_limit_s=0.1)
     assert result.outcome == "late"
     assert result.wall_time_s is not None
     assert result.wall_time_s >= 0.3
@@ -121,7 +121,7 @@ def test_a_run_over_its_time_limit_is_stopped_and_becomes_a_row(monkeypatch: pyt
         ("give_up", "none", "no plan in time"),
         ("refuse", "skipped", "solver: cannot do what is asked"),
         ("fail", "failed", "its process ended with status 1: ArithmeticError: two and two are five"),
-        ("too_short", "failed", "the planner must return an offset for each of 5 buffers, got 1"),
+        ("short_list", "failed", "the planner must return an offset for each of 5 buffers, got 1"),
         ("crash", "failed", "its process ended with signal SIGABRT"),
         ("no_such_module:plan", "skipped", "solver: no_such_module:plan needs no_such_module, which is not installed"),
     ],

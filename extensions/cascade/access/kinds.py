@@ -183,7 +183,7 @@ def _channel_access(facts: Facts) -> KindAccess:
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
     return KindAccess(
-        tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _all_windows(seen) for seen in facts.inputs)
+        tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _input_windows(seen) for seen in facts.inputs)
     )
 
 
@@ -196,7 +196,7 @@ def _reduction_access(facts: Facts) -> KindAccess:
     return KindAccess(((SAME, SAME),))
 
 
-def _all_windows(seen: Pixels) -> Windows:
+def _input_windows(seen: Pixels) -> Windows:
     return whole_axis_window(seen[0]), whole_axis_window(seen[1])
 
 
@@ -289,7 +289,7 @@ def _space_to_depth(facts: Facts) -> KindAccess:
 def _global_pool(facts: Facts) -> KindAccess:
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
-    return KindAccess((_all_windows(facts.inputs[0]),), is_sum=True, mixes=False)
+    return KindAccess((_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
 def _mean(facts: Facts) -> KindAccess:
@@ -309,7 +309,7 @@ def _matmul(facts: Facts) -> KindAccess:
     if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
         raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
     into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
-    return KindAccess(((SAME, SAME), *map(_all_windows, facts.inputs[1:])), into * facts.output.channels)
+    return KindAccess(((SAME, SAME), *map(_input_windows, facts.inputs[1:])), into * facts.output.channels)
 
 
 def _transpose(facts: Facts) -> KindAccess:
@@ -332,7 +332,7 @@ def _gather(facts: Facts) -> KindAccess:
     """Return the access of a table look-up: a row for each index; every part reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from what is no constant runs whole")
-    return KindAccess((_all_windows(facts.inputs[0]),))
+    return KindAccess((_input_windows(facts.inputs[0]),))
 
 
 POINTWISE = frozenset(

@@ -59,7 +59,7 @@ def search_cascades(
 
     Raises OptionError for a wrong option, TimeOverError for access maps alone, OperationsError for a graph without any.
     """
-    given = _given_order_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
+    given = _unsearched_answer(graph, options, running) if isinstance(graph, OperationGraph) else None
     if given is not None and running.note is not None:
         running.note(given)
     try:
@@ -212,7 +212,7 @@ class CascadeCall:
         )
 
 
-def _given_order_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
+def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
     """Return the answer of an empty search, with the peak of the given order."""
     return CascadeAnswer(
         name=graph.name or None,

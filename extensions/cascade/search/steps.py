@@ -84,7 +84,7 @@ class RegionSteps:
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
         for tensor, slot, at in sorted(self._pieces(first, end)):
             pieces[tensor] = stripes(slot)
-            buffers.append(self._held_buffer(tensor, mode, *followed.piece[:, at].tolist()))
+            buffers.append(self._stored_buffer(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
         slide = self._slide(followed, end)
         return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
@@ -152,9 +152,9 @@ class RegionSteps:
             mode = "recompute" if is_read or kind == KIND_TILES else "roll"
         elif kind == KIND_THIN and followed.widens[k]:
             mode = "recompute"
-        return self._held_buffer(tensor, mode, *followed.capacity[:, k].tolist())
+        return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
-    def _held_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
+    def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
         """Return a buffer of rows and columns; negative numbers mean that it is kept between steps."""
         made = self.graph.tensors[tensor]
         # What is kept from one row to the next has all columns.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from memplan.planner.model.problem import Problem, Profile, set_profile
+from memplan.planner.model.problem import Problem, Profile, replace_profile
 from tests.support import oracle
 
 
 def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None, list[int]] | None:
     """Return the cost, if any, and the use of each pool in a best plan; None if nothing fits."""
     if len(problem.pools) == 1 or profile in (None, "size"):
-        problem = problem if profile is None else set_profile(problem, profile)
+        problem = problem if profile is None else replace_profile(problem, profile)
         best = oracle.best_score(problem)
         return None if best is None else _split(problem, best)
-    priced = set_profile(problem, "speed")
+    priced = replace_profile(problem, "speed")
     if profile == "balanced":
         least = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
         if least is None:

@@ -55,7 +55,7 @@ def python_uses(text: str, rows: Rows) -> list[int] | None:
 
 def is_accepted(files: list[str]) -> bool:
     try:
-        return bool(CHECKER.checked(files).startswith("valid: "))
+        return bool(CHECKER.check_command(files).startswith("valid: "))
     except CHECKER.Refused:
         return False
 

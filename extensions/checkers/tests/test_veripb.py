@@ -43,7 +43,7 @@ def text_of(problem: Problem) -> str:
 def proof_of(problem: Problem) -> tuple[str, str, int]:
     certificate = certify(problem, solve(problem))
     assert certificate.reason is None
-    return (*VERIPB.translated(text_of(problem), certificate.text), certificate.lemmas)
+    return (*VERIPB.translate(text_of(problem), certificate.text), certificate.lemmas)
 
 
 def is_proved(formula: str, proof: str) -> bool:
@@ -75,7 +75,7 @@ def test_holes_conflicts_base_addresses_and_infeasible_capacities_are_proved() -
         pool["size"] = int(str(pool["size"])) - 1
         problem = Problem.model_validate({"buffers": rows, "pools": [pool], "conflicts": [[3, 0], [3, 1], [3, 2]]})
         plan = solve(problem)
-    prove(*VERIPB.translated(text_of(problem), certify(problem, plan).text))
+    prove(*VERIPB.translate(text_of(problem), certify(problem, plan).text))
 
 
 def test_the_formula_of_the_capacity_that_fits_holds_for_the_plan_and_has_no_proof() -> None:
@@ -120,7 +120,7 @@ def test_uncovered_certificates_are_refused_with_a_sentence(changed: dict[str, A
     plan = solve(problem)
     certificate = certify(problem, plan)
     with pytest.raises(VERIPB.NotCoveredError, match=sentence):
-        VERIPB.translated(text_of(problem), certificate.text)
+        VERIPB.translate(text_of(problem), certificate.text)
 
 
 def test_the_command_writes_the_two_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_the_program_writes_the_same_files_without_memplan(tmp_path: Path) -> No
     command = [sys.executable, "-I", str(Path(VERIPB.__file__)), str(problem), str(certificate), *map(str, made)]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
     formula, proof = (file.read_text() for file in made)
-    assert (formula, proof) == VERIPB.translated(problem.read_text(), certificate.read_text())
+    assert (formula, proof) == VERIPB.translate(problem.read_text(), certificate.read_text())
     certificate.write_text(certificate.read_text().replace("memplan", "nothing", 1))
     assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode in (2, 3)
 

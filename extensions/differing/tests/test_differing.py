@@ -66,7 +66,7 @@ def priced_sets(problem: Problem) -> dict[Pairs, int]:
     return found
 
 
-def paid_pairs(plan: Plan) -> Pairs:
+def costly_pairs(plan: Plan) -> Pairs:
     return frozenset(tuple(sorted(row.buffers)) for row in plan.reused)
 
 
@@ -82,8 +82,8 @@ def test_each_plan_is_the_cheapest_that_differs_and_lists_are_complete(seed: int
     before: list[Pairs] = []
     for plan in (answer, *answer.others.plans):
         far = [cost for paid, cost in truth.items() if all(len(paid ^ each) >= distance for each in before)]
-        assert (plan.status, plan.cost, truth[paid_pairs(plan)]) == ("optimal", min(far), min(far))
-        before.append(paid_pairs(plan))
+        assert (plan.status, plan.cost, truth[costly_pairs(plan)]) == ("optimal", min(far), min(far))
+        before.append(costly_pairs(plan))
     assert answer.others.complete
     assert not [paid for paid in truth if all(len(paid ^ each) >= distance for each in before)]
 

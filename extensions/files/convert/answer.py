@@ -185,7 +185,8 @@ def facts(answer: Converted) -> Iterator[str]:
         yield f"{RUNTIME}'s whole arena takes {answer.arena.text}, {gain} {answer.given.used:,} without the plan"
     if answer.problem is not None:
         form = answer.format or answer.to
-        yield f"{form}: {count_text(len(answer.problem.buffers), 'buffer')}, {count_text(len(answer.problem.pools), 'pool')}"
+        n_pools = count_text(len(answer.problem.pools), "pool")
+        yield f"{form}: {count_text(len(answer.problem.buffers), 'buffer')}, {n_pools}"
     if answer.own_peak is not None:
         offsets = "" if answer.plan else ", whose offsets are not in the file"
         yield f"its own plan takes {answer.own_peak:,} bytes{offsets}"

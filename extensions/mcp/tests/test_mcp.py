@@ -68,4 +68,4 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -
     with (tmp_path / "large.json").open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(InputError, match=f'"large.json": must have at most {2**28} bytes here, got {2**40}'):
-        server._inside(tmp_path, "large.json")
+        server._path_inside(tmp_path, "large.json")

@@ -49,7 +49,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     program.run()
     others = [other.name for other in methods if other is not method]
     own_peak = sum(method.memories[1:]) if len(method.memories) > 1 else None
-    found = program.draft.make_program(_omission_findings(method, others), own_peak, program.own_offsets())
+    found = program.draft.make_program(_omission_findings(method, others), own_peak, program.planned_offsets())
     return replace(found, beside=max((row.scratch or 0 for row in method.delegates), default=0))
 
 
@@ -97,7 +97,7 @@ class _Program:
             self._block(0, len(chain))
         self._read(self.method.outputs)
 
-    def own_offsets(self) -> dict[str, int]:
+    def planned_offsets(self) -> dict[str, int]:
         """Return the place of each tensor in the file's plan; several memories follow one another."""
         base = [0, *accumulate(self.method.memories[1:], initial=0)]
         return {

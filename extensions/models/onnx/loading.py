@@ -271,7 +271,10 @@ def _request_sizes(inputs: list[ValueInfoProto]) -> None:
         rule = f"inputs: must have a number of dimensions, got none for {excerpt(without[0])}; give its shape, as in "
         raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
     if dims or shapes:
-        names = [*(f"dimension {excerpt(name)}" for name in dims), *(f"a size of {excerpt(name)}" for name in shapes)]
+        names = [
+            *(f"dimension {excerpt(name)}" for name in dims),
+            *(f"a size of {excerpt(name)}" for name in shapes),
+        ]
         raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
 
 

@@ -42,7 +42,7 @@ class NodeShapes:
     """One pass over a model that writes types of values into it; `causes` has reasons for unknown shapes."""
 
     def __init__(self, model: ModelProto) -> None:
-        self.versions = {"": 1} | {_own_domain(row.domain): row.version for row in model.opset_import}
+        self.versions = {"": 1} | {_canonical_domain(row.domain): row.version for row in model.opset_import}
         self.opsets, self.ir_version = list(model.opset_import), model.ir_version
         self.causes: dict[str, str] = {}
         self.clashes: list[str] = []
@@ -96,7 +96,7 @@ class NodeShapes:
         """Return ONNX's inference for one node; nothing if it is unknown or invalid."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
-        domain = _own_domain(node.domain)
+        domain = _canonical_domain(node.domain)
         if domain in DOMAINS and (inferred := classical_types(node, types)):
             return inferred
         version = self.versions.get(domain, 1)
@@ -177,10 +177,10 @@ class NodeShapes:
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
     ) -> Mapping[str, TypeProto]:
         if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
-            return self._if_types(node, inner, known)
+            return self._branch_types(node, inner, known)
         return self._loop_types(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
 
-    def _if_types(
+    def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
         """Return the types that both branches agree on, or the types of the branch that surely runs.
@@ -243,7 +243,7 @@ class NodeShapes:
         return types_of_body
 
 
-def _own_domain(domain: str) -> str:
+def _canonical_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 

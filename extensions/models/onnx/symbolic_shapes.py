@@ -50,7 +50,7 @@ class SymbolicShapes(NodeShapes):
     def array(self, values: object) -> Array:
         """Return integers as an ONNX tensor, symbolic ones as objects."""
         array = np.array(values, object)
-        return array if any(isinstance(each, SymbolicNumber) for each in array.add_flatten) else array.astype(np.int64)
+        return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         inferred = super()._infer(node, k, types, known)

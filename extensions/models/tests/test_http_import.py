@@ -110,15 +110,15 @@ def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: R
     assert refused.json()["errors"] == ['symbol: must be a dimension that the model names (s77), got "n"']
 
 
-def lost_worker_lines(server: RunningServer) -> list[str]:
+def worker_loss_lines(server: RunningServer) -> list[str]:
     return [line for line in server.client.get("/metrics").text.splitlines() if "memplan_workers_lost_total" in line]
 
 
 def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: RunningServer) -> None:
-    before = lost_worker_lines(server)
+    before = worker_loss_lines(server)
     nested = server.client.post("/v1/convert", content=b'{"functions":' + b"[" * 3_000_000, headers=BYTES)
     assert nested.status_code == 400
-    assert lost_worker_lines(server) == before
+    assert worker_loss_lines(server) == before
 
 
 def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: RunningServer) -> None:

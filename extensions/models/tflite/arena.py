@@ -6,18 +6,18 @@ The runtime that is here is that of the host, so a trial is in the arena that is
 from memplan.extensions.models.tflite import interpreter
 from memplan.extensions.models.tflite.interpreter import LIMIT_S
 from memplan.extensions.models.tflite.tflm_tail import arena_of as arena_of
-from memplan.extensions.models.tflite.tflm_tail import on_host
+from memplan.extensions.models.tflite.tflm_tail import host_options
 from memplan.planner.foreign.model_options import ModelOptions
 
 
-def measured(data: bytes, options: ModelOptions | None = None) -> str:
+def runtime_report(data: bytes, options: ModelOptions | None = None) -> str:
     """Return the runtime's report on a model in its least arena, as part of a sentence."""
-    return interpreter.measure(data, arena_of(data, on_host(options)).least)
+    return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 
-def compared(
+def compare_form(
     given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
     """Return if a form of a model computes the same as the original, each in its least arena, and the report on it."""
-    before, now = (arena_of(data, on_host(options)).least for data in (given, form))
+    before, now = (arena_of(data, host_options(options)).least for data in (given, form))
     return interpreter.compare(given, form, (before, now), limit_s)

@@ -13,10 +13,10 @@ from memplan.extensions.cascade.writing import rewritable_model
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
-from memplan.extensions.models.tflite.arena import compared
+from memplan.extensions.models.tflite.arena import compare_form
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
 from memplan.extensions.models.tflite.model import read_model as read_tflite
-from memplan.extensions.models.tflite.tflm_tail import arena_of, on_host, write_c_model
+from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.order.placement import order_and_place
@@ -135,13 +135,13 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     limit_s = min(LIMIT_S, running.remaining_s / 2)
-    runs, measured = compared(given.data, best.data, options, limit_s)
+    runs, measured = compare_form(given.data, best.data, options, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
-        best, (runs, measured) = given, compared(given.data, given.data, options, limit_s)
+        best, (runs, measured) = given, compare_form(given.data, given.data, options, limit_s)
     refused, files = None, {"": best.data}
     if options.c_array and not runs and not best.arena.unknown:
-        refused = refusal(best.data, arena_of(best.data, on_host(options)).least, limit_s)
+        refused = refusal(best.data, arena_of(best.data, host_options(options)).least, limit_s)
     if options.c_array and refused is None:
         stem = options.prefix or PurePath(options.name or "model").stem
         files |= write_c_model(best.data, best.arena, stem, options.section)

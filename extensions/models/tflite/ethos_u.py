@@ -53,7 +53,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
         "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
     )
     areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
-    return replace(imported, source=larger, warnings=imported.warnings + areas, **_own_plan_fields(imported, larger))
+    return replace(imported, source=larger, warnings=imported.warnings + areas, **_vela_plan_fields(imported, larger))
 
 
 def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -95,7 +95,7 @@ def _meet(one: Buffer, other: Buffer) -> bool:
     return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
 
 
-def _own_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
+def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
     """Return the file's own plan for the resulting problem, and its total use of memory."""
     plan = imported.own_plan
     if plan is None:

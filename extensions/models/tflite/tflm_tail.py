@@ -46,7 +46,7 @@ def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
     return replace(whole_arena(model_for_options(read_model(data), options)), flash=len(data))
 
 
-def on_host(options: ModelOptions | None) -> ModelOptions | None:
+def host_options(options: ModelOptions | None) -> ModelOptions | None:
     """Return the options for the runtime in Python, which has the reference kernels."""
     return None if options is None else options.model_copy(update={"target": None, "kernels": None})
 
@@ -66,7 +66,7 @@ def whole_arena(model: Model) -> ModelArena:
     return ModelArena(
         head.size,
         space.tail,
-        _rounded(space.least),
+        _round_up(space.least),
         unknown,
         space.temporary,
         model.target.text,
@@ -83,7 +83,7 @@ def space_of(model: Model, head: int) -> Space:
     return space
 
 
-def _rounded(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -190,9 +190,9 @@ def _planning(model: Model, space: Space, head: int) -> None:
             space.keep(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
     # What is between the ends for the planner's rows is rounded at both.
-    between = _rounded(space.top) + rows + _rounded(space.tail)
+    between = _round_up(space.top) + rows + _round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
-    space.temporary = max(space.temporary, _rounded(space.top) + rows)
+    space.temporary = max(space.temporary, _round_up(space.top) + rows)
     space.set_head(head)
 
 
@@ -257,8 +257,8 @@ def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None
         f"/* To start: {arena}. */\n"
         f"#define {macro}_ARENA_SIZE {constant(arena.least)}\n"
         f"/* Of it, where the two lie in memories of their own. */\n"
-        f"#define {macro}_HEAD_SIZE {constant(_rounded(max(arena.head, arena.temporary)))}\n"
-        f"#define {macro}_TAIL_SIZE {constant(_rounded(arena.tail + _APART))}\n"
+        f"#define {macro}_HEAD_SIZE {constant(_round_up(max(arena.head, arena.temporary)))}\n"
+        f"#define {macro}_TAIL_SIZE {constant(_round_up(arena.tail + _APART))}\n"
         f"extern const unsigned char {prefix}[{macro}_SIZE];\n"
         f"extern unsigned char {prefix}_arena[{macro}_ARENA_SIZE];\n"
     )

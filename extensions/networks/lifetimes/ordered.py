@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import overwritten_in_order
+from memplan.extensions.networks.operations.in_place import input_of_output_in_order
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
@@ -30,7 +30,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     peak_of(graph, order)
     steps = _Steps(alignment)
     alive = steps.run(graph, order)
-    over = overwritten_in_order(graph, order)
+    over = input_of_output_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
     # Rows as JSON has them: where all have the same fields, they become columns at once.
     rows: list[dict[str, Any]] = []

@@ -60,14 +60,14 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
-    def solve_posed(problem: Callable[[], Problem]) -> Plan:
+    def solve_variant(problem: Callable[[], Problem]) -> Plan:
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
         return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
     def variant_peak(variant: Reading) -> PlannedPeak:
-        return _peak(variant, "global", solve_posed(lambda: pose(operations, timeline, variant)))
+        return _peak(variant, "global", solve_variant(lambda: pose(operations, timeline, variant)))
 
     peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
@@ -76,7 +76,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
             peaks.append(variant_peak(variant))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
-        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solve_posed)))
+        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solve_variant)))
     least = peaks[0].peak
     return tuple(
         replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in peaks

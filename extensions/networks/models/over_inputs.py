@@ -8,7 +8,7 @@ from typing import Any
 
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph_variants import allow_overwriting
-from memplan.extensions.networks.operations.in_place import overwritten_in_order
+from memplan.extensions.networks.operations.in_place import input_of_output_in_order
 from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import OperationsError, OptionError, excerpt
@@ -35,7 +35,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
     with stranger_bytes():
         drawn = program_graph(model.operations, model.facts)
         graph = allow_overwriting(drawn.graph, {k for k, name in enumerate(drawn.buffers) if name in kept})
-        over = overwritten_in_order(graph, range(len(graph.ops)))
+        over = input_of_output_in_order(graph, range(len(graph.ops)))
     ends = [end for row in rows.values() for end in (row.get("end"), *(span[1] for span in row.get("lifetimes", ())))]
     for name in kept:
         if "end" in (row := rows[entry + name]):

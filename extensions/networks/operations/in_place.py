@@ -24,7 +24,7 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
     return candidates
 
 
-def overwritten_inputs(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
+def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
     """Return the outputs of an operation that are written over an input, each mapped to that input.
 
     The inputs are those that are `overwritable` all of whose other readers ran `before`. None is written over twice. Of
@@ -44,12 +44,12 @@ def overwritten_inputs(graph: OperationGraph, operation: int, before: Container[
     return {rows[k][0]: tensor for tensor, k in match_rows([tensors for _, tensors in rows]).items()}
 
 
-def overwritten_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
+def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
     """Return the outputs that are written over inputs when operations run in an order, each mapped to its input."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
-        targets.update(overwritten_inputs(graph, operation, ran))
+        targets.update(input_of_output(graph, operation, ran))
         ran.add(operation)
     return targets
 

@@ -163,7 +163,10 @@ class Function(WireValue):
             if inside is None:
                 yield ("buffers", i, "alias_of"), buffer_named(row.alias_of)
             elif inside.alias_of is not None:
-                yield ("buffers", i, "alias_of"), f"must name a buffer that is no alias, got {excerpt(row.alias_of)}"
+                yield (
+                    ("buffers", i, "alias_of"),
+                    f"must name a buffer that is no alias, got {excerpt(row.alias_of)}",
+                )
             elif end > inside.bytes:
                 rule = f"must end inside {excerpt(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
                 yield ("buffers", i, "alias_offset"), rule

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import overwritten_inputs
+from memplan.extensions.networks.operations.in_place import input_of_output
 from memplan.planner.errors import OperationsError
 
 
@@ -102,7 +102,7 @@ def bytes_needed(graph: OperationGraph, operation: int) -> int:
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
     """Return the bytes saved by outputs of an operation that overwrite inputs, given the operations that ran before."""
-    return sum(graph.working_bytes[output] for output in overwritten_inputs(graph, operation, ran))
+    return sum(graph.working_bytes[output] for output in input_of_output(graph, operation, ran))
 
 
 def moves_of(order: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import overwritten_in_order
+from memplan.extensions.networks.operations.in_place import input_of_output_in_order
 from memplan.extensions.networks.operations.order_check import moves_of
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
@@ -208,7 +208,7 @@ class OrderAnswer(AnswerOfFile):
             "moves": moves_of(order),
             "placed_peak": placed_peak,
             "placed_status": "optimal" if placed_peak == lower_bound else "feasible",
-            "written_over": tuple(sorted(overwritten_in_order(graph, order).items())),
+            "written_over": tuple(sorted(input_of_output_in_order(graph, order).items())),
             "sources": tuple(graph.ops[operation].source for operation in order),
         }
         return cls(

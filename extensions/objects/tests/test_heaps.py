@@ -47,14 +47,14 @@ def min_heaps(problem: Problem, size: int) -> int:
     raise AssertionError
 
 
-def in_heaps(problem: Problem, limit: int, time_limit_s: float) -> Plan:
+def heap_plan(problem: Problem, limit: int, time_limit_s: float) -> Plan:
     return plan(problem, options=PlanOptions(heaps=limit, time_limit_s=time_limit_s))
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
     problem, size = draw_problem(seed)
-    found = in_heaps(problem, size, 5)
+    found = heap_plan(problem, size, 5)
     assert found.heaps is not None
     assert len(found.pools) == found.heaps.least == min_heaps(problem, size)
     used = [pool.used or 0 for pool in found.pools]
@@ -64,7 +64,7 @@ def test_the_number_of_heaps_is_the_least_by_brute_force(seed: int) -> None:
 
 
 def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
-    found = in_heaps(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
+    found = heap_plan(read_problem(EXAMPLES / "mobilenet_v2.csv"), 1204224, 10)
     assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [1204224, 301056])
     assert ", found by heaps" in next(plan_lines(found))
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
@@ -73,14 +73,14 @@ def test_a_network_in_two_heaps_takes_no_more_than_in_one() -> None:
 def test_too_few_heaps_are_refuted_even_if_live_sets_would_fit() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
-    found = in_heaps(ring, 3, 2)
+    found = heap_plan(ring, 3, 2)
     assert found.heaps is not None
     assert (len(found.pools), found.heaps.least) == (3, 3)
 
 
 @pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
 def test_buffers_of_no_bytes_are_one_heap(fields: dict[str, int]) -> None:
-    found = in_heaps(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
+    found = heap_plan(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
     assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
 
@@ -132,13 +132,13 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough for heaps, got as far as \d+ of them"):
-        in_heaps(problem, size, 1)
+        heap_plan(problem, size, 1)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_few_buffers_take_the_fewest_bytes_over_all_ways_to_deal_them_out(seed: int) -> None:
     problem, size = draw_problem(seed)
-    found = in_heaps(problem, size, 20)
+    found = heap_plan(problem, size, 20)
     assert found.heaps is not None
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}

@@ -136,7 +136,7 @@ def network_answer(
         far=tuple(sorted(item if item >= 0 else -1 - graph.origin(-1 - item) for item in best.far)),
         second_slots=tuple(best.second_slots),
         frontier=tuple(map(point_of, front)),
-        alternatives=_chosen_alternatives(graph, regions),
+        alternatives=_used_alternatives(graph, regions),
         regions=tuple(
             renumber(region.model_copy(update={"id": f"r{number}"}), graph.origin)
             for number, region in enumerate(regions)
@@ -146,7 +146,7 @@ def network_answer(
     return answer.model_copy(update={"gap": 0.0}) if is_least else answer
 
 
-def _chosen_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
+def _used_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
     """Return the alternative used by each operation of each step; empty if none has several."""
     if not any(row.alternatives for row in graph.operations):
         return ()

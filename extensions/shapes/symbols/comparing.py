@@ -132,7 +132,7 @@ class Comparer:
         for case in self._cases([polynomial]):
             corners = [self._expand(polynomial, case)]
             for rest in self._mixed_rests(corners[0]):
-                corners = [self._at_end(corner, rest, end) for corner in corners for end in (0, 1)]
+                corners = [self._end_polynomial(corner, rest, end) for corner in corners for end in (0, 1)]
             bounds += map(self._lower_without_rests, corners)
         return bounds or [{(): Fraction(-1)}]
 
@@ -146,7 +146,7 @@ class Comparer:
         mixed = sorted(name for name, both in signs.items() if len(both) == 2 and degree(polynomial, name) == 1)
         return mixed[:_MOST_MIXED]
 
-    def _at_end(self, polynomial: Exact, rest: str, end: int) -> Exact:
+    def _end_polynomial(self, polynomial: Exact, rest: str, end: int) -> Exact:
         """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
         most = self._max_rest(rest)
         assert most is not None

@@ -161,8 +161,8 @@ def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeyp
 def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
     its, over, notes = draw_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
-    whole = QUESTION.answered({"problem": its}, ShapesOptions(), Control())
-    found = QUESTION.answered({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
+    whole = QUESTION.answer_verified({"problem": its}, ShapesOptions(), Control())
+    found = QUESTION.answer_verified({"problem": its}, ShapesOptions(), Control(cancelled=over, note=notes.append))
     assert (whole.proof.ratio, whole.unchecked) != (None, found.unchecked)
     assert whole.verified_at > VERIFIED_AT
     assert (found.status, found.verified_at, found.curves) == ("feasible", LEAST_VERIFIED, ())

@@ -102,7 +102,7 @@ class _Program:
                     self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
         if not self.is_written or any(self.graph.tensors[k].buffer is None for k in self.home):
             return self.draft.make_program()
-        offsets, peak = self._own_plan()
+        offsets, peak = self._ggml_plan()
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge(self) -> None:
@@ -164,7 +164,7 @@ class _Program:
         kind = kind_of(row.op, _ELEMENTWISE) if plain and row.op in IN_PLACE else None
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
-    def _own_plan(self) -> tuple[dict[str, int], int]:
+    def _ggml_plan(self) -> tuple[dict[str, int], int]:
         """Return ggml's own offsets, and the bytes of its buffers; state follows computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}

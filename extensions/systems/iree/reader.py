@@ -65,7 +65,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     problem = problem_of(rows, names)
     laid_out = offsets(text, _THIS_PASS) or {}
     places: dict[int | str, int] = {f"{k}/{i}": offset for (k, i), offset in laid_out.items()}
-    return ImportedProblem(problem, own_peak=_own_peak(sections), own_plan=plan_of(problem, places))
+    return ImportedProblem(problem, own_peak=_compiler_peak(sections), own_plan=plan_of(problem, places))
 
 
 @dataclass
@@ -131,7 +131,7 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
             at = _skip_spaces(text, at + 1)
 
 
-def _own_peak(sections: list[_Section]) -> int | None:
+def _compiler_peak(sections: list[_Section]) -> int | None:
     """Return the bytes of all packs in the compiler's layout; None if that was not printed.
 
     The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.

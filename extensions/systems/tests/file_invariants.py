@@ -135,10 +135,10 @@ def _order_faults(file: AskedFile) -> Iterator[str]:
         yield f"order: {over.peak} bytes in place, {found.peak} without"
     system = system_of(detect(file.data, file.name))
     if system is not None and system.reorders is not None:
-        yield from _written_order_faults(file, ordered, found)
+        yield from _order_file_faults(file, ordered, found)
 
 
-def _written_order_faults(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
+def _order_file_faults(file: AskedFile, ordered: OperationGraph, found: OrderAnswer) -> Iterator[str]:
     written = file.ask("reordering", lambda: write_reordered(file.data, file.name, permute(ordered, found.order)).data)
     if written is None:
         return
@@ -281,18 +281,19 @@ def _convert_faults(file: AskedFile) -> Iterator[str]:
             yield f"convert: the table that it writes has {live_peak(again)} bytes alive, the problem {file.live_bytes}"
     if not isinstance(file.imported_file, ImportedProgram):
         return
-    yield from _written_plan_faults(file)
+    yield from _plan_file_faults(file)
     program = convert_file(to="operations")
     if program is not None:
         read: Operations = operations_from(program.operations.model_dump(mode="json", by_alias=True))
         if live_peak(problem_of(read)) != file.live_bytes:
-            yield f"convert: its operations have {live_peak(problem_of(read))} bytes alive, the problem {file.live_bytes}"
+            live = live_peak(problem_of(read))
+            yield f"convert: its operations have {live} bytes alive, the problem {file.live_bytes}"
     drawn = convert_file(to="graph")
     if drawn is not None and graph_from(formats.memplan_json.parse(write_graph(drawn.graph))) != drawn.graph:
         yield "convert: the graph that it writes, read again, is another one"
 
 
-def _written_plan_faults(file: AskedFile) -> Iterator[str]:
+def _plan_file_faults(file: AskedFile) -> Iterator[str]:
     """A plan written into the model is the plan read from it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")

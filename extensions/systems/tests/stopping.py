@@ -81,9 +81,9 @@ def stop_question(
         values, options = read_question(question, body), read_body_options(question, body, {})
         if by_clock:
             with clock_of(asks):
-                found = question.answered(values, options, running)
+                found = question.answer_verified(values, options, running)
         else:
-            found = question.answered(values, options, running)
+            found = question.answer_verified(values, options, running)
     except TimeOverError:
         return "not in time"
     except InputError as error:

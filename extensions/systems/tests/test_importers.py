@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import memplan
-from lab.fuzz_importers import SEEDS, broken_file, outcome
+from lab.fuzz_importers import SEEDS, draw_faulty_file, outcome
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.systems.tests.failing_reader import FAULTS
@@ -68,7 +68,7 @@ def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> Non
 @pytest.mark.slow
 def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
     files = SEEDS[name]()
-    found = {outcome(name, broken_file(name, files, seed)) for seed in seeds(100)}
+    found = {outcome(name, draw_faulty_file(name, files, seed)) for seed in seeds(100)}
     assert {"read", "FormatError"} <= found
 
 

@@ -59,8 +59,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     program = module.message(_MODULE, "hlo_module")
     name = program.text(1, "name") if program is not None else None
     problem = problem_of(rows, pools.values(), name or None)
-    own_plan = plan_of(problem, _own_offsets(assignment, traces))
-    return ImportedProblem(problem, own_peak=_own_peak(assignment, traces), own_plan=own_plan)
+    own_plan = plan_of(problem, _xla_offsets(assignment, traces))
+    return ImportedProblem(problem, own_peak=_xla_peak(assignment, traces), own_plan=own_plan)
 
 
 @dataclass
@@ -146,7 +146,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
             trace.of_buffer[buffer] = group
 
 
-def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
+def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     """Return the bytes of all allocations with the traces' buffers, None if one is missing.
 
     The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
@@ -160,7 +160,7 @@ def _own_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
     return None if wanted else sum(peaks.values())
 
 
-def _own_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
+def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
     """Return XLA's offsets of the traces' groups; several allocations of one trace follow one another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):

@@ -150,7 +150,7 @@ class _Graph:
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs(
-            {symbol: self.options.sizes[symbol.name] for symbol in _known_symbols(dim, self.options)}
+            {symbol: self.options.sizes[symbol.name] for symbol in _sized_symbols(dim, self.options)}
         )
         if not size.is_Integer:
             symbol = min(map(str, size.free_symbols), default=str(size))
@@ -158,7 +158,7 @@ class _Graph:
         return int(size)
 
 
-def _known_symbols(dim: Any, options: ModelOptions) -> list[Any]:
+def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 

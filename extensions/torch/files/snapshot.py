@@ -211,12 +211,14 @@ def _last_state(
         for block in _list(row, "blocks"):
             event = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
             if str(block.get("state")).startswith("active"):
-                live[event["addr"]] = _storage({**event, "size": _requested(block, event["size"], f"{path}.blocks")})
+                live[event["addr"]] = _storage(
+                    {**event, "size": _requested_bytes(block, event["size"], f"{path}.blocks")}
+                )
             address = event["addr"] + event["size"]
     return held, live
 
 
-def _requested(block: Mapping[str, Any], size: int, path: str) -> int:
+def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
     """Return the bytes that were requested of a block, as events have them; all of it where the file does not say."""
     requested = _number({"requested_size": size, **block}, "requested_size", path)
     if requested > size:

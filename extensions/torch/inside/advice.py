@@ -80,8 +80,8 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
     """Return advice for a step; `planned` is the peak of its plan, `is_least` if that is proved. Raises OptionError."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be given for allocators that are simulated, not for {device.allocator}")
-    whole, settings = _from_empty(step), device.settings(step)
-    reserved = _reserved(whole, device, settings)
+    whole, settings = _steady_step(step), device.settings(step)
+    reserved = _reserved_bytes(whole, device, settings)
     # Both where the snapshot says what was there, and from an empty device.
     now = simulate(step, device, None).allocator.peak
     rows = [
@@ -91,25 +91,25 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         *_graph_rows(whole, device, settings),
     ]
     if planned is not None:
-        line = "plan = memplan.torch.record(step); with memplan.torch.planned(plan): step()"
+        line = "plan = memplan.torch.record(step); with memplan.torch.use_plan(plan): step()"
         rows.append(AdviceRow(change="planned addresses", reserved=planned, line=line, is_least=is_least))
     return Advice(
         reserved=now,
         blocks=_blocks(whole, device, settings),
-        stranded=tuple(_stranded(step, device, now)),
+        stranded=tuple(_stranded_bytes(step, device, now)),
         rows=tuple(sorted(rows, key=lambda row: row.reserved)),
         unsure=tuple(_unsure(step, now, reserved)),
     )
 
 
-def _from_empty(step: StepMemory) -> StepMemory:
+def _steady_step(step: StepMemory) -> StepMemory:
     """Return a step without the segments that its snapshot begins with, and without the addresses that it had."""
     whole = copy(step)
     whole.segments, whole.requested = (), []
     return whole
 
 
-def _reserved(
+def _reserved_bytes(
     step: StepMemory,
     device: FitsOptions,
     settings: AllocatorSettings,
@@ -134,7 +134,7 @@ def _reserved(
 def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
     """Yield the rows of expandable segments, and of the best largest block that is split."""
     if not settings.expandable:
-        found = _reserved(step, device, replace(settings, expandable=True, max_split_size=None))
+        found = _reserved_bytes(step, device, replace(settings, expandable=True, max_split_size=None))
         line = f"{_VARIABLE}expandable_segments:True"
         if found is not None:
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
@@ -145,7 +145,7 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
     found_by = [
         (found, value)
         for value in tried
-        if (found := _reserved(step, device, replace(settings, expandable=False, max_split_size=value * MIB)))
+        if (found := _reserved_bytes(step, device, replace(settings, expandable=False, max_split_size=value * MIB)))
         is not None
     ]
     if found_by:
@@ -166,7 +166,7 @@ def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSe
     found_by = [
         (found, value)
         for value in _THRESHOLDS
-        if (found := _reserved(step, device, replace(settings, threshold=value), usable=device.usable_bytes))
+        if (found := _reserved_bytes(step, device, replace(settings, threshold=value), usable=device.usable_bytes))
         is not None
     ]
     if found_by:
@@ -203,7 +203,7 @@ def _priming_rows(
             is_least = False
             break
         tried.add(block)
-        found = _reserved(step, device, settings, primed=(block, stream), below=best + 1)
+        found = _reserved_bytes(step, device, settings, primed=(block, stream), below=best + 1)
         if found is not None and (found < best or (found == best and size and block < size)):
             best, size = found, block
     if size:
@@ -224,7 +224,7 @@ def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettin
         return
     shared = copy(step)
     shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
-    found = _reserved(shared, device, settings)
+    found = _reserved_bytes(shared, device, settings)
     if found is not None:
         yield AdviceRow(
             change="one pool for all graphs",
@@ -244,7 +244,7 @@ def _blocks(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) 
     return most
 
 
-def _stranded(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
+def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
     """Yield the free bytes of the segments at the peak, by the line of the largest block that keeps each of them."""
     free, count, held = Counter[str](), Counter[str](), Counter[str]()
     is_found = False

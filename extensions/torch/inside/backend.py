@@ -31,7 +31,7 @@ from memplan.extensions.torch.inside.needs import (
     needed_by,
     refuse_above,
 )
-from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
+from memplan.extensions.torch.inside.passes import clone_operations, reorder_module, reordered
 from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import FormatError
 from memplan.planner.model.sizes import Size
@@ -218,12 +218,12 @@ class Partition:
         within = (self.capacity or 0) - apart
         best = order_operations(graph.graph, time_limit_s=self.time_limit_s)
         if best.peak <= within:
-            return with_order(graph, best.order)
+            return reorder_module(graph, best.order)
         options = OrderOptions(recompute=True, within=max(within, 0), time_limit_s=self.time_limit_s)
         points = order(graph.graph, options).recomputed
         if points is None or not points.points:
-            return with_order(graph, best.order)
-        return with_clones(graph, points.points[-1])
+            return reorder_module(graph, best.order)
+        return clone_operations(graph, points.points[-1])
 
 
 def _separate_passes(found: ModuleGraph, n_results: int) -> ModuleGraph:

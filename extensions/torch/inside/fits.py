@@ -56,11 +56,11 @@ def fits(
     answer = judge_step(recording, device)
     if beside is not None:
         answer = answer.model_copy(update={"compared": compare_with_snapshot(recording, device, beside)})
-    if not device.suggest or device.usable is None or unsure_operators(recording, device):
+    if not device.suggest or device.usable_bytes is None or unsure_operators(recording, device):
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_within, device=device)
-    ways_ = ways(step, recording, device.usable, tries, run, changing, 2 * device.time_limit_s)
+    ways_ = ways(step, recording, device.usable_bytes, tries, run, changing, 2 * device.time_limit_s)
     return answer.model_copy(update={"ways": ways_})
 
 

@@ -34,16 +34,16 @@ def reordered(
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
     result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)
-    return module if result.peak >= result.given_peak else with_order(graph_and_nodes, result.order)
+    return module if result.peak >= result.given_peak else reorder_module(graph_and_nodes, result.order)
 
 
-def with_order(found: ModuleGraph, order: Sequence[int]) -> Any:
+def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
     """Return the module with its operations in an order; raises OperationsError for one that is not legal."""
     peak_of(found.graph, order)
     return _write_runs(found, order)
 
 
-def with_clones(found: ModuleGraph, point: RecomputedPoint) -> Any:
+def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
     """Return the module with the operations of a frontier point, some of which run again."""
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")

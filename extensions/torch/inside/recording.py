@@ -116,7 +116,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
                 self.tensors[position].is_on_host = self.kernels.takes_as_host(value)
                 self.events.append(position)
                 made.append(position)
-        changed = list(_written_arguments(func, args, kwargs)) if func._schema.is_mutable else []
+        changed = list(_mutated_arguments(func, args, kwargs)) if func._schema.is_mutable else []
         changes = dict.fromkeys(self._alive[value.untyped_storage()._cdata][0] for value in _tensors(changed))
         if made or changes:
             packet = func._overloadpacket
@@ -167,7 +167,7 @@ def _tensors(values: Any) -> Iterable[Any]:
     return (value for value in tree_leaves(values) if isinstance(value, torch.Tensor) and value.layout == torch.strided)
 
 
-def _written_arguments(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
+def _mutated_arguments(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
     """Return the arguments that an operation writes, as its schema says."""
     for k, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:

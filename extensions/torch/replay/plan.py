@@ -101,7 +101,12 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
             problem = Problem(
                 buffers=[
                     Buffer(
-                        id=k, size=_whole(row.size), start=row.start, end=row.end, alignment=ROUNDING, pools=("arena",)
+                        id=k,
+                        size=_round_up(row.size),
+                        start=row.start,
+                        end=row.end,
+                        alignment=ROUNDING,
+                        pools=("arena",),
                     )
                     for k, row in mine
                 ],
@@ -120,12 +125,14 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
     return ReplayPlan({asked.scope: tuple(places)}, live, arena)
 
 
-def _whole(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // ROUNDING) * ROUNDING
 
 
 def _live_peak(rows: Sequence[PlannedAllocation]) -> int:
-    changes = [(row.start, _whole(row.size)) for row in rows] + [(row.end or 0, -_whole(row.size)) for row in rows]
+    changes = [(row.start, _round_up(row.size)) for row in rows] + [
+        (row.end or 0, -_round_up(row.size)) for row in rows
+    ]
     live = most = 0
     for _, change in sorted(changes):
         live += change

@@ -22,7 +22,7 @@ from memplan.questions.reading import validate_options
 _WAY = "call memplan.torch.install() at the start of the program, before any tensor is on the device"
 
 
-class _Installed:
+class _Installation:
     """What this process has: torch's allocator, if it is memplan's, and the plan that is loaded."""
 
     library: ReplayLibrary | None = None
@@ -35,7 +35,7 @@ def install() -> ReplayLibrary:
 
     Raises InputError where torch has no CUDA, or has used another allocator already.
     """
-    if _Installed.library is None:
+    if _Installation.library is None:
         import torch
 
         if not torch.cuda.is_available():
@@ -48,8 +48,8 @@ def install() -> ReplayLibrary:
             raise InputError(f"torch: must not have used its own allocator yet: {_WAY}") from error
         address = ctypes.cast(library.functions.memplan_record_stream, ctypes.c_void_p).value
         allocator.allocator().set_record_stream_fn(address)
-        _Installed.library, _Installed.allocator = library, allocator
-    return _Installed.library
+        _Installation.library, _Installation.allocator = library, allocator
+    return _Installation.library
 
 
 def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, **options: object) -> ReplayPlan:
@@ -73,7 +73,7 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
 
 
 @contextmanager
-def planned(
+def use_plan(
     plan: ReplayPlan | str | Path, scope: str | None = None, *, library: ReplayLibrary | None = None
 ) -> Iterator[dict[str, int | str]]:
     """Give the allocations of a scope their planned addresses while the context is entered.
@@ -91,12 +91,12 @@ def planned(
     if scope is not None and scope not in names:
         raise InputError(f"scope: must be one of {', '.join(names)}, got {excerpt(scope)}")
     used = library or install()
-    if _Installed.loaded != text:
+    if _Installation.loaded != text:
         with tempfile.NamedTemporaryFile("w", suffix=".plan", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             used.load(file.name)
-        _Installed.loaded = text
+        _Installation.loaded = text
     counts: dict[str, int | str] = {}
     before = used.stats()
     used.begin(scope or names[0])

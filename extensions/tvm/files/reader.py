@@ -173,7 +173,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     graph = read_graph(data)
     program = _Program(graph, options)
     program.run()
-    return program.draft.make_program(own_peak=program.own_peak(), own_offsets=program.own_offsets())
+    return program.draft.make_program(own_peak=program.storage_peak(), own_offsets=program.storage_offsets())
 
 
 class _Program:
@@ -205,11 +205,11 @@ class _Program:
                 self._declare(output._replace(name=name))
                 self.draft.operation("copy", [output.name], [name])
 
-    def own_peak(self) -> int:
+    def storage_peak(self) -> int:
         """Return the bytes of TVM's storages, without the storages of weights."""
         return sum(self._storages().values())
 
-    def own_offsets(self) -> dict[str, int]:
+    def storage_offsets(self) -> dict[str, int]:
         """Return the offsets of outputs if TVM's storages follow one another in each pool; copies have no storage."""
         sizes = self._storages()
         base: dict[int, int] = {}

@@ -66,7 +66,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     dims.refuse_unknown()
     draft = OperationsDraft(function.name, program.results, options, options.alignment or ALIGNMENT)
     program.draw(draft)
-    return draft.make_program(_omission_findings(data), program.own_peak(), program.own_offsets())
+    return draft.make_program(_omission_findings(data), program.storage_peak(), program.storage_offsets())
 
 
 def _omission_findings(data: bytes) -> Iterator[Finding]:
@@ -170,13 +170,13 @@ class _Program:
                 else:
                     draft.operation(step.op, step.inputs, step.outputs)
 
-    def own_peak(self) -> int | None:
+    def storage_peak(self) -> int | None:
         """Return the bytes of TVM's storages and of values outside them; None before storages are planned."""
         if not self._storages:
             return None
         return sum(self._storages.values()) + sum(self.values[name] for name in self._loose_values())
 
-    def own_offsets(self) -> dict[str, int] | None:
+    def storage_offsets(self) -> dict[str, int] | None:
         """Return the offsets of values if TVM's storages, and then the values outside them, follow one another."""
         if not self._storages:
             return None

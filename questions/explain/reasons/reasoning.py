@@ -59,7 +59,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
     """Return the reason from the single pool that equal pools form; its stages are not reported."""
-    reasoning = Reasoning(pools.one_pool_problem, pools.witness(first), replace(control, report=ignore_report))
+    reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
     if reason.time is not None:

@@ -57,7 +57,7 @@ class Candidates:
         self.body = bodies(problem)
         self.root = families(problem)
         self.capacity = sum(map(last_end, problem.pools))
-        self.found = list(self._all_candidates())
+        self.found = list(self._list_candidates())
         self.times, self.excess = self._overfull_times()
         self.saved = self._savings()
 
@@ -73,7 +73,7 @@ class Candidates:
             spans_[root] += [(starts[k], ends[k]) for k in range(first[i], first[i + 1])]
         return {root: merge_spans(spans) for root, spans in spans_.items()}
 
-    def _all_candidates(self) -> Iterator[Candidate]:
+    def _list_candidates(self) -> Iterator[Candidate]:
         plain = self._plain_buffers()
         for i in self._buffers_in_time(plain):
             yield from self._place_candidates(i)

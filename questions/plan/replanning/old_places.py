@@ -81,7 +81,7 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     Without an old plan, hints take its place.
     """
     placed = PlacedBuffers.from_placements(
-        problem, Plan().placements if old is None else _known_placements(problem, old.placements)
+        problem, Plan().placements if old is None else _usable_placements(problem, old.placements)
     )
     pool, offset = placed.pool.copy(), np.where(placed.pool >= 0, placed.offset, ABSENT)
     hinted = np.flatnonzero((pool < 0) & (problem.buffers.hint != ABSENT))
@@ -100,7 +100,7 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     return OldPlaces(problem, column(pool), column(offset), is_counted, must_move, tuple(pairs))
 
 
-def _known_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
+def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
     """Return the placements of buffers that the problem has, at possible offsets."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():

@@ -74,9 +74,9 @@ def replan(
     if problem.equal_use:
         pools = EqualPools(problem)
         one = replan(
-            pools.one_pool_problem, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control
+            pools.single_pool_problem, pools.start(old_plan), eps=eps, least=least, options=chosen, control=control
         )
-        one = one.model_copy(update={"kept": pools.kept_places(one.kept, old_plan)})
+        one = one.model_copy(update={"kept": pools.restore_kept_places(one.kept, old_plan)})
         return pools.plan(one).model_copy(update=findings)
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s

@@ -28,7 +28,7 @@ def problem(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def one_pool_file(tmp_path: Path) -> str:
+def single_pool_file(tmp_path: Path) -> str:
     path = tmp_path / "one.json"
     path.write_bytes(ONE_POOL)
     return str(path)
@@ -50,8 +50,8 @@ def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: 
     ]
 
 
-def test_exit_status_1_means_that_the_problem_fits_at_no_size(one_pool_file: str, capfd: Captured) -> None:
-    assert main(["sweep", one_pool_file, "--size", "default=0:95:95"]) == 1
+def test_exit_status_1_means_that_the_problem_fits_at_no_size(single_pool_file: str, capfd: Captured) -> None:
+    assert main(["sweep", single_pool_file, "--size", "default=0:95:95"]) == 1
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 
 
@@ -70,7 +70,7 @@ def test_sizes_of_several_pools_are_combined(problem: str, capfd: Captured) -> N
     assert "size: must have at most 1000 combinations, got 1500" in capfd.readouterr().err
 
 
-def test_columns_without_information_are_omitted(one_pool_file: str, capfd: Captured) -> None:
-    assert main(["sweep", one_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
+def test_columns_without_information_are_omitted(single_pool_file: str, capfd: Captured) -> None:
+    assert main(["sweep", single_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
     heading = capfd.readouterr().out.splitlines()[0].split()
     assert heading == ["size", "of", "default", "status", "default", "used"]

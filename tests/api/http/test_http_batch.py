@@ -41,46 +41,46 @@ def ask(server: RunningServer, *lines: object, **query: str) -> list[dict[str, A
     return sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
 
 
-def one_buffer(size: int) -> dict[str, Any]:
+def single_buffer(size: int) -> dict[str, Any]:
     return {"buffers": [{"id": "a", "size": size, "start": 0, "end": 1}]}
 
 
 def test_each_problem_gets_its_plan(server: RunningServer) -> None:
-    results = ask(server, *(one_buffer(size) for size in range(1, 31)))
+    results = ask(server, *(single_buffer(size) for size in range(1, 31)))
     assert [line["index"] for line in results] == list(range(30))
     assert [line["plan"]["peak"] for line in results] == list(range(1, 31))
     for size, line in enumerate(results, 1):
-        assert verify(Problem.model_validate(one_buffer(size)), Plan.model_validate(line["plan"])) == ()
+        assert verify(Problem.model_validate(single_buffer(size)), Plan.model_validate(line["plan"])) == ()
 
 
 def test_plans_have_the_fields_that_are_wanted(server: RunningServer) -> None:
     results = ask(
-        server, one_buffer(1), {"problem": one_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
+        server, single_buffer(1), {"problem": single_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
     )
     assert results[0]["plan"] == {"status": "optimal", "peak": 1}
     assert results[1]["error"]["status"] == 422
     wait_until(lambda: server.service.streams.count == 0)
     refused = server.client.post("/v1/batch", json={"submissions": []}, params={"fields": "-peaks"})
     assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
-    refused = server.client.post("/v1/plan", json=one_buffer(1), params={"format": "triples", "fields": "peak"})
+    refused = server.client.post("/v1/plan", json=single_buffer(1), params={"format": "triples", "fields": "peak"})
     assert (refused.status_code, "another format" in refused.text) == (422, True)
 
 
 def test_results_are_known_by_the_ids_that_were_given(server: RunningServer) -> None:
-    results = ask(server, one_buffer(1) | {"id": "first"}, {"id": 2, "problem": one_buffer(2)}, one_buffer(3))
+    results = ask(server, single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)}, single_buffer(3))
     assert [line["id"] for line in results] == ["first", 2, None]
 
 
 def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: RunningServer) -> None:
     results = ask(
         server,
-        one_buffer(1),
+        single_buffer(1),
         "{",
         {"buffers": [{"id": "a", "size": -1, "start": 0, "end": 1}], "id": "b"},
-        {"problem": one_buffer(1), "options": {"format": "csv"}},
-        {"problem": one_buffer(1), "id": [1]},
+        {"problem": single_buffer(1), "options": {"format": "csv"}},
+        {"problem": single_buffer(1), "id": [1]},
         "[]",
-        one_buffer(2),
+        single_buffer(2),
     )
     assert [line["plan"]["peak"] for line in results if "plan" in line] == [1, 2]
     errors = [line["error"] for line in results if "error" in line]
@@ -95,26 +95,26 @@ def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server
 
 
 def test_every_one_of_many_that_are_wrong_is_reported(server: RunningServer) -> None:
-    results = ask(server, *["{}"] * 150, one_buffer(1), *["{"] * 150)
+    results = ask(server, *["{}"] * 150, single_buffer(1), *["{"] * 150)
     assert [line["index"] for line in results] == list(range(301))
     assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
     assert results[150]["plan"]["peak"] == 1
 
 
 def test_lines_may_be_blank_and_end_as_on_windows(server: RunningServer) -> None:
-    results = ask(server, "", json.dumps(one_buffer(1)) + "\r", "  ", json.dumps(one_buffer(2)), "")
+    results = ask(server, "", json.dumps(single_buffer(1)) + "\r", "  ", json.dumps(single_buffer(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
     assert ask(server) == []
 
 
 def test_options_come_with_each_or_for_all_in_the_query(server: RunningServer) -> None:
     assert [
-        line["plan"]["wall_time_s"] for line in ask(server, one_buffer(1), one_buffer(2), deterministic="true")
+        line["plan"]["wall_time_s"] for line in ask(server, single_buffer(1), single_buffer(2), deterministic="true")
     ] == [None, None]
     results = ask(
         server,
-        {"problem": one_buffer(1), "options": {"format": "triples"}},
-        one_buffer(2),
+        {"problem": single_buffer(1), "options": {"format": "triples"}},
+        single_buffer(2),
     )
     assert results[0]["plan"] == [["a", "default", 0]]
     assert results[1]["plan"]["peak"] == 2
@@ -122,14 +122,14 @@ def test_options_come_with_each_or_for_all_in_the_query(server: RunningServer) -
 
 def test_a_batch_may_be_one_object(server: RunningServer) -> None:
     answer = server.client.post(
-        "/v1/batch", json={"submissions": [one_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
+        "/v1/batch", json={"submissions": [single_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
     )
     results = sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
 def test_a_wrong_query_is_reported_as_a_whole(server: RunningServer) -> None:
-    answer = server.client.post("/v1/batch", content=json.dumps(one_buffer(1)), headers=NDJSON, params={"seed": "x"})
+    answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
         'seed: must be an integer, got "x" (the default is 0)',
@@ -142,7 +142,7 @@ def test_hanging_up_cancels_the_rest_of_a_batch_and_closes_its_stream(server: Ru
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head.encode() + b"\r\n\r\n" + body)
         assert wait_until(lambda: server.service.queue.busy_slots > 0)
-        answer = server.client.post("/v1/batch", content=json.dumps(one_buffer(1)), headers=NDJSON)
+        answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON)
         assert answer.status_code == 429
     assert wait_until(lambda: server.service.queue.busy_slots == 0 and server.service.streams.count == 0)
-    assert ask(server, one_buffer(3))[0]["plan"]["peak"] == 3
+    assert ask(server, single_buffer(3))[0]["plan"]["peak"] == 3

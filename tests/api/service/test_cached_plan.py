@@ -46,7 +46,7 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     assert (known is None) == (plan.peak is None)
     if known is None:
         return
-    stored = CachedPlan.read(known.to_stored(first.hash))
+    stored = CachedPlan.read(known.compress(first.hash))
     assert stored is not None
     for kept, claims in ((known, units_of(first) == units_of(other)), (stored, False)):
         result = result_of(kept, other)

@@ -29,20 +29,22 @@ def server() -> Iterator[RunningServer]:
         yield found
 
 
-def told(answer: httpx.Response) -> dict[str, Any]:
+def timeless_fields(answer: httpx.Response) -> dict[str, Any]:
     """Return the fields of an answer, in their order, but for times."""
     assert answer.status_code == 200, answer.text
     return {name: value for name, value in json.loads(answer.content).items() if name not in _OF_TIMES}
 
 
-def asked(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the first answer about a problem, and the answers that the cache gave later."""
     content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
     answers = [
         server.client.post("/v1/plan", content=content, headers={"content-type": "application/json"})
         for _ in range(1 + _HITS)
     ]
-    return told(answers[0]), [told(each) for each in answers[1:] if each.headers.get(CACHE) == "hit"]
+    return timeless_fields(answers[0]), [
+        timeless_fields(each) for each in answers[1:] if each.headers.get(CACHE) == "hit"
+    ]
 
 
 @pytest.mark.slow
@@ -51,7 +53,9 @@ def asked(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list
 def test_a_hit_is_the_answer_of_its_miss(seed: int, server: RunningServer) -> None:
     drawn = {name: problem for name, problem, _ in problems(seed, _EACH)}
     with ThreadPoolExecutor(_CALLERS) as callers:
-        found = dict(zip(drawn, callers.map(lambda problem: asked(server, problem), drawn.values()), strict=True))
+        found = dict(
+            zip(drawn, callers.map(lambda problem: ask_repeatedly(server, problem), drawn.values()), strict=True)
+        )
     assert {name: hits for name, (miss, hits) in found.items() if any(hit != miss for hit in hits)} == {}
     assert [*map(list, (hit for _, hits in found.values() for hit in hits))] == [
         list(miss) for miss, hits in found.values() for _ in hits

@@ -38,7 +38,7 @@ class WaitingWorkers:
         return WorkAnswer(b"%d" % self.tasks, "feasible", searched=SEARCHED)
 
 
-def in_a_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], Awaitable[None]]) -> Metrics:
+def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], Awaitable[None]]) -> Metrics:
     """Run something with workers, and a function that asks for the plan of a body: its answer, and the lookup."""
     metrics = Metrics()
 
@@ -58,11 +58,11 @@ def in_a_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], 
     return metrics
 
 
-def counted(metrics: Metrics, name: str) -> float:
+def metric_value(metrics: Metrics, name: str) -> float:
     return float(metrics._registry.get_sample_value(name, {"status": "feasible"}) or 0)
 
 
-async def begun(count: Callable[[], int], most: int) -> None:
+async def wait_until_begun(count: Callable[[], int], most: int) -> None:
     while count() < most:
         await asyncio.sleep(0.001)
 
@@ -70,7 +70,7 @@ async def begun(count: Callable[[], int], most: int) -> None:
 def test_of_equal_large_plans_at_one_time_one_is_searched() -> None:
     async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
         calls = [asyncio.ensure_future(ask(body)) for body in (b"a", b"a", b"b", b"a")]
-        await begun(lambda: workers.tasks, 2)
+        await wait_until_begun(lambda: workers.tasks, 2)
         workers.may_end.set()
         answers = await asyncio.gather(*calls)
         assert workers.tasks == 2
@@ -79,7 +79,7 @@ def test_of_equal_large_plans_at_one_time_one_is_searched() -> None:
         await ask(b"a")
         assert workers.tasks == 3, "what is over is asked anew"
 
-    assert counted(in_a_service(day), "memplan_plans_total") == 3
+    assert metric_value(run_in_service(day), "memplan_plans_total") == 3
 
 
 @pytest.mark.parametrize("leaving", [1, 2])
@@ -87,7 +87,7 @@ def test_a_large_plan_goes_on_for_as_long_as_a_caller_waits(leaving: int) -> Non
     async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
         events = [asyncio.Event() for _ in range(2)]
         calls = [asyncio.ensure_future(ask(b"a", event)) for event in events]
-        await begun(lambda: workers.tasks, 1)
+        await wait_until_begun(lambda: workers.tasks, 1)
         for event in events[:leaving]:
             event.set()
         await asyncio.sleep(0.05)
@@ -95,4 +95,4 @@ def test_a_large_plan_goes_on_for_as_long_as_a_caller_waits(leaving: int) -> Non
         workers.may_end.set()
         assert {content for content, _ in await asyncio.gather(*calls)} == {b"1"}
 
-    in_a_service(day)
+    run_in_service(day)

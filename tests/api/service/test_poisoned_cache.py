@@ -78,7 +78,7 @@ def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProbl
 def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) -> None:
     compiled, known = forge_plan(ABOVE_ITS_BOUND, status)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change({compiled.hash: lambda _: known.to_stored(compiled.hash)})
+        store.plans.change({compiled.hash: lambda _: known.compress(compiled.hash)})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     best = best_score(ABOVE_ITS_BOUND)
     assert best is not None
@@ -92,14 +92,14 @@ def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) ->
     [
         lambda record: replace(record, plan=b"nothing"),
         lambda record: replace(record, plan=record.plan[:-3]),
-        lambda record: replace(record, plan=forge_plan(TWO)[1].to_stored("").plan),
+        lambda record: replace(record, plan=forge_plan(TWO)[1].compress("").plan),
     ],
     ids=["no zlib", "cut off", "another problem"],
 )
 def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
     compiled, known = forge_plan(ABOVE_ITS_BOUND)
     with closing(Store.open(None, tmp_path)) as store:
-        store.plans.change({compiled.hash: lambda _: spoil(known.to_stored(compiled.hash))})
+        store.plans.change({compiled.hash: lambda _: spoil(known.compress(compiled.hash))})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
     assert plan.status == "optimal"
 
@@ -110,7 +110,7 @@ def test_a_proof_is_claimed_by_its_process_and_for_equal_bytes_only() -> None:
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
     known = CachedPlan.from_result(compiled, SolveResult(plan), 1.0)
     assert known is not None
-    stored = CachedPlan.read(known.to_stored(compiled.hash))
+    stored = CachedPlan.read(known.compress(compiled.hash))
     assert stored is not None
     other = CompiledProblem.from_problem(Problem.model_validate(scale(problem_data(ABOVE_ITS_BOUND), 3)))
     assert other.hash == compiled.hash

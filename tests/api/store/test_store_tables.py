@@ -126,7 +126,7 @@ def test_keys_are_kept_and_revoked(store: Store) -> None:
     assert not store.keys.revoke("farm", 6.0)
     assert not store.keys.is_any_valid()
     store.keys.note_use("id", 4.0)
-    assert store.keys.all_keys() == [replace(key, revoked_at=5.0, used_at=4.0)]
+    assert store.keys.list_keys() == [replace(key, revoked_at=5.0, used_at=4.0)]
 
 
 def test_no_other_user_can_read_the_database_or_the_files_beside_it(tmp_path: Path) -> None:

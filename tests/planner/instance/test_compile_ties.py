@@ -12,7 +12,7 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
-from tests.support.constrained_problems import broken_rules
+from tests.support.constrained_problems import violated_rules
 from tests.support.depth import seeds
 from tests.support.oracle import check
 from tests.support.tied_problems import tied_problem
@@ -199,4 +199,4 @@ def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
     places: list[dict[int, int]] = [{} for _ in instance.pools]
     for i, (q, at) in enumerate(zip(pool.tolist(), offset.tolist(), strict=True)):
         places[q][i] = at
-    return not any(broken_rules(instance, q, here) for q, here in enumerate(places))
+    return not any(violated_rules(instance, q, here) for q, here in enumerate(places))

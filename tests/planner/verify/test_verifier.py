@@ -269,7 +269,7 @@ def test_ends_beyond_int64_are_compared_exactly() -> None:
 def test_the_verifier_uses_no_derived_property_of_a_problem() -> None:
     fields = Problem.model_fields
     derived = {name for name in dir(Problem) if name not in dir(BaseModel) and name not in fields}
-    assert {"index", "pool_index", "roots", "rigid", "root_of", "target", "allowed_pools"} <= derived
+    assert {"index", "pool_index", "roots", "rigid_leads", "root_of", "target", "allowed_pools"} <= derived
 
     class FieldsOnly(Problem):
         """A problem that tells nothing but its fields."""

@@ -32,7 +32,7 @@ _MEET = "overlaps: return not ((low[i] < high[j]) & (low[j] < high[i])).any()"
 _NEAR = "overlaps: if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):"
 _BELOW = "overlaps: if (self.low > self.high).any():  # an offset below 0, which is a violation by itself"
 EQUIVALENT = {
-    "verifier: problem = with_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
+    "verifier: problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
     " -> len(problem.pools) >= 1": "a profile says something of several pools",
     "verifier: if len(table.pool_choices) > 1: -> len(table.pool_choices) >= 1": "the first choice is any pool",
     "verifier: for step, whose in ((step, whose) for step, whose in steps if (step > 1).any()):"

@@ -51,7 +51,7 @@ FIELDS: dict[str, Any] = {
 PROBLEM = Problem.model_validate(FIELDS)
 
 
-def broken_after_moves(plan: Plan, **offsets: int) -> list[str]:
+def rules_broken_by_moves(plan: Plan, **offsets: int) -> list[str]:
     """Return the rules that a plan breaks once some buffers lie elsewhere."""
     rows = [row.model_copy(update={"offset": offsets.get(str(row.id), row.offset)}) for row in plan.placements]
     wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
@@ -73,7 +73,7 @@ def test_each_pool_is_used_and_bounded_as_the_one_that_is_used_most() -> None:
 
 def test_forged_plans_are_found() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
-    assert "offsets-differ" in broken_after_moves(plan, a1=256)
+    assert "offsets-differ" in rules_broken_by_moves(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
     for claim in ({"peak": 256}, {"pools": tuple(uses)}, {"lower_bound": 400}):
         assert {v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations} == {"false-claim"}, claim

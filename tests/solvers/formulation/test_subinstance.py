@@ -7,7 +7,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.packing.packer import Packer
-from tests.support.constrained_problems import CONSTRAINTS, broken_rules, conflict, constrained_problem
+from tests.support.constrained_problems import CONSTRAINTS, conflict, constrained_problem, violated_rules
 from tests.support.random_problems import random_problem
 from tests.support.rigid_groups import whole_groups
 
@@ -45,8 +45,8 @@ def test_a_plan_breaks_rules_of_a_part_exactly_if_it_breaks_rules_of_the_whole(s
     kept = whole_groups(instance, instance.allowed[q] & (rng.random(14) < 0.6)) & instance.allowed[q]
     part, chosen = part_of(instance, kept, q), np.flatnonzero(kept)
     offsets = rng.integers(0, 60, len(part))
-    in_part = broken_rules(part, 0, dict(enumerate(offsets.tolist())))
-    in_whole = broken_rules(instance, q, dict(zip(chosen.tolist(), offsets.tolist(), strict=True)))
+    in_part = violated_rules(part, 0, dict(enumerate(offsets.tolist())))
+    in_whole = violated_rules(instance, q, dict(zip(chosen.tolist(), offsets.tolist(), strict=True)))
     assert len(in_part) == len(in_whole) > 0
     soft = [pair for pair in instance.soft_pairs.tolist() if kept[pair].all()]
     assert chosen[part.soft_pairs].tolist() == soft

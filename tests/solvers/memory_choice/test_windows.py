@@ -83,7 +83,7 @@ def test_plans_of_windows_are_valid_and_near_the_bound(kind: str) -> None:
     assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
 
 
-def _least_end(problem: Problem, members: list[int], pool: int) -> int:
+def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
     """Return the least end of some buffers above each other in a pool, over all orders."""
     reserved = [(low, low + size) for low, size in problem.pools[pool].reserved]
     ends = []
@@ -120,14 +120,14 @@ def test_sets_that_no_stack_holds_are_least_and_found_in_every_live_set(seed: in
     for refuted in found:
         members = [i for i in range(len(rows)) if int(knapsack.item[i]) in refuted.items]
         q = int(refuted.pool)
-        assert _least_end(problem, members, q) == (refuted.need * units if refuted.need < 2**60 else 2**62)
+        assert _minimal_end(problem, members, q) == (refuted.need * units if refuted.need < 2**60 else 2**62)
         assert refuted.need > ends[q]
         for left_out in members:
-            assert _least_end(problem, [i for i in members if i != left_out], q) <= ends[q] * units
+            assert _minimal_end(problem, [i for i in members if i != left_out], q) <= ends[q] * units
     for t in range(30):
         for q in range(2):
             here = [i for i in range(30) if _is_alive(rows[i], t) and home[knapsack.item[i]] == q]
-            if len(here) <= 7 and _least_end(problem, here, q) > ends[q] * units:
+            if len(here) <= 7 and _minimal_end(problem, here, q) > ends[q] * units:
                 items = {int(knapsack.item[i]) for i in here}
                 assert any(refuted.pool == q and refuted.items <= items for refuted in found)
 

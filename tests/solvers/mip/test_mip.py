@@ -43,7 +43,7 @@ def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], in
     return {program.keys[at]: value for at, value in found.entries}, found.at_least, found.at_most
 
 
-def broken_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
+def violated_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
     """What values of the columns violate."""
     sums = np.add.reduceat(np.append(program.value * values[program.index], 0.0), program.first[:-1])
     sums[np.diff(program.first) == 0] = 0.0
@@ -79,7 +79,7 @@ def test_the_integer_program_admits_every_valid_plan(scale: int) -> None:
         for plan in filter(None, (random_plan(instance, rng) for _ in range(5))):
             for each in programs:
                 values = start_of(each, boxes, plan.pool, plan.offset)
-                assert broken_rows(each, values) == [], problem.model_dump_json(exclude_defaults=True)
+                assert violated_rows(each, values) == [], problem.model_dump_json(exclude_defaults=True)
             plans += 1
     assert plans > 130
 
@@ -90,9 +90,9 @@ def test_the_integer_program_excludes_overlapping_buffers() -> None:
     plan = Assignment(column([0, 0]), column([0, 2]), (6,), "wrong")
     finished = program.finish(1)
     values = start_of(finished, boxes, plan.pool, plan.offset)
-    assert broken_rows(finished, values) != []
+    assert violated_rows(finished, values) != []
     part, columns = finished.reduce(np.zeros(len(finished.row_lower), dtype=np.bool_))
-    assert broken_rows(part, values[columns]) != []
+    assert violated_rows(part, values[columns]) != []
 
 
 def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:

@@ -17,7 +17,7 @@ from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.rigid_bodies import first_multiple
 from memplan.solvers.packing.sharing_decisions import share_pairs
-from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_instance
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_instance, violated_rules
 from tests.support.depth import seeds
 from tests.support.packers import PackerOfBlocks
 from tests.support.plain_bodies import Body, Page, PlainBodies
@@ -54,7 +54,7 @@ def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
         group = np.flatnonzero(instance.anchor == anchor).tolist()
         for at in range(HORIZON if i not in is_met else 0):
             trial = {j: at + int(instance.distance[j]) for j in group}
-            if not broken_rules(instance, q, trial) and not broken_rules(instance, q, placed | trial):
+            if not violated_rules(instance, q, trial) and not violated_rules(instance, q, placed | trial):
                 placed |= trial
                 break
         is_met.update(group)
@@ -90,7 +90,7 @@ def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: froze
                 first, *others = (each.pack(q, order, best_fit).tolist() for each in pack)
                 assert others == [first] * 3
                 found = {i: at for i, at in zip(order.tolist(), first, strict=True) if at != ABSENT}
-                assert broken_rules(instance, q, found) == []
+                assert violated_rules(instance, q, found) == []
 
 
 def pack_rows(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), **rest: Any) -> list[int]:

@@ -12,7 +12,7 @@ from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import drop, pins_collide, place
-from tests.support.constrained_problems import CONSTRAINTS, OTHERS, broken_rules, constrained_problem
+from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem, violated_rules
 from tests.support.random_problems import random_problem
 
 RUNNING = column([0])
@@ -138,4 +138,4 @@ def test_placing_and_dropping_break_no_constraint(seed: int) -> None:
     for q in range(len(instance.pools)):
         here = np.flatnonzero(found[0] == q)
         for offset in (found[1], dropped):
-            assert broken_rules(instance, q, dict(zip(here.tolist(), offset[here].tolist(), strict=True))) == []
+            assert violated_rules(instance, q, dict(zip(here.tolist(), offset[here].tolist(), strict=True))) == []

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem, set_profile
+from memplan.planner.model.problem import Problem, replace_profile
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import steps_of
@@ -45,7 +45,7 @@ def draw_problem(seed: int, fast_pools: int | None = None) -> Problem:
 
 def ending_at(problem: Problem, size: int) -> Problem:
     """Return the problem of the least cost with no more of the last pool."""
-    asked = set_profile(problem, "balanced")
+    asked = replace_profile(problem, "balanced")
     return asked.model_copy(update={"pools": (*asked.pools[:-1], asked.pools[-1].model_copy(update={"size": size}))})
 
 
@@ -77,7 +77,7 @@ def test_speed_has_the_least_cost_of_all_plans_and_then_the_least_of_the_last_po
     assert verify(problem, plan) == ()
     assert plan.cost is not None
     assert plan.cost <= min(moved_at_a_price(problem, solve(problem, solver=name)) for name in IN_ORDER)
-    assert (plan.cost, plan.pools[-1].used) == (oracle.best_score(set_profile(problem, "speed")) or ())[:2]
+    assert (plan.cost, plan.pools[-1].used) == (oracle.best_score(replace_profile(problem, "speed")) or ())[:2]
 
 
 def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
@@ -94,7 +94,7 @@ def test_speed_costs_no_more_in_a_larger_fast_memory() -> None:
     costs = [plan.cost for plan in plans]
     assert all(plan.status == "optimal" for plan in plans)
     assert costs == sorted(costs, reverse=True)  # type: ignore[type-var]
-    assert costs[4] == solve(set_profile(problem, "speed").with_capacity({"tcm": 300})).cost
+    assert costs[4] == solve(replace_profile(problem, "speed").with_capacity({"tcm": 300})).cost
 
 
 def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
@@ -105,7 +105,7 @@ def test_all_deterministic_searches_of_a_profile_return_the_same_plan() -> None:
 
 def test_the_gap_is_that_of_the_first_goal_that_is_not_met() -> None:
     plan = solve(SPILLS, solver=IN_ORDER[0], profile="speed")
-    cost = set_profile(SPILLS, "speed")
+    cost = replace_profile(SPILLS, "speed")
     assert plan.cost is not None
     assert plan.cost_lower_bound is not None
     forged = plan.model_copy(update={"status": "feasible", "cost_lower_bound": plan.cost / 2, "gap": 0.25})
@@ -216,7 +216,7 @@ def test_a_weighted_sum_is_the_least_of_all_plans(seed: int, solver: str) -> Non
 @pytest.mark.parametrize(("seed", "percent"), [(3, 0), (7, 10), (8, 50), (10, 100)])
 def test_a_bound_on_slowdown_leaves_the_least_of_the_last_pool_at_that_cost(seed: int, percent: float) -> None:
     problem = draw_problem(seed, 1 + seed % 2)
-    priced = set_profile(problem, "speed")
+    priced = replace_profile(problem, "speed")
     found = list(costs_that_fit(priced))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
     least = min((ends[-1], cost) for cost, ends in found if cost <= limit)

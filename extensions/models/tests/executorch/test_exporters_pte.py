@@ -19,7 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.layouts import one_pool_layout
+from tests.support.layouts import single_pool_layout
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 PROGRAMS = sorted(path.name for path in MODELS.glob("*.pte"))
@@ -59,7 +59,7 @@ def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -
 
 def test_only_a_program_gets_a_plan() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the program, a \.pte file, for pte"):
-        export("pte", one_pool_layout({}), "program")
+        export("pte", single_pool_layout({}), "program")
 
 
 def test_an_exported_program_has_no_more_memories_than_the_original() -> None:

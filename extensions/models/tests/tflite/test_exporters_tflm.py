@@ -23,7 +23,7 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.solvers.portfolio.solve import solve
-from tests.support.layouts import one_pool_layout
+from tests.support.layouts import single_pool_layout
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
@@ -157,7 +157,7 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
 
 def test_only_a_tflite_model_gets_a_plan() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
-        export("tflite", one_pool_layout({}), "model")
+        export("tflite", single_pool_layout({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])

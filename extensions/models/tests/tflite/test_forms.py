@@ -10,7 +10,7 @@ from memplan.extensions.cascade.access.access_graph import barrier_of
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.cascade.writing import rewritable_model as refused
+from memplan.extensions.cascade.writing import rewritable_model
 from memplan.extensions.models.tests.tflite_networks import vgg
 from memplan.extensions.models.tflite.forms import coarser_cascades, rewritings
 from memplan.extensions.models.tflite.unrolled import unroll
@@ -63,4 +63,4 @@ def test_cascades_that_cannot_be_unrolled_or_written_are_reported() -> None:
     with pytest.raises(OperationsError, match="points: must have one"):
         list(rewritings([]))
     with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):
-        refused(b'{"ops": []}', None, graph)
+        rewritable_model(b'{"ops": []}', None, graph)

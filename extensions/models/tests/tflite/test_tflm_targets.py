@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.tflm_arenas import Device, drawn, judged
+from lab.tflm_arenas import Device, draw_models, judge_models
 from lab.tflm_sizes import TABLE
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
@@ -29,16 +29,16 @@ FLOAT_SOFTMAX = model(
 )
 
 
-def on(data: bytes, target: str | None, kernels: str | None = None, **others: int) -> int:
+def arena_bytes(data: bytes, target: str | None, kernels: str | None = None, **others: int) -> int:
     return arena_of(data, ModelOptions(target=target, kernels=kernels, scratch=others)).used
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_drawn_model_starts_in_what_is_said_and_not_in_less(seed: int) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite_micro")
-    models = [row for k, row in enumerate(drawn(24, seed)) if k % 15 == seed]
+    models = [row for k, row in enumerate(draw_models(24, seed)) if k % 15 == seed]
     counted: Counter[str] = Counter()
-    assert list(judged(models, counted)) == []
+    assert list(judge_models(models, counted)) == []
     assert counted["exact"] > 3
 
 
@@ -51,16 +51,16 @@ def test_less_than_is_said_does_not_start() -> None:
 
 
 def test_pointers_of_4_bytes_need_less_and_small_enumerations_still_less() -> None:
-    host, xtensa, arm = on(KWS, None), on(KWS, "esp32"), on(KWS, "cortex-m4")
+    host, xtensa, arm = arena_bytes(KWS, None), arena_bytes(KWS, "esp32"), arena_bytes(KWS, "cortex-m4")
     assert host > xtensa > arm
-    assert on(KWS, "riscv32") == on(KWS, "wasm32") == on(KWS, "esp32s3") == xtensa
+    assert arena_bytes(KWS, "riscv32") == arena_bytes(KWS, "wasm32") == arena_bytes(KWS, "esp32s3") == xtensa
     assert "32-bit, reference kernels" in str(arena_of(KWS, ModelOptions(target="nano33ble")))
 
 
 def test_kernels_of_vendors_require_scratch_for_whole_numbers() -> None:
-    assert on(SOFTMAX, "esp32", "esp-nn") - on(SOFTMAX, "esp32") == 48  # four bytes for each of ten columns, rounded
-    assert on(FLOAT_SOFTMAX, "esp32", "esp-nn") == on(FLOAT_SOFTMAX, "esp32")
-    assert on(KWS, "esp32s3", "esp-nn") > on(KWS, "esp32", "esp-nn")
+    assert arena_bytes(SOFTMAX, "esp32", "esp-nn") - arena_bytes(SOFTMAX, "esp32") == 48
+    assert arena_bytes(FLOAT_SOFTMAX, "esp32", "esp-nn") == arena_bytes(FLOAT_SOFTMAX, "esp32")
+    assert arena_bytes(KWS, "esp32s3", "esp-nn") > arena_bytes(KWS, "esp32", "esp-nn")
     problem = read_model(KWS, options=ModelOptions(target="esp32s3", kernels="esp-nn")).problem
     assert any("#scratch" in str(row.id) for row in problem.buffers)
     assert arena_of(KWS, ModelOptions(target="xtensa", kernels="xtensa")).unknown
@@ -107,7 +107,7 @@ def test_a_size_that_the_runtime_refuses_is_not_written(
 ) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
     forms = "memplan.extensions.models.tflite.device_forms"
-    monkeypatch.setattr(f"{forms}.compared", lambda *given: (None, "not run"))
+    monkeypatch.setattr(f"{forms}.compare_form", lambda *given: (None, "not run"))
     monkeypatch.setattr(f"{forms}.refusal", lambda *given: "tflite_micro does not start it")
     line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]
     assert main(line) == 1

@@ -43,14 +43,14 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
     def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
         """Return a region's graph in its order, and a lower bound on its peak."""
         if id(inner) not in done:
-            inside = all_regions(inner, path)
+            inside = nested_regions(inner, path)
             order, least = order_of(inside, path)
             done[id(inner)] = permute(inside.graph, order), least
             if list(order) != list(range(len(inner.ops))):
                 orders.append(RegionOrder(path, tuple(order)))
         return done[id(inner)]
 
-    def all_regions(outer: OperationGraph, path: Path) -> OrderedRegions:
+    def nested_regions(outer: OperationGraph, path: Path) -> OrderedRegions:
         if not any(row.regions for row in outer.ops):
             return OrderedRegions(outer)
         rows: list[GraphOperation] = []
@@ -68,7 +68,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
             rows.append(row.model_copy(update={"regions": regions, "work": work}) if orders else row)
         return OrderedRegions(replace_fields(outer, ops=tuple(rows)), slack)
 
-    all_ordered = all_regions(graph, ())
+    all_ordered = nested_regions(graph, ())
     return OrderedRegions(
         all_ordered.graph, all_ordered.slack, tuple(sorted(orders, key=lambda each: each.path)), graph
     )

@@ -11,7 +11,7 @@ import pytest
 
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph, write_graph
 from memplan.extensions.networks.operations.graph_variants import allow_overwriting
-from memplan.extensions.networks.operations.in_place import overwritten_in_order, overwritten_inputs
+from memplan.extensions.networks.operations.in_place import input_of_output, input_of_output_in_order
 from memplan.extensions.networks.operations.order_check import bytes_after, bytes_along, bytes_beside, peak_of
 from memplan.planner.errors import OperationsError
 from tests.support.depth import seeds
@@ -89,9 +89,9 @@ ADD: dict[str, Any] = {"in": [0, 1], "out": [2], "may_overwrite": [[0, 0], [0, 1
 
 def test_the_last_reader_writes_its_output_over_the_input() -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [{"in": [0]}, ADD]})
-    assert overwritten_inputs(graph, 1, {0}) == {2: 0}
+    assert input_of_output(graph, 1, {0}) == {2: 0}
     assert bytes_along(graph, [0, 1]) == [16, 16]
-    assert overwritten_in_order(graph, [1, 0]) == {2: 1}
+    assert input_of_output_in_order(graph, [1, 0]) == {2: 1}
     assert bytes_beside(graph, {0}, 1) == 16
 
 
@@ -109,20 +109,20 @@ def test_the_last_reader_writes_its_output_over_the_input() -> None:
 )
 def test_nothing_is_written_over_what_is_needed_or_too_small(change: dict[str, Any]) -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [ADD], **change})
-    assert overwritten_inputs(graph, 0, set()) == {}
+    assert input_of_output(graph, 0, set()) == {}
 
 
 def test_outputs_that_compete_take_the_most_bytes_together() -> None:
     pairs = [[0, 0], [0, 1], [1, 0], [2, 0]]
     graph = graph_from({"size": [9, 9, 5, 6, 7], "ops": [{"in": [0, 1], "out": [2, 3, 4], "may_overwrite": pairs}]})
-    assert overwritten_inputs(graph, 0, set()) == {2: 1, 4: 0}
+    assert input_of_output(graph, 0, set()) == {2: 1, 4: 0}
     assert peak_of(graph, [0]) == 9 + 9 + 6
 
 
 def test_a_chain_of_outputs_stays_at_one_offset() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
-    assert overwritten_in_order(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
+    assert input_of_output_in_order(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
     assert bytes_along(graph, [0, 1, 2]) == [9, 9, 5]
 
 

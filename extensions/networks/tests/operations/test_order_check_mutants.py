@@ -15,7 +15,7 @@ from tests.support.operation_graphs import add_pairs, random_graph
 
 GRAPHS = 40
 EQUIVALENT = {
-    "in_place: if is_dead and output in graph.made[operation] and 0 < size[output] <= size[tensor]:"
+    "in_place: if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:"
     " -> 0 <= size[output] <= size[tensor]": "an output of no bytes saves none",
 }
 """The mutants that count the same of every order, and why."""

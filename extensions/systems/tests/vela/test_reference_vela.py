@@ -39,7 +39,7 @@ def original(problem: Problem) -> list[int]:
     return found
 
 
-def own_offsets(problem: Problem) -> list[int]:
+def vela_offsets(problem: Problem) -> list[int]:
     placements = hill_climb(problem, 0, lambda: None).placements
     return [placements[i][1] for i in range(len(placements))]
 
@@ -59,19 +59,19 @@ def draw_problem(seed: int) -> Problem:
 @pytest.mark.drawn
 def test_random_problems_are_placed_like_the_original_places_them() -> None:
     problems = [draw_problem(seed) for seed in seeds(12)]
-    assert [own_offsets(problem) for problem in problems] == [original(problem) for problem in problems]
+    assert [vela_offsets(problem) for problem in problems] == [original(problem) for problem in problems]
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_problems_are_placed_like_the_original_places_them(name: str) -> None:
     problem = read_problem((FOLDER / name).read_bytes(), name)
-    assert own_offsets(problem) == original(problem)
+    assert vela_offsets(problem) == original(problem)
 
 
 def test_an_empty_problem_has_an_empty_plan() -> None:
-    assert own_offsets(Problem.model_validate({"buffers": []})) == []
+    assert vela_offsets(Problem.model_validate({"buffers": []})) == []
 
 
 def test_a_buffer_that_is_never_alive_lies_at_the_start() -> None:
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "idle", "size": 4}]
-    assert own_offsets(Problem.model_validate({"buffers": rows})) == [0, 0]
+    assert vela_offsets(Problem.model_validate({"buffers": rows})) == [0, 0]

@@ -12,7 +12,7 @@ from memplan.extensions.torch.tests.plain_allocator import MIB, PlainAllocator
 from memplan.planner.errors import OptionError
 
 
-def growing(allocator: PlainAllocator) -> PlainAllocator:
+def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
     """Place blocks of growing size, each of which leaves a segment that the next one cannot use."""
     allocator.place("weights", 30 * MIB)
     for k, size in enumerate((40, 60, 80, 100)):
@@ -24,7 +24,7 @@ def growing(allocator: PlainAllocator) -> PlainAllocator:
 
 
 def test_rows_are_what_another_simulator_reserves() -> None:
-    now = growing(PlainAllocator())
+    now = fill_growing_segments(PlainAllocator())
     (device,) = fits_of_snapshot(pickle.dumps(now.snapshot({})), advise=True).devices
     assert device.advice is not None
     rows = {row.change: row for row in device.advice.rows}
@@ -36,12 +36,12 @@ def test_rows_are_what_another_simulator_reserves() -> None:
     primed = PlainAllocator()
     primed.place("first", size)
     primed.free_block("first")
-    assert growing(primed).most == priming.reserved < now.most
+    assert fill_growing_segments(primed).most == priming.reserved < now.most
     split = int(rows["max_split_size_mb"].line.rpartition(":")[2])
-    assert growing(PlainAllocator(largest_split=split * MIB)).most == rows["max_split_size_mb"].reserved
+    assert fill_growing_segments(PlainAllocator(largest_split=split * MIB)).most == rows["max_split_size_mb"].reserved
 
 
 def test_advice_needs_an_allocator_that_is_simulated() -> None:
-    data: Any = pickle.dumps(growing(PlainAllocator()).snapshot({}))
+    data: Any = pickle.dumps(fill_growing_segments(PlainAllocator()).snapshot({}))
     with pytest.raises(OptionError, match="advise: must be given for allocators that are simulated, not for plan"):
         fits_of_snapshot(data, advise=True, allocator="plan")

@@ -9,7 +9,7 @@ import pytest
 
 from memplan import OperationsError, OrderOptions, order, order_operations
 from memplan.extensions.torch.inside.graphs import flops_of, graph_of
-from memplan.extensions.torch.inside.passes import reordered, with_clones, with_order
+from memplan.extensions.torch.inside.passes import clone_operations, reorder_module, reordered
 from memplan.planner.errors import FormatError
 
 with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
         return torch.neg(torch.exp(values)), places
 
     found = graph_of(make_fx(smallest, tracing_mode="fake")(torch.randn(8)))
-    targets = [str(node.target) for node in with_order(found, range(3)).graph.nodes]
+    targets = [str(node.target) for node in reorder_module(found, range(3)).graph.nodes]
     assert ["getitem" in target for target in targets[2:4]] == [True, True]
 
 
@@ -87,17 +87,17 @@ def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(o
     found = graph_of(module, cost=flops_of)
     best = order_operations(found.graph, time_limit_s=5, deterministic=True)
     assert best.peak <= best.given_peak
-    assert all(map(torch.equal, _results(with_order(found, best.order), given), expected))
+    assert all(map(torch.equal, _results(reorder_module(found, best.order), given), expected))
     assert all(map(torch.equal, _results(reordered(module, deterministic=True), given), expected))
     options = OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)
     frontier = order(found.graph, options).recomputed
     assert frontier is not None
     assert len(frontier.points) > 1
     for point in frontier.points:
-        assert all(map(torch.equal, _results(with_clones(found, point), given), expected))
+        assert all(map(torch.equal, _results(clone_operations(found, point), given), expected))
     backward_first = list(reversed(range(len(found.nodes))))
     with pytest.raises(OperationsError, match="must come after"):
-        with_order(found, backward_first)
+        reorder_module(found, backward_first)
 
 
 def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None:

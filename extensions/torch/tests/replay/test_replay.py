@@ -41,13 +41,13 @@ def drive(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("replay"))
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_drawn_traces_lose_no_byte(built: Path, threads: str) -> None:
-    ran = drive(built, "11", str(TRACES), threads)
+def test_drawn_traces_lose_no_byte(library_path: Path, threads: str) -> None:
+    ran = drive(library_path, "11", str(TRACES), threads)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     counts = dict(zip(ran.stdout.split()[::2], map(int, ran.stdout.split()[1::2]), strict=True))
     assert counts["lost"] == counts["hasty"] == counts["left"] == 0
@@ -102,7 +102,7 @@ def test_threads_have_no_race(tmp_path: Path) -> None:
 PROGRAM = """
 import ctypes, sys, warnings
 from memplan.extensions.torch.replay.library import ReplayLibrary
-from memplan.extensions.torch.replay.session import planned, record
+from memplan.extensions.torch.replay.session import record, use_plan
 from memplan.planner.errors import InputError
 MIB = 1 << 20
 fake = ctypes.CDLL({fake!r})
@@ -122,44 +122,44 @@ plan = record(step, library=library)
 assert (plan.live, plan.arena) == (18 * MIB, 18 * MIB), plan
 library.release()
 for _ in range(3):
-    with planned(plan, library=library) as counts: step()
+    with use_plan(plan, library=library) as counts: step()
     assert (counts["planned"], counts["kept"], counts["unmatched"], counts["busy"]) == (3, 1, 0, 0), counts
     assert counts["arena"] == 18 * MIB
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    with planned(plan, library=library) as counts: step(extra=3 * MIB)
+    with use_plan(plan, library=library) as counts: step(extra=3 * MIB)
     assert counts["planned"] == 3 and counts["unmatched"] == 1, counts
     assert "allocation 3 of 3145728 bytes is not in the plan" in str(said[0].message), said
 try:
-    with planned(plan, library=library): step(wrong=True)
+    with use_plan(plan, library=library): step(wrong=True)
 except KeyError: pass
-with planned(plan, library=library) as counts: step()  # one of the last step is still there
+with use_plan(plan, library=library) as counts: step()  # one of the last step is still there
 assert counts["planned"] == 2 and counts["busy"] == 1, counts
 for scope, words in (("eval", "must be one of step"),):
     try:
-        with planned(plan, scope, library=library): pass
+        with use_plan(plan, scope, library=library): pass
         raise SystemExit("no error")
     except InputError as error: assert words in str(error), error
 try:
-    with planned(plan, library=library):
-        with planned(plan, library=library): pass
+    with use_plan(plan, library=library):
+        with use_plan(plan, library=library): pass
     raise SystemExit("no error")
 except InputError as error: assert "must begin where the one before has ended" in str(error), error
 fake.fake_limit(ctypes.c_uint64(fake.fake_bytes() + MIB))
 try:
-    with planned(plan, library=library): library.functions.memplan_alloc(40 * MIB, 0, None)
+    with use_plan(plan, library=library): library.functions.memplan_alloc(40 * MIB, 0, None)
     raise SystemExit("no error")
 except MemoryError as error: assert "the driver has no 41943040 bytes" in str(error), error
 fake.fake_limit(ctypes.c_uint64(1 << 50))
 fake.fake_break(1)  # without events the host waits
-with planned(plan, library=library) as counts: step()
+with use_plan(plan, library=library) as counts: step()
 print("done")
 """
 
 
-def test_a_step_is_recorded_planned_and_replayed(built: Path, tmp_path: Path) -> None:
-    environment = os.environ | {"MEMPLAN_LIBCUDA": str(built / "libfake.so"), "XDG_CACHE_HOME": str(tmp_path)}
-    program = PROGRAM.format(fake=str(built / "libfake.so"))
+def test_a_step_is_recorded_planned_and_replayed(library_path: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"MEMPLAN_LIBCUDA": str(library_path / "libfake.so"), "XDG_CACHE_HOME": str(tmp_path)}
+    program = PROGRAM.format(fake=str(library_path / "libfake.so"))
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert ran.stdout == "done\n", ran.stdout + ran.stderr
 
@@ -176,7 +176,7 @@ def test_a_step_is_recorded_planned_and_replayed(built: Path, tmp_path: Path) ->
         "memplan-replay 1\nscope a 1\n0 0 0 0\nend\n",
     ],
 )
-def test_files_that_are_no_plan_are_refused(built: Path, tmp_path: Path, text: str) -> None:
+def test_files_that_are_no_plan_are_refused(library_path: Path, tmp_path: Path, text: str) -> None:
     from memplan.extensions.torch.replay.library import ReplayLibrary
     from memplan.planner.errors import InputError
 

@@ -23,7 +23,7 @@ from tests.support.layouts import (
     PLACES,
     TWO_MEMORIES,
     layout_of,
-    one_pool_layout,
+    single_pool_layout,
     two_memories,
     two_memories_anywhere,
 )
@@ -114,7 +114,7 @@ def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_p
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> None:
-    write_files(one_pool_layout({"alignment": 16}), "c", tmp_path, "plan.c")
+    write_files(single_pool_layout({"alignment": 16}), "c", tmp_path, "plan.c")
     header = tmp_path / "plan.h"
     header.write_text(header.read_text().replace("PLAN_OFFSET_0 0u", "PLAN_OFFSET_0 8u"))
     done = subprocess.run(["gcc", "-c", tmp_path / "plan.c", "-o", tmp_path / "o"], capture_output=True, check=False)
@@ -125,7 +125,7 @@ def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> 
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
 def test_buffers_without_bytes_are_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
-        write_files(one_pool_layout(*rows), target, tmp_path, "plan.c")
+        write_files(single_pool_layout(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
 
 
@@ -229,13 +229,13 @@ def test_an_alignment_that_c_cannot_express_is_refused(
     target: str, row: dict[str, int], pool: dict[str, int], sentence: str
 ) -> None:
     with pytest.raises(FormatError, match=sentence):
-        export(target, one_pool_layout(row, **pool), "plan")
+        export(target, single_pool_layout(row, **pool), "plan")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
-    layout = one_pool_layout(
+    layout = single_pool_layout(
         *({"offset": offset, "alignment": 16} for offset in places),
         size=65536,
         base_address=0x20000000,
@@ -257,16 +257,16 @@ def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], 
 @pytest.mark.parametrize("target", ["c", "malloc-c"])
 def test_memory_of_another_device_is_not_allocated_on_the_heap(target: str) -> None:
     with pytest.raises(FormatError, match=f'pool "p": device must be the CPU for to={target}.*, got "cuda:1"'):
-        export(target, one_pool_layout({}, device="cuda:1"), "plan")
-    assert export(target, one_pool_layout({}, device="cpu"), "plan")
+        export(target, single_pool_layout({}, device="cuda:1"), "plan")
+    assert export(target, single_pool_layout({}, device="cpu"), "plan")
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
     rule = 'pool "p": base_address must be given for a linker, as in capacity=p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
-        export(target, one_pool_layout({}), "plan")
-    assert b"0x0" in export(target, one_pool_layout({}, base_address=0), "plan")[""]
+        export(target, single_pool_layout({}), "plan")
+    assert b"0x0" in export(target, single_pool_layout({}, base_address=0), "plan")[""]
 
 
 @pytest.mark.parametrize("target", ["c", "ld", "armlink"])
