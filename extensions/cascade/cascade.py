@@ -142,6 +142,8 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
         where = f"operation {_operation(found, barrier.operation)}"
         yield f"barrier         {barrier.bytes:>14,} bytes at {where}: {_reason(barrier)}"
     effort = found.exhausted
+    if effort.strides and not (effort.evaluated or effort.skipped_strides or effort.cut_short):
+        yield f"no region       {'':>14} can be cut into stripes of {' and '.join(map(str, effort.strides))}"
     if effort.unplanned or effort.cut_chains:
         yield f"not planned     {effort.unplanned:>14,} points, as time was over; {effort.cut_chains:,} chains cut off"
     if effort.unchecked:

@@ -16,6 +16,8 @@ from memplan.planner.systems import systems
 
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
+_ORDER_S = 1.0
+"""The least seconds for the order of a model that is written."""
 _PICTURE, _SCHEDULE = ".svg", ".schedule"
 
 
@@ -43,7 +45,9 @@ def cascade(line: CommandLine) -> int:
         _SCHEDULE: lambda path: _schedule(call, answer, path),
         FOLDER: lambda path: _program(call, graph, answer, path),
     }
-    write_beside(call, {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _model(call, model, answer, path))})
+    write_beside(
+        call, {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _model(call, graph, model, answer, path))}
+    )
     return end(call, answer)
 
 
@@ -68,12 +72,17 @@ def _schedule(call: Call, answer: Any, path: str) -> bytes | None:
     return schedule(answer.points[-1])
 
 
-def _model(call: Call, model: Any, answer: Any, path: str) -> bytes | None:
+def _model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
+    """Write the form with the smallest arena.
+
+    The search of the order takes at most half as long as that of the cascades, or 1 s.
+    """
     if not answer.points:
         return None
-    from memplan.extensions.cascade.writing import write_in_parts
+    from memplan.extensions.cascade.writing import in_other_order, write_in_parts
 
-    written = write_in_parts(model, answer, call.reader.data, call.reader.options)
+    ordered = in_other_order(call.reader, graph, max(_ORDER_S, answer.wall_time_s / 2))
+    written = write_in_parts(model, answer, call.reader.data, call.reader.options, ordered)
     return model_if_gained(call, written, path)
 
 

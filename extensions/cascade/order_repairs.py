@@ -1,37 +1,46 @@
-"""Repairs of a graph of operations: another order, recomputation, or a cascade; each is planned."""
+"""Repairs of a graph of operations: in place, another order, recomputation, or a cascade; each is planned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.operations.graph_variants import allow_overwriting
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
-from memplan.planner.errors import MemplanError
+from memplan.planner.errors import MemplanError, OptionError, excerpt
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
+from memplan.planner.model.rows import MAX_BYTES
 from memplan.questions import search
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
+_MOST_CASCADES = 8
+"""The most points that are planned in several pools, cheapest first."""
+_RULES = ("pools", "forbid_pools", "offset")
+Row = dict[str, Any]
 
 
 def repairs_of_graph(
-    graph: OperationGraph, capacity: int, options: ExplainOptions, control: Control, *, never_as_given: bool = False
+    graph: OperationGraph, asked: Problem, options: ExplainOptions, control: Control, *, never_as_given: bool = False
 ) -> OrderRepairs:
-    """Return the repairs that fit a graph into `capacity` bytes: none needed, another order, clones, stripes.
+    """Return the repairs with which a graph fits the pools of the problem that it poses.
 
-    What costs nothing comes first, then the cheapest program with clones, then the cheapest cascade. There are none
-    for a graph that fits as given where the problem that it comes with is proved not to.
+    None needed, outputs in place, another order, clones, stripes: what costs nothing comes first, then the cheapest
+    program with clones, then the cheapest cascade. There are none for a graph that fits as given where `asked` is
+    proved not to. What `asked` says of a tensor's pools and offset holds for its repairs too.
     """
-    search, wanted, with_plans = _Orders(graph, capacity, control), options.repairs, options.with_plans
+    search = _Orders(graph, asked, rules_of_tensors(graph, asked), control)
+    wanted, with_plans = options.repairs, options.with_plans
     start = search.plan_repair("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
         why = (
@@ -40,14 +49,16 @@ def repairs_of_graph(
         return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
+    graph_repairs = [*search.in_place()]
     placed = order_and_place(graph, control.limit_to(0.3 * control.remaining_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
     inside = replace(search, graph=placed.ordered or graph)
-    other = inside.plan_repair("reorder", order, moved)
-    graph_repairs = [] if other is None else [other.model_copy(update={"regions": placed.regions})]
+    if moved or placed.regions:
+        other = inside.plan_repair("reorder", order, moved)
+        graph_repairs += [] if other is None else [other.model_copy(update={"regions": placed.regions})]
     least = placed.lower_bound
-    proved, left_out = not graph_repairs and least > capacity, []
+    proved, left_out = not graph_repairs and least > search.capacity, []
     # Fewer changes to the program first: operations run again before operations in stripes.
     for kind, repairs in (("recompute", search.clones), ("cascade", search.cascades)):
         if len(graph_repairs) >= wanted:
@@ -57,6 +68,18 @@ def repairs_of_graph(
         except MemplanError as error:
             left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
     return _answer(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+
+
+def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
+    """Return what a problem says of the place of a graph's tensors, by their names in `problem_of_order`."""
+    rules = dict[str, Row]()
+    tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
+    for i, name in enumerate(asked.buffers.ids):
+        row = asked.buffers.fields(i)
+        if row.keys() & _RULES:
+            own = next((tensors[text] for text in (str(name), str(name).partition("/")[2]) if text in tensors), name)
+            rules[str(own)] = {rule: row[rule] for rule in _RULES if rule in row}
+    return rules
 
 
 def _answer(
@@ -74,8 +97,22 @@ class _Orders:
     """The orders of one graph, planned in a pool of one size."""
 
     graph: OperationGraph
-    capacity: int
+    asked: Problem
+    rules: dict[str, Row]
     control: Control
+
+    @property
+    def capacity(self) -> int:
+        """The bytes of all pools together, of which one without a size has any."""
+        sizes = [pool.size for pool in self.asked.pools]
+        return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
+
+    def in_place(self) -> Iterator[OrderRepair]:
+        """Yield the given order with outputs written over inputs, if it fits."""
+        over = replace(self, graph=allow_overwriting(self.graph))
+        written = tuple(k for k, row in enumerate(over.graph.ops) if row.may_overwrite)
+        if written and (found := over.plan_repair("in-place", list(range(len(self.graph.ops))), written)) is not None:
+            yield found
 
     def plan_repair(
         self,
@@ -97,6 +134,7 @@ class _Orders:
 
     def clones(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the cheapest program that fits by recomputation."""
+        self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
         answer = search("recompute")(self.graph, options, self.control.limit_to(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
@@ -113,9 +151,10 @@ class _Orders:
 
     def cascades(self, limit_s: float) -> Iterator[OrderRepair]:
         """Yield the fitting cascade with the fewest multiplications."""
+        self._refuse_rules()
         options = CascadeOptions(fit=self.capacity, time_limit_s=limit_s)
         result = cascade(self.graph, options, Control(cancelled=self.control.cancelled))
-        for point in result.points[:1]:
+        for point in result.points[:_MOST_CASCADES]:
             striped = (each for each in point.regions if each.kind != "whole")
             ends = tuple(v for each in striped for v in (each.first_operation, each.end - 1))
             problem = self._limit_pool(point.problem)
@@ -124,15 +163,22 @@ class _Orders:
                 before = result.layers_macs or 0, result.layers_traffic or 0
                 more = max(0, point.macs - before[0]), max(0, point.traffic - before[1])
                 yield _repair("cascade", None, ends, (*more, point.estimate), problem, plan)
+                return
 
     def _bytes_of(self, operation: int) -> int:
         """Return the bytes that an operation reads and writes."""
         row = self.graph.ops[operation]
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
+    def _refuse_rules(self) -> None:
+        """Raise OptionError where tensors have rules, as those that are split or made again have none of their own."""
+        if self.rules:
+            raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has a pool or an offset of its own")
+
     def _limit_pool(self, problem: Problem) -> Problem:
-        pools = (problem.pools[0].model_copy(update={"size": self.capacity}), *problem.pools[1:])
-        return replace_fields(problem, pools=pools)
+        rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
+        ruled = [row | self.rules.get(str(row["id"]), {}) for row in rows] if self.rules else problem.buffers
+        return replace_fields(problem, pools=self.asked.pools, buffers=ruled)
 
     def _find_fitting_plan(self, problem: Problem, start: Plan | None = None) -> Plan | None:
         plan = solve(

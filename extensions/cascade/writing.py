@@ -10,19 +10,24 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.networks.commands.writing import RUNTIME, ModelForm
+from memplan.extensions.networks.models.sequence import write_reordered
 from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.networks.order.placement import order_and_place
+from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.extensions import import_object
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import system_of, systems
-from memplan.questions.question import QuestionOptions
+from memplan.questions.question import Control, QuestionOptions
 from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The most forms of cascades that are written to learn their arena size."""
+"""The most forms, of those within any number of multiplications, that are written to learn their arena size."""
+_ALIGNMENT = 16
+"""The alignment of the runtimes whose models are written in parts."""
 
 
 def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping[str, bytes]:
@@ -37,13 +42,14 @@ def c_files(result: CascadeAnswer, source: OperationGraph, name: str) -> Mapping
 class FormInParts(NamedTuple):
     """A point of a cascade written into its model's file: the bytes, and the runtime's arena.
 
+    macs_ratio: its multiplications as a multiple of those layer by layer.
     steps: the number of operations on parts.
     peak: the most bytes of values that are alive at once, below which no arena is.
     """
 
     data: bytes
     arena: ModelArena
-    point: CascadePoint
+    macs_ratio: float
     steps: int
     peak: int
 
@@ -93,16 +99,39 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
     return rewritable_model(reader.data, reader.name, graph, reader.options)
 
 
-def write_in_parts(model: ModelInParts, result: CascadeAnswer, data: bytes, options: ModelOptions) -> ModelForm:
-    """Return the written cascade with the smallest arena, if it is smaller than the original's."""
+def in_other_order(reader: Reader, graph: OperationGraph, limit_s: float) -> bytes | None:
+    """Return the model with its operations, all of them whole, in the order of the least peak; None as it is given."""
+    placed = order_and_place(graph, Control.from_limit(limit_s), alignment=_ALIGNMENT, goal="placed")
+    if not placed.moves:
+        return None
+    return write_reordered(reader.data, reader.name, permute(placed.ordered or graph, placed.order)).data
+
+
+def write_in_parts(
+    model: ModelInParts,
+    result: CascadeAnswer,
+    data: bytes,
+    options: ModelOptions,
+    ordered: bytes | None = None,
+) -> ModelForm:
+    """Return the written cascade, or the model `ordered` otherwise, with the smallest arena.
+
+    There is none if that is not smaller than the original's.
+    """
     rules = rules_of(data)
     assert rules is not None, "a system whose models are written in parts has an arena"
     own_arena = rules.arena_of(data, options)
     forms = model.forms(result.points, own_arena, partial(rules.arena_of, options=options), _MOST_WRITTEN)
-    best = min(forms, key=lambda form: form.arena.used, default=None)
-    if best is None or not best.arena.is_smaller(own_arena):
-        least = "no form has fewer" if best is None else f"{best.arena} in parts"
-        return ModelForm(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
-    needs = f"{best.steps} operations on parts, {best.point.macs_ratio - 1:+.2%} MACs"
-    sentence = f"{needs}; {RUNTIME}'s whole arena takes {best.arena}, {own_arena.used:,} as given"
-    return ModelForm(best.data, (sentence,), best.arena)
+    found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
+    if ordered is not None:
+        found.append((rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
+    if not found:
+        sentence = f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, no form has fewer"
+        return ModelForm(None, (sentence,))
+    arena, macs_ratio, best, what = min(found, key=lambda form: (form[0].used, form[1]))
+    if not arena.is_smaller(own_arena):
+        sentence = f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {arena} in parts"
+        return ModelForm(None, (sentence,))
+    needs = f"{what}, {macs_ratio - 1:+.2%} MACs"
+    sentence = f"{needs}; {RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"
+    return ModelForm(best, (sentence,), arena)

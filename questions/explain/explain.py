@@ -19,7 +19,7 @@ from memplan.questions import search
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
-from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
+from memplan.questions.explain.values import KINDS_OF_MODELS, ExplainOptions, Repairs, WhatIf
 from memplan.questions.explain.what_if import change_worths
 from memplan.questions.inputs import EXAMPLE
 from memplan.questions.inputs.values import Input
@@ -130,12 +130,14 @@ def _repairs(
     limit_s: float,
 ) -> Repairs:
     """Search for changes with which a problem fits, including changes to its operations."""
-    repairs = repairs_of(problem, plan, options, running.limit_to(limit_s))
-    size = problem.pools[0].size
-    if graph is None or repairs.status == "fits" or len(problem.pools) > 1 or size is None:
+    if graph is None:
+        return repairs_of(problem, plan, options, running.limit_to(limit_s))
+    own = options if options.kinds else options.model_copy(update={"kinds": KINDS_OF_MODELS})
+    repairs = repairs_of(problem, plan, own, running.limit_to(limit_s))
+    if repairs.status == "fits":
         return repairs
     of_operations = search("repairs-of-graph")(
-        graph, size, options, running.limit_to(limit_s), never_as_given=plan.status == "infeasible"
+        graph, problem, options, running.limit_to(limit_s), never_as_given=plan.status == "infeasible"
     )
     return repairs.model_copy(update={"of_operations": of_operations})
 

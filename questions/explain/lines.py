@@ -30,14 +30,16 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield each repair with its price, or a line that there is none."""
+    """Yield each repair with its price, those of a model's operations first; or a line that there is none."""
+    if found.of_operations is not None and found.of_operations.repairs:
+        yield from _lines_of_operations(found.of_operations)
     for each in found.repairs:
         changes = " and ".join(map(change_text, each.changes))
         yield f"repair       {changes}: {count_text(each.cost_bytes, 'byte')} of traffic, peak {each.peak_after:,}"
     if found.status in ("none", "unknown"):
         text = "is enough" if found.proved else "was found to be enough"
         yield f"repair       none of at most {count_text(found.most_changes, 'change')} {text}"
-    if found.of_operations is not None:
+    if found.of_operations is not None and not found.of_operations.repairs:
         yield from _lines_of_operations(found.of_operations)
 
 
@@ -55,6 +57,8 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 def _order_text(each: OrderRepair) -> str:
     """Return a repair of operations in words."""
+    if each.kind == "in-place":
+        return "operations write over inputs that nothing reads later (`memplan plan --in-place`)"
     if each.kind == "recompute":
         return f"run {count_text(len(each.operations), 'operation')} again (`memplan order --recompute`)"
     if each.kind == "cascade":

@@ -14,11 +14,13 @@ from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, tuple_from_list
 from memplan.questions.plan.reason import REASON_S
 from memplan.questions.question import SearchOptions, Seconds
 
-OrderChange = Literal["none", "reorder", "recompute", "cascade"]
+OrderChange = Literal["none", "in-place", "reorder", "recompute", "cascade"]
 ChangeKind = Literal["in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill"]
 Source = Literal["live-set", "plan", "search", "open"]
 Outcome = Literal["fits", "repaired", "none", "unknown"]
 KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")
+KINDS_OF_MODELS: tuple[ChangeKind, ...] = ("unpin", "alignment", "pool")
+"""The kinds that a model can take: its lifetimes follow from its operations, which have repairs of their own."""
 
 
 class RepairChange(PlanValue):
@@ -65,12 +67,13 @@ class RegionOrder:
 class OrderRepair(PlanValue):
     """A change to a graph of operations with which it fits, by a plan that passed the verifier.
 
-    `reorder`: `moves` operations run at another place. `recompute`: some operations run again, at an `extra_cost`.
-    `cascade`: regions of operations, named by their first and last one, run in stripes; `extra_cost` is in
-    multiplications. `order` has positions of operations as they run, some of them more than once where they run again;
-    it is None for a cascade, which is in its problem. `extra_traffic` is in bytes that are read and written, beyond
-    those of running each operation once, whole. `regions` are the orders inside operations that differ from the given
-    ones. With a `plan`, `problem` is that of the changed program.
+    `in-place`: element-wise operations write over inputs that nothing reads later. `reorder`: `moves` operations run
+    at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
+    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
+    operations as they run, some of them more than once where they run again; it is None for a cascade, which is in its
+    problem. `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole.
+    `regions` are the orders inside operations that differ from the given ones. With a `plan`, `problem` is that of the
+    changed program.
     """
 
     kind: OrderChange
@@ -220,8 +223,10 @@ class ExplainOptions(SearchOptions):
     most_changes: Annotated[int, Field(ge=1, le=MOST_CHANGES)] = Field(
         3, description="Combine at most this many changes in one repair."
     )
-    kinds: Annotated[tuple[ChangeKind, ...], Field(min_length=1), BeforeValidator(tuple_from_list)] = Field(
-        KINDS, description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}."
+    kinds: Annotated[tuple[ChangeKind, ...], Field(min_length=1), BeforeValidator(tuple_from_list)] | None = Field(
+        None,
+        description=f"Allow only changes of these kinds in repairs: {', '.join(KINDS)}. Without it, all are allowed "
+        f"or, for a model, those that it can take ({', '.join(KINDS_OF_MODELS)}), and changes of its operations.",
     )
     with_plans: bool = Field(False, description="Include the plan of each repair in the answer.")
     what_if: bool = Field(

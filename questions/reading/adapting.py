@@ -74,10 +74,10 @@ class ProblemOptions(WireValue):
     )
 
     @property
-    def adapts(self) -> bool:
-        """True if anything other than pool sizes is changed."""
-        others = self.pin or self.reserve or self.copies or self.order
-        return self.weights is not None or self.in_place or bool(others or self.spare)
+    def adaptations(self) -> tuple[str, ...]:
+        """The names of the given options that change anything other than pool sizes."""
+        names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare")
+        return tuple(name for name in names if getattr(self, name))
 
 
 def refuse_spare(spared: Sequence[str]) -> None:

@@ -257,12 +257,17 @@ class RegionSearch:
             # Parts of rows are only for rolling.
             self._grow(j, (*[KIND_ROWS] * self._rolls, *[KIND_AGAIN] * (parts == 1)), [height], [columns])
         strides = [self._tile_sizes(rows, 0), [*self._tile_sizes(columns, 1), *finer[1]]]
+        if rows == 1 and (self.options.stripe is None or self.options.stripe[0] == 1):
+            strides[0] = [1]
         steps = max(rows, columns) + WARM_UP
         if columns > 1 and all(strides):
             kinds = (KIND_TILES, KIND_PANELS, KIND_THIN) if self._rolls else (KIND_TILES,)
             self._tile(j, kinds, strides, steps)
+        if columns > 1 and rows == 1 and self._rolls:
+            # Pieces of a single row are to its columns what stripes are to rows.
+            self._tile(j, (KIND_PIECES,), strides, steps)
         # With two memories few chains are planned, and these would displace others.
-        if columns > 1 and self._is_finer and not self.options.pools:
+        elif columns > 1 and self._is_finer and not self.options.pools:
             # No height repeats work; the lowest need the least memory and move the most.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from memplan.extensions.files.convert.answer import Converted, WrittenFile, alignment_notes, lines, write
 from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import add_program, deploy, facts_of_source, program_of
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import Option, OptionError
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import Size, size_text
@@ -47,10 +47,16 @@ def convert(
     if target == TFLITE and options.dims:
         rule = "must be left out where a .tflite is written, which keeps the sizes that it has"
         raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
-    is_deployed = target == TFLITE and plan is None and not options.capacity and not options.adapts
+    is_model = target == TFLITE and plan is None
+    # A form is sought for the arena as the runtime plans it, which is the only pool and has no other rules.
+    planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
+    is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:
-        if getattr(options, name):
-            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {getattr(options, name)}")
+        if value := getattr(options, name):
+            if is_model:
+                rule = ("must be given without ", Option(planned_by[0], ""), f", got {value}")
+                raise OptionError.from_rule(name, *rule, way="leave one of them out")
+            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {value}")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     has_names = options.c_array if is_deployed else target in EXPORTERS

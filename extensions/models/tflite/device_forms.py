@@ -86,7 +86,7 @@ class FormSearch:
             with self._record_message("cascade"):  # some of several points may be impossible to write
                 for form in model.forms([point], limit, self._arena, _FORMS):
                     if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
-                        made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.point.macs_ratio)
+                        made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.macs_ratio)
                         best = self._smaller_form(best, made, self._planned_form(made))
         return best
 

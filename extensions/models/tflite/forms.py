@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -9,7 +10,7 @@ from math import inf
 from memplan.extensions.cascade.access.access_graph import AccessGraph, barrier_of
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.answer import CascadePoint
-from memplan.extensions.cascade.regions.counts import runs_of
+from memplan.extensions.cascade.regions.counts import macs_of, runs_of
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.extensions.cascade.writing import FormInParts
 from memplan.extensions.models.tflite.in_parts import TfliteRewriting
@@ -41,20 +42,31 @@ class RewritableModel:
         """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
 
         The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-        runtime's rules; those that cannot be written are left out. Raises OperationsError if none can be written.
+        runtime's rules; those that cannot be written are left out. What is yielded within fewer multiplications is
+        also yielded within more. Raises OperationsError if none can be written.
         """
         refused: OperationsError | None = None
-        forms = sorted(rewritings(points, given.used), key=lambda form: form.needed)
-        for form in [form for form in forms if form.peak < given.used][:most]:
+        for form in _promising([form for form in rewritings(points, given.used) if form.peak < given.used], most):
             try:
                 written = self.write(form.found)
             except OperationsError as error:  # another form would be cut at another operator
                 refused = refused or error
                 continue
-            yield FormInParts(written, measured(written), form.point, len(form.found.steps), form.peak)
+            ratio = form.macs / self.access.macs if self.access.macs else 1.0
+            yield FormInParts(written, measured(written), ratio, len(form.found.steps), form.peak)
             most = 0
         if refused is not None and most:
             raise refused
+
+
+def _promising(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
+    """Return the forms that are among the `most` best of those with no more multiplications."""
+    best, chosen = list[int](), list[Rewriting]()
+    for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
+        if len(best) < most or form.needed < best[most - 1]:
+            insort(best, form.needed)
+            chosen.append(form)
+    return sorted(chosen, key=lambda form: form.needed)
 
 
 def arena_estimate(found: UnrolledCascade) -> int:
@@ -79,15 +91,17 @@ def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions |
 
 @dataclass(frozen=True)
 class Rewriting:
-    """An unrolled point; `peak` is its most live bytes.
+    """An unrolled form of a point; `peak` is its most live bytes, `macs` are its multiplications.
 
-    `needed` is that, and what operations, values and channels cost TFLite Micro besides.
+    Merged steps make fewer rows twice, so that these are fewer than those of the point. `needed` is the peak, and what
+    operations, values and channels cost TFLite Micro besides.
     """
 
     peak: int
     point: CascadePoint
     found: UnrolledCascade
     needed: int
+    macs: int
 
 
 def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
@@ -98,8 +112,13 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
     one, where no point can be unrolled.
     """
     last: OperationsError | None = OperationsError("points: must have one to be written")
+    seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
+            # Merged into large parts, points that differ in small ones are alike.
+            if (form := _form(cascade)) in seen:
+                continue
+            seen.add(form)
             if OPERATION_BYTES * runs_of(cascade) > most:
                 last = None
                 continue
@@ -109,9 +128,15 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
                 last = None if last is None else error
                 continue
             last = None
-            yield Rewriting(steps.live_peak, point, steps, arena_estimate(steps))
+            yield Rewriting(steps.live_peak, point, steps, arena_estimate(steps), macs_of(cascade))
     if last is not None:
         raise last
+
+
+def _form(cascade: Cascade) -> object:
+    """Return what two cascades have in common that are written alike."""
+    regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
+    return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:

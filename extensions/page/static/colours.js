@@ -3,6 +3,7 @@
 
 import { aliveAt } from "./live_bytes.js";
 import { column } from "./plan_model.js";
+import { counted } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{of: Uint8Array, legend: {name: string, ink: number}[], inks: Uint8Array}} Colouring */
@@ -22,7 +23,7 @@ const STEPS = 8;
 const MOVED = { "not moved": 0xc3cad1, moved: 0xf0c9a4, "new here": 0x0072b2, "makes the peak grow": 0xd55e00 };
 
 /** What buffers can be coloured by, in the order of the menu. */
-export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type", "model", "pool", "moved"];
+export const COLOUR_BY = ["buffer", "size", "lifetime", "group", "role", "operation", "type", "model", "pool", "moved"];
 
 /**
  * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
@@ -30,6 +31,7 @@ export const COLOUR_BY = ["buffer", "size", "group", "role", "operation", "type"
  */
 export function colouring(plan, by, moved) {
   if (by === "size") return bySize(plan);
+  if (by === "lifetime") return byLifetime(plan);
   if (by === "role") return byRole(plan);
   if (by === "pool") return byPool(plan);
   if (by === "moved") return moved ? named(moved, Object.keys(MOVED), Object.values(MOVED)) : null;
@@ -70,6 +72,18 @@ function bySize(plan) {
   });
   const inks = largest.map((_, k) => SCALE[largest.length < 2 ? 4 : Math.round((k * (SCALE.length - 1)) / (largest.length - 1))]);
   return named(Uint8Array.from(plan.size, (_, i) => classOf[step(i)]), largest.map(String), inks.length ? inks : SCALE);
+}
+
+/** Classes of lifetimes: each of up to a power of four of time steps, and one of those that are alive from end to end. @param {PlanModel} plan */
+function byLifetime(plan) {
+  const { start, end, buffer } = plan.taken;
+  const lived = new Float64Array(plan.count);
+  for (let row = 0; row < buffer.length; row++) lived[buffer[row]] += end[row] - start[row];
+  const classes = Array.from(lived, (steps) => (steps >= plan.span ? Infinity : 4 ** Math.ceil(Math.log2(Math.max(1, steps)) / 2)));
+  const most = [...new Set(classes)].sort((a, b) => a - b).slice(0, 128);
+  const inks = most.map((_, k) => SCALE[most.length < 2 ? 4 : Math.round((k * (SCALE.length - 1)) / (most.length - 1))]);
+  return named(Uint8Array.from(classes, (steps) => Math.max(0, most.indexOf(steps))),
+    most.map((steps) => (steps === Infinity ? "from end to end" : `up to ${counted(steps, "step")}`)), inks.length ? inks : SCALE);
 }
 
 /** @param {PlanModel} plan */

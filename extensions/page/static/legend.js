@@ -17,6 +17,7 @@ export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
     ...says(demand !== null && lanes.all.length === 1 && demand.most > (lanes.pools[0].size ?? Infinity), "red: above the capacity"),
     ...says(Boolean(demand?.core.length), "dashed: cannot all be placed"),
     ...says(look.time !== null && plan.pool.some((q) => q >= 0), "strip at the left: what lies where at this time"),
+    ...says(plan.count > 1, "Shift and drag: sums of a span of time"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),
     ...says(look.wrong.length > 0, "red outline: breaks a rule"),

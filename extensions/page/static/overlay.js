@@ -48,7 +48,13 @@ export class Overlay extends Pencil {
    * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word] @param {number[]} [sides]
    */
   level(lane, bytes, colour, dash, word, sides = []) {
-    if (bytes === undefined || bytes === null || bytes > lane.bytes) return;
+    if (bytes === undefined || bytes === null) return;
+    if (bytes > lane.bytes) {
+      // Where the lane ends far below it, the word alone: or an unused memory would look full.
+      const [high, low] = this.band(lane.pool);
+      if (word && low - high > 36) this.tag(`${word} ${sizeText(bytes)}, far above`, GUTTER.left + this.width - 6, high, colour, [1]);
+      return;
+    }
     const y = Math.round(this.py(lane.pool, bytes)) + 0.5;
     const [high, low] = this.band(lane.pool);
     if (y < high || y > low + 1) return;

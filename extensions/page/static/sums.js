@@ -15,8 +15,8 @@ const BUFFERS = 40;
  * @param {PlanModel} plan @returns {Record<string, {of: ArrayLike<number>, names: string[]}>}
  */
 export function kindsOf(plan) {
-  const layers = plan.groups ?? plan.operations;
-  return { ...(layers ? { layer: layers } : {}), ...(plan.roles.names.length > 1 ? { role: plan.roles } : {}), ...(plan.models ? { model: plan.models } : {}) };
+  return { ...(plan.groups ? { layer: plan.groups } : {}), ...(plan.operations ? { operation: plan.operations } : {}),
+    ...(plan.roles.names.length > 1 ? { role: plan.roles } : {}), ...(plan.models ? { model: plan.models } : {}) };
 }
 
 /**

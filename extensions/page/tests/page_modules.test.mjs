@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const PAGE = "../memplan_page/static/";
+const PAGE = "../static/";
 const [{ repairText }, { colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
   { paragraphs }] = await Promise.all(
   ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
@@ -72,6 +72,14 @@ test("layers have colours by their bytes at the peak, and sizes by their areas",
   const sizes = colouring(plan, "size", null);
   assert.deepEqual(sizes.legend.map(({ name }) => name), ["16", "40960"]);
   assert.notEqual(sizes.of[0], sizes.of[39]);
+});
+
+test("lifetimes have a colour for each power of four of their steps, and one from end to end", () => {
+  const buffers = [buffer("a", 16, 0, 1), buffer("b", 16, 1, 3), buffer("c", 16, 3, 7), buffer("d", 16, 0, 100), buffer("e", 16, 10, 40)];
+  const { legend, of } = colouring(planned(buffers, [16, 16, 16, 0, 16]), "lifetime", null);
+  assert.deepEqual(legend.map(({ name }) => name), ["up to 1 step", "up to 4 steps", "up to 64 steps", "from end to end"]);
+  assert.deepEqual([...of], [0, 1, 1, 3, 2]);
+  assert.equal(new Set(legend.map(({ ink }) => ink)).size, 4);
 });
 
 test("arrow keys go through the boxes of a schedule by time, and up and down within a step", () => {

@@ -65,7 +65,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.queries = Queries(self.control, _CALL_S)
-        self.candidates = Candidates(self.problem, self.options.kinds, lambda: self.queries.is_over)
+        self.candidates = Candidates(self.problem, self.options.kinds or KINDS, lambda: self.queries.is_over)
         self.is_cut_short = not self.candidates.is_whole
         self.changed = ChangedProblems(self.problem)
 

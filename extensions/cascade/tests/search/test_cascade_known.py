@@ -38,6 +38,27 @@ def test_the_example_of_two_convolutions() -> None:
     assert region.holds[2].bytes == 1_152
 
 
+def test_a_single_row_is_cut_along_its_columns_as_a_column_along_its_rows() -> None:
+    results = list[CascadeAnswer]()
+    for sizes in ((96, 1), (1, 96)):
+        net = Network("line")
+        net.conv(net.conv(net.conv(net.input(*sizes, 4), 16, 5), 16, 3, 2), 4)
+        results.append(cascade(net.graph(), CascadeOptions(check=True)))
+    tall, wide = results
+    assert tall.layers_peak == wide.layers_peak > 3 * best_within(tall, 0)
+    assert best_within(wide, 0) == best_within(tall, 0)
+    assert [point.peak for point in wide.points] == [point.peak for point in tall.points]
+    assert all(point.checked_by_value for point in wide.points)
+
+
+def test_stripes_that_cut_no_region_are_told() -> None:
+    net = Network("line")
+    net.conv(net.conv(net.input(1, 96, 4), 16), 4)
+    told = "no region                      can be cut into stripes of 2 and 8"
+    assert told in lines(cascade(net.graph(), CascadeOptions(stripe=(2, 8))))
+    assert not any(row.startswith("no region") for row in lines(cascade(net.graph(), CascadeOptions(stripe=(1, 8)))))
+
+
 def test_an_operation_that_runs_whole_is_computed_in_the_way_that_a_point_wants() -> None:
     others = [{"name": "winograd", "work": 30, "cost": 20}, {"name": "direct", "cost": 90}]
     ops = [{"in": [0], "out": [1], "cost": 50, "work": 5, "alternatives": others}]

@@ -65,6 +65,23 @@ def test_a_size_too_small_for_every_form_is_reported(tmp_path: Path, capfd: Capt
     assert not target.exists()
 
 
+def test_a_form_that_fits_is_refused_beside_a_plan_with_rules_of_its_own(capfd: Captured) -> None:
+    for rule, name in (
+        ({"in_place": True}, "in_place"),
+        ({"capacity": ("64KiB",)}, "capacity"),
+        ({"weights": "ram"}, "weights"),
+    ):
+        for asked in ({"fit": 65536}, {"macs": 1.5}, {"c_array": True}):
+            options = ConvertOptions.model_validate({"to": "tflite", **asked, **rule})
+            with pytest.raises(
+                OptionError, match=rf"^{next(iter(asked))}: must be given without {name}, got .*\nleave one"
+            ):
+                convert(KWS, None, options)
+    path = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    assert main(["convert", path, "--to", "tflite", "--in-place", "--fit", "64KiB"]) == 2
+    assert "fit: must be given without --in-place, got 65536 (leave one of them out)" in capfd.readouterr().err
+
+
 def test_only_tflite_models_are_deployed() -> None:
     with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
         convert(b"id,lower,upper,size\n", None, ConvertOptions(to="tflite"))

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memplan.api.cli.main import main
+from memplan.extensions.cascade import command
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
+from memplan.extensions.cascade.writing import write_in_parts
 from memplan.extensions.models.tests.litert_models import outputs_of
+from memplan.extensions.models.tests.tflite_files import two_halves
 from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 from memplan.extensions.models.tflite.forms import RewritableModel, coarser_cascades, rewritable_model, rewritings
+from memplan.extensions.models.tflite.tflm_tail import arena_of
 from memplan.extensions.models.tflite.unrolled import unroll
 from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.planner.errors import FormatError
+from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
@@ -64,6 +70,33 @@ def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: b
         assert np.array_equal(wanted, given) if is_int8 else np.allclose(wanted, given, rtol=1e-5, atol=1e-5)
 
 
+def test_no_arena_grows_with_the_multiplications_that_are_allowed() -> None:
+    data = mobilenet_v2(48, 8, is_int8=True)
+    model, arenas = rewritable_model(data, read_model_graph(data, "model.tflite").graph), [arena_of(data).used]
+    for macs in (1.0, 1.1, 1.5):
+        found = cascade(model.access, CascadeOptions(macs=macs, time_limit_s=30))
+        written = write_in_parts(model, found, data, ModelOptions())
+        assert written.data is not None
+        arenas.append(arena_of(written.data).used)
+    assert arenas == sorted(arenas, reverse=True)
+    assert arenas[-1] < arenas[1] < arenas[0]
+
+
+def test_another_order_is_written_where_no_parts_need_less(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_ORDER_S", 60.0)
+    given, target = tmp_path / "given.tflite", tmp_path / "out.tflite"
+    given.write_bytes(two_halves())
+    assert main(["cascade", str(given), "-o", str(target), "--time-limit", "60"]) == 0
+    assert "out.tflite: another order of whole operations, +0.00% MACs;" in capfd.readouterr().err
+    assert arena_of(target.read_bytes()).used < arena_of(two_halves()).used
+    graphs = (read_model_graph(data).graph for data in (two_halves(), target.read_bytes()))
+    given_names, names = ([str(graph.tensors[row.outputs[0]].name) for row in graph.ops] for graph in graphs)
+    assert names != given_names
+    assert sorted(names) == sorted(given_names)
+
+
 def test_an_average_pool_that_counts_fewer_at_borders_runs_whole() -> None:
     net = Network(25, 3, seed=5)
     net.convolution(6, 3, 1)
@@ -99,5 +132,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
 
 def test_sizes_of_dimensions_are_refused_for_this_format() -> None:
     data = mobilenet_v1(32, 4)
-    with pytest.raises(FormatError, match="dims: must be given for models of ONNX"):
+    with pytest.raises(
+        OptionError, match=r"dims: must be left out for a \.tflite, .* export the model with other ones"
+    ):
         rewritable_model(data, read_model_graph(data).graph, ModelOptions(dims={"batch": 1}))

@@ -10,15 +10,23 @@ import numpy as np
 import pytest
 
 from memplan.extensions.cascade.order_repairs import repairs_of_graph
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.questions.explain.repairs.changed import ChangedProblems
-from memplan.questions.explain.values import ChangeKind, ExplainOptions, OrderRepairs, RepairChange, Repairs
+from memplan.questions.explain.values import (
+    KINDS_OF_MODELS,
+    ChangeKind,
+    ExplainOptions,
+    OrderRepairs,
+    RepairChange,
+    Repairs,
+)
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import public_problems
@@ -253,7 +261,8 @@ SWAPPED = {
 
 def repairs_of(graph: OperationGraph, capacity: int, wanted: int = 3) -> OrderRepairs:
     options = ExplainOptions(repairs=wanted, with_plans=True)
-    return repairs_of_graph(graph, capacity, options, Control.from_limit(20))
+    asked = problem_of_order(graph, range(len(graph.ops))).with_capacity(capacity)
+    return repairs_of_graph(graph, asked, options, Control.from_limit(20))
 
 
 @pytest.fixture
@@ -303,3 +312,70 @@ def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:
     assert found.repairs.of_operations is not None
     assert found.repairs.of_operations.repairs == ()
     assert found.repairs.of_operations.left_out[0].startswith("operations: their graph takes 200 bytes as given")
+
+
+TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size": 100}]}
+
+
+def test_of_a_graph_in_two_memories_only_changes_that_it_can_take_are_offered() -> None:
+    found = explain(*in_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)).repairs
+    assert found is not None
+    assert found.of_operations is not None
+    assert {change.kind for repair in found.repairs for change in repair.changes} <= {*KINDS_OF_MODELS}
+    first = found.of_operations.repairs[0]
+    assert first.kind == "reorder"
+    assert first.order is not None
+    applied = problem_of_order(graph_from(WIDE), first.order).model_copy(update={"pools": first.problem.pools})
+    assert solve(applied, time_limit_s=10).status in ("optimal", "feasible")
+    for repair in found.of_operations.repairs:
+        assert repair.problem is not None
+        assert repair.plan is not None
+        assert [pool.size for pool in repair.problem.pools] == [64, 100]
+        assert verify(repair.problem, repair.plan) == ()
+
+
+def test_lifetimes_of_a_model_change_where_that_is_wanted() -> None:
+    options = ExplainOptions(repairs=1, kinds=("earlier-end",), time_limit_s=20)
+    found = explain(*in_two_memories(WIDE), options=options).repairs
+    assert found is not None
+    assert {change.kind for repair in found.repairs for change in repair.changes} == {"earlier-end"}
+
+
+def test_operations_that_write_over_their_inputs_are_a_repair() -> None:
+    rows = [{"out": [0], "kind": "conv2d"}, {"in": [0], "out": [1], "kind": "relu"}, {"in": [1], "out": [2]}]
+    graph = graph_from({"size": [60, 60, 4], "kept": [2], "ops": rows})
+    repair = repairs_of(graph, 64, 1).repairs[0]
+    assert (repair.kind, repair.operations, repair.peak_after) == ("in-place", (1,), 64)
+    assert repair.problem is not None
+    assert repair.plan is not None
+    assert verify(repair.problem, repair.plan) == ()
+
+
+def test_the_pool_of_a_tensor_holds_for_its_repairs() -> None:
+    asked, graph = in_two_memories(WIDE)
+    rows = [asked.buffers.fields(i) for i in range(len(asked.buffers))]
+    rows = [row | ({"pools": ["sram"]} if row["id"] in ("tensor_4", "tensor_5") else {}) for row in rows]
+    asked = replace_fields(asked, buffers=rows)
+    found = repairs_of_graph(graph, asked, ExplainOptions(repairs=3, with_plans=True), Control.from_limit(20))
+    for repair in found.repairs:
+        assert repair.problem is not None
+        assert repair.plan is not None
+        assert {repair.plan[k].pool for k in ("tensor_4", "tensor_5")} == {"sram"}
+    assert any('"tensor_4" has a pool or an offset of its own' in why for why in found.left_out)
+
+
+WIDE = {
+    "size": [60, 60, 60, 4, 4, 4, 4],
+    "kept": [6],
+    "ops": [
+        *({"out": [k], "cost": 100} for k in range(3)),
+        *({"in": [k], "out": [3 + k]} for k in range(3)),
+        {"in": [3, 4, 5], "out": [6]},
+    ],
+}
+"""Three large tensors that are made before each is reduced; in another order one is alive at a time."""
+
+
+def in_two_memories(value: dict[str, Any]) -> tuple[Problem, OperationGraph]:
+    graph = graph_from(value)
+    return replace_fields(problem_of_order(graph, range(len(graph.ops))), **TWO_MEMORIES), graph
