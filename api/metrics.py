@@ -110,7 +110,7 @@ class Metrics(Collector):
         self._lost.inc()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what the store has counted, of all servers."""
+        """Yield the store's counts, of all servers."""
         if (stored := self._stored) is None:
             return
         jobs = GaugeMetricFamily("memplan_jobs", "Jobs of all servers that wait or run, by state.", labels=["state"])

@@ -32,7 +32,7 @@ _TINY = Problem.model_validate(
 class Readiness:
     """The readiness checks of a server, repeated when the last result is a few seconds old.
 
-    `checks` have a sentence for each that says what it cannot do where its check does not hold.
+    `checks` has, by sentence, each check; the sentence names what the server cannot do if the check fails.
     """
 
     def __init__(self, checks: Mapping[str, Check], patience_s: float = _PATIENCE_S) -> None:

@@ -3,12 +3,12 @@
 ```
 MemplanError
 └── RefusedError
-    ├── NoKeyError        401   no key, or none that is known
-    ├── ForbiddenError    403   a key that is not for this
+    ├── NoKeyError        401   no key, or an unknown key
+    ├── ForbiddenError    403   a key without the scope for this call
     ├── GoneError         404   something that is not kept any more
     ├── TooSlowError      408   the body took too long to come
     ├── FullError         429   every place is taken, or a quota is used up; NoTurnError: for the whole time limit
-    ├── UnavailableError  503   something that the service stands on is away: its database, its workers
+    ├── UnavailableError  503   something that the service depends on is unavailable: its database, its workers
     └── NotInTimeError    504   a worker had a turn, and no answer within the caller's time limit
 ```
 """

@@ -74,12 +74,12 @@ class BodyParts:
 class BodyShape:
     """The shape of bodies of a question, worked out once.
 
-    question: the one that answers.
-    inputs, required: the names of its inputs, and of those that it cannot do without.
-    own: the fields that the first input has where it stands alone.
+    question: the question that the bodies are for.
+    inputs, required: the names of its inputs, and of its required inputs.
+    own: the fields of the first input, which may be a whole body.
     options: the model of its options.
-    unsaid: the options where nothing is said.
-    reading: the model of the options for reading files, None where there are none.
+    unsaid: the options of a body that states none.
+    reading: the model of the options for reading files, None without such options.
     known: the names of all options.
     """
 
@@ -234,7 +234,7 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
 
 
 def _cut(body: bytes, border: bytes) -> Iterator[bytes]:
-    """Yield what lies between borders, the first of which may begin the body, one after the other."""
+    """Yield the parts between borders, in order; the first border may begin the body."""
     begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
     while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
         yield body[begin:end]

@@ -81,10 +81,10 @@ class ParsedRequest:
     fields: inputs by their names, as JSON has them.
     files: inputs that came as files.
     options: how it is to be answered.
-    reading: how files are read and problems adapted, None where nothing is said of it.
+    reading: how files are read and problems adapted, None if the request does not say.
     extent: how much it is about.
     terms: the terms of a job, as JSON has them.
-    is_foreign: True where files of other systems are read, which is done in a process of its own.
+    is_foreign: True where files of other systems are read, which is done in a separate process.
     """
 
     kind: str
@@ -102,7 +102,7 @@ class ParsedRequest:
         return QUESTIONS[self.kind]
 
     def drop_inputs(self) -> ParsedRequest:
-        """Return the request without what its inputs hold, but for the hash of a plan to keep."""
+        """Return the request without the values of its inputs, except the hash of a plan to keep."""
         keep = self.fields.get("keep")
         kept = {PLAN_HASH: keep[PLAN_HASH]} if isinstance(keep, dict) and PLAN_HASH in keep else None
         return replace(self, fields=dict.fromkeys(self.fields) | ({"keep": kept} if kept else {}), files={})
@@ -189,7 +189,7 @@ def head_of(media: str, query: str) -> str:
 def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
     """Parse a question's request, measure its extent, and check its options; raises InputError.
 
-    Nothing of its inputs is validated yet. `terms` may stand beside them.
+    The inputs are not validated yet. A body may have the fields `terms` in addition to the inputs.
     """
     shape, (media, _, query) = body_shape(kind), head.rpartition("\t")
     question, parts = shape.question, split_body(shape, media, body, terms)
@@ -284,9 +284,9 @@ def _read_options(
 def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """Return what a query says beside a body; raises OptionError for what both say.
+    """Return the values in a query next to a body; raises OptionError for an option in both.
 
-    A generated client sends the defaults of all parameters, beside a body that says otherwise.
+    Defaults are dropped where the body has the option, as generated clients send the defaults of all parameters.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:

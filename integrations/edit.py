@@ -47,7 +47,7 @@ EDITS = {
         ),
     ),
 }
-"""Of each runtime: the file, the text that must be in it exactly once, and the line that goes behind it."""
+"""For each runtime: the file, a text that must occur in it exactly once, and the line added after that text."""
 ADAPTERS = {"ggml": "src/ggml_memplan.h", "nntrainer": "nntrainer/tensor/memplan_planner.h"}
 _OPTIONS = f'\nset_source_files_properties(memplan.cpp PROPERTIES COMPILE_OPTIONS "{";".join(FLAGS)}")\n'
 

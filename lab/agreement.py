@@ -1,8 +1,8 @@
 """Solvers and brute force on random problems: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
 
-The exact search and CP-SAT, or the solvers that `--solver` names, are asked for tight problems, each in a process of
-its own; all solvers, with `--constraints`, for what mixes all constraints, and with `--prices` costs of shared bytes as
-well. `--pairs` has any two features together, at all sizes, by all solvers and engines. `test_whole_answers.py` and
+The exact search and CP-SAT, or the solvers that `--solver` names, plan tight problems, each in a separate process. By
+`--constraints` all solvers plan problems that mix all constraints, by `--prices` also costs of shared bytes. `--pairs`
+combines any two features, at all sizes, for all solvers and engines. `test_whole_answers.py` and
 `test_feature_pairs.py` run a few.
 """
 
@@ -27,13 +27,13 @@ from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, tight_problem
 
 BLOCK = 200
-"""How many problems a solver's process is asked at a time."""
+"""The number of problems that one process of a solver gets."""
 SIZES = (*range(2, SMALL + 1), *(n + more for n in THRESHOLDS for more in (0, 1)))
 LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to six buffers: two in three are tight, and half of those have a capacity just missed."""
+    """Draw a problem of two to six buffers: two in three are tight, half of these lack a byte of capacity."""
     feature = FEATURES[seed % len(FEATURES)]
     if seed % 3 == 0:
         problem = small_problems(seed, 1)[0]
@@ -48,7 +48,7 @@ def draw(seed: int) -> Problem:
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
     """Return a line for each answer of a solver, run in a separate process, that brute force contradicts.
 
-    What is no proof must be a plan without a fault, or nothing; the tally counts what the solver did.
+    Every plan must be valid, whether the solver proves it or not; the tally counts the outcomes of the solver.
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
@@ -69,7 +69,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the faults of the plans of a case of two features by `auto`, and by another solver."""
+    """Yield the faults in the plans of `auto` and of another solver for a problem with two features."""
     warnings.simplefilter("error")  # a fault of a solver is one
     # Sizes and pairs go around at paces without a common factor, so that in time each meets each.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
@@ -84,7 +84,7 @@ def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Compare so many problems, from a first seed on; the exit status tells whether all agreed."""
+    """Compare the solvers on the requested number of problems; return 1 if any of them disagree."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("count", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=0)

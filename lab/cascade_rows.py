@@ -62,7 +62,7 @@ def _fails(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield the cases in which regions in stripes of rows beat the regions of a search."""
+    """Yield the cases in which enumerated regions in stripes of rows are better than the regions of the search."""
     if beaten(seed):
         yield "other chains beat those of the search"
 
@@ -74,7 +74,7 @@ def fronts(seed: int, _: Counter[str]) -> Iterator[str]:
 
 
 DRAWN = {"exactness": (exactness, 2_000), "enumeration": (enumeration, 500), "fronts": (fronts, 500)}
-"""From a command to the faults of a seed, and how many seeds there are by default."""
+"""For each command, the function that yields the faults of a seed, and the default number of seeds."""
 
 
 def main(command: str, *words: str) -> int:

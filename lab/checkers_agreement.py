@@ -1,10 +1,10 @@
 """Checkers of certificates compared with each other: `python -m lab.checkers_agreement PROBLEMS [SEED] [--mutants 2]`.
 
-Of each random problem the certificate must claim what brute force says. It is read with the file as memplan writes it,
-and with the same problem in other writings: escapes, closed lifetimes, tables, sizes given beside the file. Then so
-many mutants of the certificate's words, of its bytes and of the problem's, forgeries by name, and claims of a byte
-more. The checkers in Python and proved in Coq must take the same texts; what they take must be true by enumeration;
-forgeries and false claims must be taken by none.
+The certificate of each random problem must claim the result of brute force. The checkers read it with the file as
+memplan writes it, and with other files of the same problem: escapes, closed lifetimes, tables, sizes as arguments. Then
+they read mutants of the certificate's words, of its bytes and of the problem's, named forgeries, and claims of one byte
+more. The checker in Python and the one proved in Coq must accept the same texts; enumeration must confirm accepted
+claims; neither may accept a forgery or a false claim.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def escape_strings(text: str) -> str:
 
 
 def close_lifetimes(data: Data) -> Data:
-    """Return a problem with closed lifetimes that says the same."""
+    """Return an equal problem with closed lifetimes."""
     rows = []
     for row in data["buffers"]:
         spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]
@@ -105,7 +105,7 @@ def close_lifetimes(data: Data) -> Data:
 
 
 def table(data: Data, head: str) -> str | None:
-    """Return a problem as a table with these columns, if it has nothing that a table cannot say."""
+    """Return a problem as a table with these columns; None if a table cannot express it."""
     ends, rows = head.split(","), []
     if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
         return None
@@ -145,7 +145,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
 
 
 def is_true(problem: Problem, said: str) -> bool:
-    """Say whether what a certificate claims is so, by enumeration."""
+    """Return True if the claim of a certificate is true, by enumeration."""
     kind, *words = said.split()
     if kind in ("used", "infeasible"):
         score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -165,7 +165,7 @@ def is_true(problem: Problem, said: str) -> bool:
 
 
 class Checkers:
-    """The checkers, each of which takes a file and a certificate or not."""
+    """The checkers, each of which accepts or rejects a certificate of a file."""
 
     def __init__(self, folder: Path) -> None:
         self._proved = proved_checker(folder)

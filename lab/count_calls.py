@@ -1,11 +1,11 @@
 """Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | above | COMMAND`.
 
 COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process. `post` sends
-`POST /v1/plan` to the app in this process, with a store of its own and no worker processes: one to warm it up, then
-five, each of a problem that it has not seen; the one that enters the fewest counts, as the server's own loops may come
-in between. `reordered` sends each problem twice, and counts the second time, with its rows in another order; `above`
-sends problems with a buffer above its pool. Counted are functions, methods, properties and nested functions, in all
-threads, once each; comprehensions, lambdas, class bodies and modules are not.
+`POST /v1/plan` to the app in this process, with a separate store and no worker processes: one request to warm it up,
+then five, each with a new problem; the least of the five counts is reported, as the server's loops may run meanwhile.
+`reordered` sends each problem twice, and counts the second time, with its rows in another order; `above` sends problems
+with a buffer larger than its pool. Functions, methods, properties and nested functions count, in all threads, once
+each; comprehensions, lambdas, class bodies and modules do not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Recorder:
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters, of a problem whose plan `is_known` of other rows, or is not."""
+    """Return the functions that one request enters; if `is_known`, its problem was planned with its rows reordered."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
@@ -80,7 +80,7 @@ def functions_of_command(words: list[str]) -> set[Function]:
 
 
 def main() -> None:
-    """Count, and print how many functions in how many files there are."""
+    """Count the functions of a call, and print the numbers of functions and of files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the functions as well")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | above | COMMAND")

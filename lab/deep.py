@@ -1,8 +1,8 @@
-"""All that draws its cases, with more of them, before a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
+"""All tests and programs that draw cases, before a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
 
-The gate draws few cases, the same each time. This runs the tests that draw theirs with new and more of them, and each
-program that compares with brute force, breaks files, or draws requests, one after the other. NAME picks some of them;
-`--share` is the part of the cases that a release wants. It goes on where one fails; the exit status says if any has.
+The gate draws few cases, the same each time. This program runs the tests on more and other drawn cases, and then each
+program that compares with brute force, breaks files, or draws requests. NAME chooses some of them; `--share` is the
+part of a release's cases that is run. After a failure the next program runs; the exit status is 1 if any has failed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lab.fuzz_importers import SEEDS
 
 ROOT = Path(__file__).parents[1]
 _DEPTH = 50
-"""How many times as many cases as in the gate the tests draw for a release."""
+"""The cases that the tests draw for a release, as a multiple of the gate's."""
 
 PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn or deep"),
@@ -44,7 +44,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "all values": ("lab.symbolic_certificates", 1_000),
     "soak": ("lab.soak", 100),
 }
-"""From a name to a module and its arguments; a number is the cases that a release wants."""
+"""The module and the arguments of each name; a number is the number of cases for a release."""
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """The documented use of each extra, in a new environment with it alone: `python -m lab.extras [NAME ...]`.
 
-Before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs where all that
-is not in the extra cannot be imported.
+Run before a release: each environment is made by `pip install '.[NAME]'`. The gate runs the same programs here, and
+hides packages that are not in the extra from imports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 BASE = "base"
 _HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['MEMPLAN_HIDDEN'].split()))\n"
-"""A sitecustomize: packages that are hidden are not installed, in child processes neither."""
+"""A sitecustomize that makes hidden packages look uninstalled, in child processes, too."""
 _COMMAND = """
 import shlex
 from memplan.api.cli.main import main
@@ -163,7 +163,7 @@ import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
 
 
 def requirements(extra: str) -> list[str]:
-    """Return what the base requires, and an extra of `pyproject.toml` or that is the base."""
+    """Return the requirements of the base, with those of an extra of `pyproject.toml`."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     found, names = list(project["dependencies"]), [] if extra == BASE else [extra]
@@ -176,14 +176,14 @@ def requirements(extra: str) -> list[str]:
 
 
 def unrelated_packages(extra: str) -> list[str]:
-    """Return the packages that can be imported here, and neither memplan nor an extra requires, at any distance."""
+    """Return the installed packages that neither memplan nor an extra requires, directly or indirectly."""
     kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
     packages = metadata.packages_distributions()
     return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_normal_name, brought_by)))
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Return what an extra requires and is not installed here."""
+    """Return the requirements of an extra that are not installed here."""
     needed = [Requirement(line) for line in requirements(extra)]
     installed = {_normal_name(each.name) for each in metadata.distributions()}
     return [each.name for each in needed if _applies(each, "") and _normal_name(each.name) not in installed]

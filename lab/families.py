@@ -1,8 +1,8 @@
 """Problems drawn by rule, for benchmarks: `python -m lab.families FOLDER NAME...`, then `memplan bench FOLDER`.
 
-NAME is a family with parameters, `tight:n=30,seed=3`, or `seeds=8` for the seeds 1 to 8; or a file of a problem. Before
-it may stand `shuffled@2:`, for its buffers in another order by a seed, or `mirrored:`, for time backwards. The same
-name gives the same problem on any machine; `index.json` in the folder has the peaks that are known to be reachable.
+NAME is a family with parameters, `tight:n=30,seed=3`, or `seeds=8` for the seeds 1 to 8; or a file of a problem. A
+prefix `shuffled@2:` reorders the buffers by a seed; `mirrored:` reverses time. The same name gives the same problem on
+any machine; `index.json` in the folder has the peaks that are known to be reachable.
 
 A perfect packing is a rectangle of time and bytes cut into buffers: every byte is in use at every time, hence no plan
 has a smaller peak; and the cuts are a plan.
@@ -32,7 +32,7 @@ from memplan.planner.model.problem import Problem, replace_fields
 
 
 class Rectangle(NamedTuple):
-    """A buffer where the cuts leave it: alive in [start, end), on the addresses [low, high)."""
+    """A buffer that the cuts leave: alive in [start, end), at the addresses [low, high)."""
 
     start: int
     end: int
@@ -91,7 +91,7 @@ def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> lis
 
 
 def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
-    """Choose what to cut next: mostly in proportion to the area, else any."""
+    """Choose the next rectangle to cut: mostly in proportion to its area, else any of them."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
     area = np.array([float(r.end - r.start) * (r.high - r.low) for r in pieces])
@@ -225,7 +225,7 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return a name, or one for each of its seeds."""
+    """Return a name as a list; with `seeds=N`, one name for each seed."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 

@@ -1,7 +1,7 @@
-"""What all questions say about one file, held against each other: `python -m lab.file_invariants [COUNT [SEED]]`.
+"""The answers of all questions about one file, compared: `python -m lab.file_invariants [COUNT [SEED]]`.
 
-Every small file of the project comes first: models, dumps, problems, graphs and programs; then models that are drawn,
-in six formats, whose bytes are counted by themselves. `extensions/systems/tests/test_file_invariants.py` tries some.
+Every small file of the project comes first: models, dumps, problems, graphs and programs; then drawn models in six
+formats, whose bytes are counted independently. `extensions/systems/tests/test_file_invariants.py` tries some.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Hold the answers about files, then those about drawn models; return 1 where some do not agree."""
+    """Compare the answers about files, then the answers about drawn models; return 1 if some disagree."""
     tally, found = Counter[str](), 0
     for name, data in files():
         for line in violations(data, Path(name).name, tally=tally):

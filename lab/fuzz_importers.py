@@ -1,7 +1,7 @@
-"""Broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and ends at the first that is not
+"""Broken models: `python -m lab.fuzz_importers tflite 100000` reads that many, and ends at the first one that is not
 refused with a sentence, or that takes more than half a minute or four gigabytes.
 
-Each is a good file that was cut, flipped, spliced with another, or given other numbers; a seed makes it again.
+Each is a good file with bytes cut, flipped, spliced from another file, or with other numbers; a seed reproduces it.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "cadence": _break_json,
     **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _break_lines),
 }
-"""From an importer's name to what breaks a file's content and leaves its form, which bytes at random mostly break."""
+"""For each importer, a function that breaks a file's content and keeps its form; random bytes mostly break the form."""
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:

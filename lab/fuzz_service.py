@@ -1,10 +1,10 @@
 """Drawn requests for a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
 
-Headers, queries and bodies are wrong together, and some requests cost far more than their sender paid. It ends at the
-first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log; each request
-follows from the seed and its number alone, but for the ids of jobs. A status of 503 is counted, and is no failure where
-the answer says when to come back; nor is a 504, as drawn time limits are short. `/healthz` is asked every five
-milliseconds all the while, on a connection of its own: an answer that is late counts from when it was due.
+Headers, queries and bodies are wrong together, and some requests cost the server far more than their sender. The run
+ends at the first answer with a status of 500 or more, at a request without an answer, and at a traceback in the log;
+each request follows from the seed and its number alone, except for ids of jobs. A status of 503 with `Retry-After` is
+counted, and is no failure; nor is a 504, as drawn time limits are short. `/healthz` is requested every five
+milliseconds meanwhile, on a separate connection; the latency of a late request counts from its scheduled time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.support.drawn_requests import draw_request
 from lab.support.served import ServerProcess, run_server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
-"""The seconds until an answer begins, and those until its end: the events of a job that waits may go on for long."""
+"""The seconds until an answer begins, and until it ends: events of a waiting job may continue for long."""
 _HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -35,12 +35,12 @@ _JOB = re.compile(rb'"id":"([0-9a-f-]{36})"')
 
 @dataclass
 class _Findings:
-    """What came of the requests.
+    """The outcomes of the requests.
 
-    - `statuses`: how often each came.
-    - `job_ids`: those of jobs, for requests about them.
+    - `statuses`: the number of answers with each status.
+    - `job_ids`: the ids of submitted jobs, for requests about them.
     - `health`: the seconds of each answer of `/healthz`.
-    - `wrong`: the answers that are, with their requests.
+    - `wrong`: the wrong answers, with their requests.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class _Findings:
 
 
 def main() -> int:
-    """Ask until all is asked or something is wrong; print what came as one line of JSON; fail where it is."""
+    """Send all requests, until an answer is wrong; print the outcomes as one line of JSON; return 1 after a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--at-once", type=int, default=4)
@@ -102,7 +102,7 @@ async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Finding
 
 
 async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
-    """Ask `/healthz` until it is cancelled; note the seconds of each answer from when it was due."""
+    """Request `/healthz` until cancelled; note the seconds of each answer from its scheduled time."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     due = time.monotonic()
     while True:

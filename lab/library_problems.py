@@ -30,7 +30,7 @@ from memplan.planner import __version__
 
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
-    """Add a problem to the library, and return what became of it in a line."""
+    """Add a problem to the library, and return the outcome in a line."""
     same = [each.name for each in _listed_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
@@ -80,7 +80,7 @@ def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str
 
 
 def path_and_limit(path: Path) -> tuple[Path, int | None]:
-    """Return the file and the limit that a word such as `a.csv:4096` says."""
+    """Return the file and the limit of a word such as `a.csv:4096`."""
     name, is_limited, limit = str(path).rpartition(":")
     return (Path(name), int(limit)) if is_limited else (path, None)
 

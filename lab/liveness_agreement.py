@@ -29,7 +29,7 @@ READINGS = [
 
 
 def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
-    """The steps in which each buffer is alive, by the analysis; None where it finds a use outside of scopes."""
+    """The steps in which each buffer is alive, by the analysis; None if it finds a use outside of a scope."""
     try:
         problem = analyse(operations, reading).problem
     except OperationsError:
@@ -42,7 +42,7 @@ def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] 
 
 
 def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> dict[str, set[int]] | None:
-    """The same by brute force."""
+    """The steps in which each buffer is alive, by brute force; None if there is a use outside of a scope."""
     found = {}
     by_scope = reading.liveness == "scope"
     for root in program.sizes:
@@ -62,7 +62,7 @@ def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> d
 
 
 def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each reading, and each plan, of a program on which the two do not agree."""
+    """Yield a line for each reading and each plan of a program on which the analysis and brute force disagree."""
     raw = random_program(seed)
     operations = operations_from(raw)
     try:

@@ -1,10 +1,10 @@
 """Put a server under load: `python -m lab.load [--rate 200] [--seconds 20] [--hits 0.5]`.
 
-A server of its own is started as `memplan serve` starts it. Problems are a real one with a tenth of its sizes drawn
-anew, or `--buffers` that are drawn; a hit is one that was asked before the clock started. At a rate, requests come at
-their times whether or not earlier ones were answered, and a latency counts from when its request was due, so a server
-that stalls is not spared (no coordinated omission); without one, each connection asks again as soon as it is answered.
-The client takes CPU, too, which is told apart.
+The program starts a server as `memplan serve` does. A problem is a real one with a tenth of its sizes drawn anew, or
+has as many drawn buffers as `--buffers` says; a hit repeats a request sent before the clock started. With a rate,
+requests are sent at their scheduled times even if earlier ones are unanswered, and a latency counts from the scheduled
+time, so that a stall counts (no coordinated omission); without a rate, each connection sends a request after each
+answer. The CPU time of the client is reported separately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv
 
 
 def main() -> None:
-    """Run the load that the command line asks for, and print what came of it as one line of JSON."""
+    """Run the load of the command line, and print the outcomes as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--seconds", type=float, default=20.0)

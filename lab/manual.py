@@ -23,7 +23,7 @@ from memplan.questions.reading import ReadOptions
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
 _SHARED_BY = 2
-"""An option that so many commands have in the same words is described once."""
+"""The number of commands from which on an option that all describe in the same words is described once."""
 _SECONDS = " Write 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
 
@@ -53,7 +53,7 @@ def _options(command: Command) -> Iterator[Option]:
 
 
 def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines about a command, or about a question that is one."""
+    """Yield the lines about a command, or about a question that is also a command."""
     question = QUESTIONS.get(name)
     text = question.help if question else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
@@ -84,7 +84,7 @@ def _call_forms(question: Question[Any], name: str) -> str:
 
 
 def _file_argument(each: Input[Any]) -> str:
-    """Return how a command line has the file of an input."""
+    """Return the part of a command line that names the file of an input."""
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
@@ -96,7 +96,7 @@ def _words(option: Option) -> tuple[str, str]:
 
 
 def _facts(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return the name of the option's field, where that is another one than its flag's, and its default."""
+    """Return the name of the option's field, if it differs from the flag, and its default."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)

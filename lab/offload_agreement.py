@@ -1,8 +1,8 @@
 """Least time with a link: `python -m lab.offload_agreement [COUNT [SEED]]`.
 
-Of each drawn graph, in counted work, answers to limits from its peak down to one below what any program needs, with
-links of several speeds, beside a search of all programs: what is said of none, of the least and of bounds. Steps are
-checked without memplan. The tests try a few.
+Asks, in counted work, for programs of each drawn graph within limits, from its peak down to one byte below the need of
+any program, with links of several speeds. A search of all programs confirms infeasible limits, least times and bounds.
+A checker without memplan checks the steps. The tests try a few.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memplan.extensions.recompute.tests.offload_oracle import min_time
 from tests.support.operation_graphs import plain_graph, training_chain
 
 _PARTS = (-1, 0, 30, 60)
-"""Limits, as parts in percent of the way from what any program needs to the peak; -1 is one byte below."""
+"""Limits, in percent of the way from the least need of any program to the peak; -1 is one byte below that need."""
 _SPEEDS = (0.25, 0.5, 1, 3)
 CHECKER: Any = transfers
 """It has no types: it is for people without memplan."""
@@ -43,7 +43,7 @@ def draw(seed: int) -> OperationGraph:
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each part of an answer that is not so among all programs."""
+    """Yield a line for each claim of an answer that the search of all programs refutes."""
     graph, rng = draw(seed), random.Random(seed)
     costs, count = costs_of(graph), range(len(graph.ops))
     link = rng.choice(_SPEEDS) * max(1, sum(graph.size) / max(1, len(graph.size)))
@@ -62,7 +62,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
-    """Yield what the checker says of points otherwise, for graphs whose operations have costs."""
+    """Yield the points on which the checker disagrees, for graphs whose operations have costs."""
     for point in answer.points:
         if point.steps:
             steps = json.dumps([step.model_dump() for step in point.steps])

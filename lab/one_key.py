@@ -1,10 +1,10 @@
-"""Callers beside each other at one server: `python -m lab.one_key bombs [--only WORD]`, or `mixture [--count 150]`.
+"""Several callers of one server at once: `python -m lab.one_key bombs [--only WORD]`, or `mixture [--count 150]`.
 
-- `bombs`: one key sends bodies that become far more than their bytes, with the settings of the manifests, and another
-  key plans small problems all the while. For each kind of body: the statuses, the most memory of the server's own
-  process and of all its processes (RSS), and the latencies of `/healthz` and of the plans.
-- `mixture`: drawn calls of several callers at once. What is told are the statuses, what was late, how soon refusals
-  came, and of those that had no answer in time (504) how many have one where they are asked again alone.
+- `bombs`: one key sends bodies that take far more memory than their bytes, with the settings of the manifests, and
+  another key plans small problems meanwhile. For each kind of body it prints the statuses, the most memory (RSS) of the
+  server's main process and of all its processes, and the latencies of `/healthz` and of the plans.
+- `mixture`: drawn calls of several callers at once. It prints the statuses, the late answers, the times of refusals,
+  and how many of the calls without an answer in time (504) get one when repeated alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
     "form x 1": (1, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
     "form x 8": (8, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
 }
-"""Kinds of bodies: how many at once, the call, the media type, and what makes the body."""
+"""Kinds of bodies: the number sent at once, the call, the media type, and the function that makes the body."""
 
 
 def _rows(count: int, draw: random.Random | None = None) -> bytes:
@@ -66,11 +66,11 @@ def _rows(count: int, draw: random.Random | None = None) -> bytes:
 def call_status(
     own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None
 ) -> tuple[str, float]:
-    """Return the status of a call on a connection of its own, or the name of its error, and the seconds it took."""
+    """Return the status of a call on a new connection, or the name of its error, and its seconds."""
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:
-        with suppress(BrokenPipeError, ConnectionResetError):  # what is refused early is answered all the same
+        with suppress(BrokenPipeError, ConnectionResetError):  # an early refusal also has an answer
             line.request("POST" if body else "GET", path, body or None, headers)
         answer = line.getresponse()
         answer.read()
@@ -82,7 +82,7 @@ def call_status(
 
 
 def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
-    """Yield what probes until all is over, and then tells what it found."""
+    """Probe a server in threads while the block runs; yield a function that ends them and returns the measurements."""
     draw = random.Random(0)
 
     def probe(seconds: list[float], path: str, body: Callable[[], bytes], key: str | None) -> None:
@@ -127,7 +127,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _loop_s(own: ServerProcess) -> tuple[float, ...]:
-    """Return for how many seconds the first thread of a server ran, and waited for a processor."""
+    """Return the seconds that the first thread of a server ran, and that it waited for a processor."""
     ran, waited, _ = Path(f"/proc/{own.process.pid}/schedstat").read_text().split()
     return int(ran) / 1e9, int(waited) / 1e9
 
@@ -139,7 +139,7 @@ def _parts(seconds: list[float]) -> list[float]:
 
 
 def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
-    """Yield a row for nothing, and one for each kind of body."""
+    """Yield a row of an idle server, and then a row for each kind of body."""
     told = os.environ | {"MEMPLAN_DATA_FOLDER": str(folder / "data")}
     command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", "other"]
     other = subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout.split()[-1]
@@ -167,7 +167,7 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
 
 
 def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, object]:
-    """Return what came of drawn calls of so many callers; what had no answer in time is asked again, alone."""
+    """Return the outcomes of drawn calls of several callers; calls without an answer in time are repeated alone."""
     calls = [draw_call(random.Random(f"{seed} {number}")) for number in range(count)]
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
@@ -198,7 +198,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
 
 
 def main() -> None:
-    """Run what is asked for, and print each row as a line of JSON."""
+    """Run the requested program, and print each row as a line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("bombs", "mixture"))
     parser.add_argument("--only", default="", help="kinds of bodies with this in their names")

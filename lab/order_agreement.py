@@ -1,9 +1,9 @@
 """Certificates of orders against enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
 
-Of each random graph the bound that a search proves is certified, by its witness and by a complete search in both
-directions. The checker must take these, and no mutant of them for a byte more than the least peak that enumeration
-finds. Then joins, swaps and runs are drawn, and what the checker takes of them is followed, within the least peak: it
-must come upon an order each time. The tests try a few.
+The proved bound of each random graph is certified, by its witness and by a complete search in both directions. The
+checker must accept these certificates, and no mutant that claims a byte more than the least peak by enumeration. Then
+joins, swaps and runs are drawn; a search with all that the checker accepts must still find an order within the least
+peak. The tests try a few.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _double_operations(graph: OperationGraph) -> OperationGraph:
 
 
 def is_accepted(text: str, lines: list[str]) -> bool:
-    """Say whether the checker takes a certificate."""
+    """Return True if the checker accepts a certificate."""
     try:
         CHECKER.check(text, lines)
     except (CHECKER.Refused, *WRONG_INPUT):
@@ -82,7 +82,7 @@ def mutant(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
-    """Draw joins, swaps and runs, and follow what the checker takes of them; say whether an order was come upon."""
+    """Draw joins, swaps and runs, and search with all accepted ones; return True if an order is found."""
     macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
     for _ in range(3 * len(graph.ops)):
         u, v = rng.choice([*macros.rows]), rng.choice([*macros.rows])
@@ -129,7 +129,7 @@ def _is_taken(step: Any) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
-    """Return a line for each thing that is wrong with the certificates of a graph."""
+    """Return a line for each fault of the certificates of a graph."""
     graph, rng, found = draw(seed), random.Random(seed), []
     best, text = min_peak(graph), write_graph(graph).decode()
     result = order_operations(graph, deterministic=True)
@@ -142,7 +142,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak is that of another part than the first one.
+            # The peak belongs to a part after the first.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

@@ -1,7 +1,7 @@
 """Make the page's bundles of its modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
 
-`built/page.js` is what a file page runs, `built/live.js` the page over a service. The first line of each names the
-digest of the sources, by which a test sees that a bundle was not made anew after an edit.
+`built/page.js` runs in a page saved as a file, `built/live.js` in the page of a service. The first line of each names
+the digest of the sources, from which a test finds that a bundle is older than an edit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import as_file
 from memplan.extensions.page.file_page import STATIC
 
 BUNDLES = {"page": "main.js", "live": "live/main.js"}
-"""From the name of a bundle to the module that it begins with."""
+"""The entry module of each bundle."""
 _FLAGS = ("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--target=es2022", "--charset=utf8")
 
 

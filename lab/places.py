@@ -1,9 +1,9 @@
 """Lowest offsets and peaks of `verify`, compared with the verifier: `python -m lab.places 60 [SEED]`.
 
-Draws problems with every constraint kind and loose plans of them. For each buffer the least offset that the verifier
-accepts, with all others where they are, must be the lowest that `verify` reports; for each pool the largest end, the
-live bytes and what they would be without a buffer are counted again, time step by time step.
-`tests/planner/verify/test_tie_rules.py` goes through some of the cases.
+Draws problems with every constraint kind and loose plans of them. The lowest offset that `verify` reports for a buffer
+must be the least one that the verifier accepts with all other buffers fixed. For each pool the largest end, and the
+live bytes with and without each buffer, are counted again, time step by time step.
+`tests/planner/verify/test_tie_rules.py` runs some of the cases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOLVE_S = 0.3
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield what `verify` says otherwise of the loose plan of a drawn problem."""
+    """Yield the faults in the answer of `verify` about the loose plan of a drawn problem."""
     problem, plan = loose_plan(seed)
     if plan is None:
         return
@@ -42,7 +42,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
-    """Return a drawn problem and a valid plan whose buffers were raised here and there; None where it has none."""
+    """Return a drawn problem and a valid plan with some buffers raised; None if the problem has no plan."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
     best = solve(problem, time_limit_s=_SOLVE_S)
@@ -76,7 +76,7 @@ def plan_of(rows: Offsets) -> Plan:
 
 
 def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
-    """Yield what `verify` says of a valid plan that the verifier, or counting, says otherwise."""
+    """Yield the statements of `verify` about a valid plan that the verifier, or a count, contradicts."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:
@@ -105,7 +105,7 @@ def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
 
 
 def lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
-    """Tell whether one of the intervals holds a time."""
+    """Return True if one of the intervals contains a time."""
     return any(start <= time < end for start, end in intervals)
 
 

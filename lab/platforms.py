@@ -1,8 +1,8 @@
-"""Try the wheels of other platforms: `python -m lab.platforms FOLDER`, with what `python -m lab.release FOLDER` made.
+"""Try the wheels of other platforms: `python -m lab.platforms FOLDER`, on the output of `python -m lab.release FOLDER`.
 
 The program in C of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`:
-aarch64 under qemu, musl by its own loader, Windows under wine. What it prints, with each offset, is to be the same as
-with the wheel of x86_64. A platform whose programs cannot run on this machine is named, with the reason.
+aarch64 under qemu, musl by its loader, Windows under wine. Its output, with each offset, must be the same as with the
+wheel of x86_64. A platform whose programs cannot run on this machine is named, with the reason.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RUNNERS = {
     "x86_64-linux-musl": ["/lib/ld-musl-x86_64.so.1"],
     "x86_64-windows-gnu": ["wine"],
 }
-"""What runs a program of a target here; of macOS, nothing does, and musl on aarch64 needs its loader."""
+"""The command that runs a target's program here: none for macOS; musl on aarch64 needs its loader."""
 PROBLEMS = sorted((ROOT / "examples" / "problems").glob("*/*.csv"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Try the wheels in a folder; return 1 if a platform plans otherwise than x86_64 does."""
+    """Try the wheels in a folder; return 1 if the plans of a platform differ from those on x86_64."""
     parser = argparse.ArgumentParser(prog="python -m lab.platforms", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the wheels are")
     folder = parser.parse_args(words).folder
@@ -53,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list[str]:
-    """Return what the program prints of each problem with the library of a wheel."""
+    """Return the program's output for each problem, with the library of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if "/solvers/core/built/memplan." in name)
         library = folder / Path(name).name

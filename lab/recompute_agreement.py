@@ -1,9 +1,9 @@
 """Least extra work within limits: `python -m lab.recompute_agreement [COUNT [SEED]] [--limits 20] [--layers 0]`.
 
-Of each drawn graph, in counted work, answers to limits from its peak down to what one operation needs: a lower limit
-never costs less, no answer is beaten by a point of another one, and what is said of none, of the least and of bounds
-agrees with a search of all programs. With `--layers` graphs are training chains of so many layers, too large for that.
-The tests try a few.
+Asks, in counted work, for programs of each drawn graph within limits, from its peak down to the need of one operation:
+a lower limit never costs less, no answer is worse than a point of another one, and a search of all programs confirms
+infeasible limits, least costs and bounds. With `--layers` the graphs are training chains of so many layers, without
+that search. The tests try a few.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _answer(graph: OperationGraph, limit: int) -> Recomputed:
 
 
 def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
-    """Yield what an answer says otherwise than the least extra cost of all programs, None without any."""
+    """Yield the claims of an answer that the least extra cost of all programs refutes; None if no program fits."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:
@@ -65,7 +65,7 @@ def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
 
 
 def _compare_with_all(graph: OperationGraph, limit: int, answer: Recomputed, tally: Counter[str]) -> Iterator[str]:
-    """Yield what of an answer is not so among all programs."""
+    """Yield the false claims of an answer, found by a search of all programs."""
     costs = costs_of(graph)
     least = min_extra_cost(graph, costs, limit)
     tally["none"] += answer.has_none

@@ -1,7 +1,7 @@
-"""Make what a release consists of, on one machine: a source archive, a wheel for each platform, and their sums.
+"""Make the files of a release on one machine: a source archive, a wheel for each platform, and their sums.
 
-The source archive is that of the last commit; wheels are built from it, and compiled by zig (`pip install ziglang`).
-What is made depends on the commit alone: `--again` makes all of it in another folder, and fails if a byte differs.
+The source archive has the last commit; wheels are built from it, and compiled by zig (`pip install ziglang`).
+The files depend on the commit alone: `--again` makes them in another folder, too, and fails if a byte differs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
     """Build the source archive and the wheels of the targets; return the files."""
-    # Always at the same place, so that zig finds what it has compiled before.
+    # Always the same folder, so that zig finds its earlier results.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "checkout").mkdir(parents=True)
@@ -90,7 +90,7 @@ def build(project: Path, kind: str, folder: Path, target: str = "") -> Path:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """Yield what an index, or who installs the file, would refuse."""
+    """Yield the faults for which an index or an installer would refuse the file."""
     if (size := file.stat().st_size) > MOST_BYTES:
         yield f"{file.name}: must have at most {MOST_BYTES:,} bytes, got {size:,}"
     if file.suffix != ".whl":

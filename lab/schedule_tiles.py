@@ -1,7 +1,7 @@
 """Layers in tiles against an enumeration of all tiles: `python -m lab.schedule_tiles 2000 [SEED]`.
 
-Layers and machines are drawn; every tiling of each is walked through in plain Python, and the least time and the least
-traffic are compared with those of the search. `greedy` is a tiler that halves the largest side of a tile until it fits.
+Layers and machines are drawn; plain Python computes every tiling of each, and compares the least time and the least
+traffic with the results of the search. `greedy` is a tiler that halves the largest side of a tile until it fits.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Figures(NamedTuple):
 
 
 def faults(seed: int, _: Counter[str]) -> list[str]:
-    """Return what differs for a drawn layer."""
+    """Return the differences for a drawn layer."""
     return differences(seed)
 
 
 def differences(seed: int) -> list[str]:
-    """Return what differs between the search and the enumeration of a drawn layer."""
+    """Return the differences between the search and the enumeration for a drawn layer."""
     rng = random.Random(seed)
     graph, target = draw_layer(rng), draw_machine(rng)
     fast = frozenset(t for t in range(len(graph.tensors)) if t not in graph.kept and rng.random() < 0.1)
@@ -60,7 +60,7 @@ def differences(seed: int) -> list[str]:
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
             k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
-            # Ties are broken by the other cost, with a weight of a part of a billion.
+            # The other cost breaks ties, with a weight of 1e-9.
             if best != least and abs(best - least) > 1e-6 * least:
                 found.append(f"{objective} in {capacity} bytes: must be {least}, got {best}")
     return found
@@ -167,9 +167,9 @@ def walk(
 
 
 def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
-    """Return the figures of a layer whose tile begins as all of it and loses half of its largest side until it fits.
+    """Return the figures of a layer by greedy tiling: the largest side of the tile is halved until the tile fits.
 
-    The better one of both orders is taken.
+    The better of both orders counts.
     """
     out = graph.tensors[graph.operations[v].outputs[0]]
     sides = [out.rows, out.columns, max(1, out.channels)]

@@ -1,12 +1,12 @@
 """Plans for all values of symbols: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]`, or `FILE ...`.
 
-Or `models [NAME ...]`: networks and training steps of torch with free dimensions, each in 20 s; an answer that says
-optimal, and that `checkers/all_values.py` does not decide, must say that this was not checked.
+Or `models [NAME ...]`: networks and training steps of torch with free dimensions, each in 20 s; if an answer claims to
+be optimal and `checkers/all_values.py` cannot decide this, the answer must say that it is unchecked.
 
-Drawn problems: no overlap at every value where there are at most 4,000, else at corners and 100 others; the peak within
-what is proved.
-Limits: so many questions of one symbol, and stairs of two, against every value tried.
-Files: a line each with what is proved, the mean and the worst waste at 50 values, and seconds.
+Drawn problems: no overlap at any of up to 4,000 values, or at corners and 100 other values; the peak is within the
+proved one.
+Limits: COUNT questions of one symbol, and stairs of two, against every value tried.
+Files: a line each with the proved ratio, the mean and the worst waste at 50 values, and seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the wrong limits of a drawn problem with few values, and its wrong stairs where it has two symbols."""
+    """Yield the wrong limits of a drawn problem with few values, and its wrong stairs if it has two symbols."""
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:
@@ -90,7 +90,7 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Print a line for each model; yield those whose answer claims more than was decided, without a word."""
+    """Print a line for each model; yield the models whose answer claims more than was decided, without saying so."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:
@@ -123,7 +123,7 @@ def row(path: Path, limit_s: float) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the arguments say."""
+    """Run the program that the arguments name."""
     if arguments[:1] == ["models"]:
         found = [*faults_of_models(arguments[1:])]
         print(*found, f"{len(found)} faults", sep="\n")

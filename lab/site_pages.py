@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference of Python's names, which is made of docstrings and in no folder."""
+    """Add the reference of public names in Python, which is derived from docstrings and has no file."""
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, "python.md", content=python_reference()))
@@ -38,7 +38,7 @@ def python_reference() -> str:
 
 
 def _name_section(name: str, value: Any) -> Iterator[str]:
-    """Yield the heading of a name, how it is called, its docstring, and the fields of a model."""
+    """Yield the heading of a name, its signature, its docstring, and the fields of a model."""
     yield f"### {name}"
     fields = getattr(value, "model_fields", {})
     if not fields and not issubclass(value if isinstance(value, type) else object, Exception):
@@ -58,7 +58,7 @@ def _type_text(annotation: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links to files beside the folder of documents lead to the repository."""
+    """Make links to files outside the folder of documents lead to the repository."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Kill what a service is made of, at random, while jobs come: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
+"""Kill processes of a service at random while jobs arrive: `python -m lab.soak ROUNDS [--seed N] [--postgres]`.
 
 Two servers on one database and two workers, each a process. A round submits jobs and brings one fault in the middle of
 their work: a process is killed with SIGKILL and starts again after a moment, both servers are restarted one after the
@@ -34,11 +34,11 @@ import os, pathlib, time
 _now, _step = time.time, pathlib.Path(os.environ["SOAK_STEP"])
 time.time = lambda: _now() + float(_step.read_text() or 0)
 """
-"""What each process runs as it starts, so that its time of day is off by what a file says."""
+"""The code that each process runs at its start, which shifts its time of day by the seconds in a file."""
 
 
 def main() -> None:
-    """Soak, and print what came of it as one line of JSON."""
+    """Run the rounds, and print the outcomes as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("--seed", type=int, default=0)
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
-    """Run the rounds and check the remaining state; returns the faults, and how many jobs ended in each state."""
+    """Run the rounds and check the final state; return the faults, and the number of jobs in each state."""
     began = time.monotonic()
     url = f"sqlite:///{folder}/data/memplan.db"
     faults: Counter[str] = Counter()
@@ -94,7 +94,7 @@ def _restart(servers: Sequence[Machine]) -> None:
 
 
 def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
-    """Let machines look up how far their time of day is off; return the files that say it, one or one for each."""
+    """Let machines shift their time of day; return the files with the shifts, a common one or one for each machine."""
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
     for machine, file in zip(all_of_them, files, strict=True):

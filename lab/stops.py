@@ -1,16 +1,16 @@
 """Stop questions at any moment: `python -m lab.stops [--count 20000] [--seed S] [--entrance NAME] [--only QUESTION]`.
 
-Questions of all kinds and options are drawn, and stopped by every entrance in turn, of which `--entrance` takes one:
+Questions of all kinds and options are drawn, and stopped in each of these ways in turn; `--entrance` chooses one:
 
-- `clock`, `cancelled`: in this process behind the n-th time that the question asks for the time, by its deadline or by
-  its caller, some 20 drawn n of each question.
-- `limit`, `hang-up`, `job`: at a server of its own, by a short limit, by a client who closes the connection, and as a
-  job that is cancelled. `memory`: at one whose processes have a few hundred MiB.
+- `clock`, `cancelled`: in this process after the n-th time that the question asks for the time, by its deadline or by
+  its caller, for some 20 drawn n of each question.
+- `limit`, `hang-up`, `job`: at a separate server, by a short limit, by a client that closes the connection, and as a
+  job that is cancelled. `memory`: at a server whose processes have a few hundred MiB.
 
-Each is to end with an answer that its question verifies and that the whole answer does not contradict, or with 504 (of
-a job: cancelled without an answer) that says what was reached. All else is told as it is met, and makes the command
-fail. The last lines are a table of the questions. Where the n-th ask is not the last, the line of the question also
-says how often it asked on, and the processor seconds it took, from its stop to its end.
+Each question must end with an answer that it verifies and that the complete answer does not contradict, or with 504
+(a job: cancelled without an answer) and a sentence about the progress. Any other end is printed, and makes the command
+fail. The last lines are a table of the questions. If the n-th ask is not the last, the line of the question also has
+the number of further asks, and the processor seconds from the stop to the end.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _LIMIT_S, _PATIENCE_S = 2.0, 60.0
 _MEMORY = {"worker_memory_bytes": str(400 * 2**20)}
 _COLUMNS = ("stops", "answered", "noted", "hung up", "504", "busy", "refused", "wrong", "500")
 _PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
-"""Fields of answers of which one is never below the other, in any two answers to a question."""
+"""Pairs of fields: in any two answers to a question, the first is never below the second."""
 _ROUNDING = 1e-12
 """The part of a value that sums of floating-point numbers in two orders may differ by."""
 _OF_SCHEDULES = "latency"
-"""What the bound of a schedule is of, where no other objective is given."""
+"""The objective that the bound of a schedule limits by default."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: Asks, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return what came of a question: as `stopped` says, or the last frames of a fault of memplan."""
+    """Return the outcome of a question, as `stopped` returns it, or the last frames of a fault of memplan."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - all is told
@@ -151,7 +151,7 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return why two answers to one question cannot both be right, as far as it is seen by their bounds."""
+    """Return the reason why the bounds of two answers to one question contradict each other; None if they do not."""
     if body["options"].get("recompute"):  # whose bound is that of the operations that run again in this answer
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
@@ -189,7 +189,7 @@ async def stopped_there(
 
 
 async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
-    """Submit a question as a job, cancel it, and return its result as a call would have it."""
+    """Submit a question as a job, cancel it, and return its result in the form of a call's answer."""
     status, answer = _parts(await exchange(own, f"/v1/jobs?kind={name}", content))
     if status != 202:
         return status, answer
@@ -262,7 +262,7 @@ async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: 
 
 
 def main() -> int:
-    """Stop as many as asked for, print what came of them, and fail where something was wrong."""
+    """Stop the requested number of questions, print the outcomes, and return 1 after a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=inf, help="those here end after so many, and are counted")

@@ -1,7 +1,7 @@
 """Plans for all values, by their checker: `python -m lab.symbolic_certificates [COUNT [SEED]] [--mutants 10]`.
 
-Of each drawn problem the checker must say what `shapes` says, or that it is not decided. Of each answer, so many
-mutants are made: one that is accepted must be true, which is looked at value by value.
+The checker must confirm the answer of `shapes` to each drawn problem, or report that it cannot decide. Of each answer,
+`--mutants` mutants are made; an accepted mutant must be true at each value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LIMIT_S = 0.3
 
 
 def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
-    """Return what the checker says: proved, refused, not decided, or wrong input."""
+    """Return the checker's verdict: proved, refused, not decided, or wrong input."""
     try:
         all_values.check(answer, problem)  # a program without types
     except all_values.Refused:
@@ -101,7 +101,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
-    """Yield where the checker and `shapes` differ about a drawn problem, and false mutants that it accepts."""
+    """Yield differences between the checker and `shapes` on a drawn problem, and the false mutants that it accepts."""
     problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")

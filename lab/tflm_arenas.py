@@ -1,10 +1,10 @@
-"""The least arena that memplan says of a model, beside that which TFLite Micro starts in: `[COUNT [SEED]] [FILE ...]`.
+"""The least arena of a model by memplan, compared with the least arena of TFLite Micro: `[COUNT [SEED]] [FILE ...]`.
 
-Models are files, or drawn: every operator that the drawings know alone, in int8 and in float32, and COUNT of twos and
-threes. For each, the runtime of PyPI's `tflite_micro` starts in what is said, and does not in 16 bytes less; what it
-really takes is found by steps of 16 bytes. Models with kernels of which something is not known only have to take no
-less than is said. Where the runtime starts in less than is said, although what a kernel keeps then lies over tensors
-that it still asks for, as its checks do not look at those, that is counted by itself.
+Models are files, or drawn: one for every known operator, in int8 and in float32, and COUNT of two and three operators.
+For each, the runtime of PyPI's `tflite_micro` must start in the computed arena, and not in 16 bytes less; the least
+arena is found by steps of 16 bytes. A model with partly unknown kernels must not start in less than the computed arena.
+The runtime's checks ignore kernel data that overlaps tensors in use; a start in a smaller arena for that reason is
+counted separately.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ while head := ask.read(8):
 
 
 class Device:
-    """TFLite Micro in a process of its own, which may end: then the model does not start."""
+    """TFLite Micro in a separate process; if the process ends, the model does not start."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -56,7 +56,7 @@ class Device:
             self.process = None
 
     def starts(self, data: bytes, size: int) -> bool:
-        """Return True if a model starts in an arena of so many bytes."""
+        """Return True if a model starts in an arena of `size` bytes."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -74,7 +74,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the least arena near what is said; None where the model starts in no larger one either."""
+        """Return the least arena near `said` bytes; None if the model does not start in a larger one either."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):
@@ -107,7 +107,7 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
 
 
 def judge_models(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each model of which something else is said than what it takes; count all."""
+    """Yield a line for each model whose computed arena is wrong; count all outcomes."""
     device = Device()
     for name, data in models:
         try:
@@ -137,7 +137,7 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def main() -> int:
-    """Judge the files, or else what is drawn."""
+    """Judge the files, or drawn models if there are no files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*")
     given = parser.parse_args().what

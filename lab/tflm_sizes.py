@@ -1,9 +1,9 @@
 """The sizes of TFLite Micro's structures, as compilers have them: `TFLM INCLUDE... [--compiler ARM] [--to FILE]`.
 
 A probe has an array of the size, and one of the alignment, of each structure that the runtime puts into its arena; the
-compiler lays them out, and `nm` says how long they are. Structures that kernels hide in a source file are taken from
-there. Arm's bare-metal ABI has enumerations as small as their values, the other 32-bit ones do not, and host's is what
-PyPI's `tflite_micro` is built for, with compressed weights. INCLUDE are the folders of flatbuffers, gemmlowp and ruy.
+compiler lays the arrays out, and `nm` prints their lengths. Structures that are private to a kernel's source file are
+taken from that file. Arm's bare-metal ABI has enumerations as small as their values; other 32-bit ABIs do not. The
+host's ABI is that of PyPI's `tflite_micro`, with compressed weights. INCLUDE: folders of flatbuffers, gemmlowp and ruy.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _DATA = {
     "SPACE_TO_BATCH_ND": "SpaceToBatchParams", "STRIDED_SLICE": "StridedSliceParams", "SUB": "OpDataSub",
     "SVDF": "OpDataSvdf", "UNIDIRECTIONAL_SEQUENCE_LSTM": "OpDataLSTM",
 }  # fmt: skip
-"""What kernels keep, declared in headers; a kernel is named once, others with the same structure are in the model."""
+"""Structures of kernels declared in headers, one kernel for each; the model lists kernels with the same structure."""
 _HIDDEN = {
     "ADD_N": "add_n", "ASSIGN_VARIABLE": "assign_variable", "CALL_ONCE": "call_once", "CONCATENATION": "concatenation",
     "CUMSUM": "cumsum", "EQUAL": "comparisons", "ELU": "elu", "EMBEDDING_LOOKUP": "embedding_lookup", "IF": "if",
@@ -86,7 +86,7 @@ _HIDDEN = {
     "ABS": "elementwise",
     "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
 }  # fmt: skip
-"""What kernels keep, declared in the source file named."""
+"""Structures of kernels declared in the named source file."""
 _OPTIONS = {
     "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
     "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",

@@ -1,12 +1,12 @@
 """Tables of buffers from traces of malloc and logs of TFLite Micro: `python -m lab.traces malloc|tflm-log IN OUT.csv`.
 
-A trace of malloc has a call a row, `op,id,size[,alignment]`, and each call is a step of time: `op` is alloc (malloc,
-calloc, memalign, new, ...), free (dealloc, delete) or realloc, `id` the block, mostly its address, and `new_id` what
-realloc makes of it. A block that is allocated again is another buffer (`0x10#2`); while realloc runs, there are both;
-what is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are.
+A trace of malloc has a call a row, `op,id,size[,alignment]`, and each call is a time step: `op` is alloc (malloc,
+calloc, memalign, new, ...), free (dealloc, delete) or realloc, `id` the block, mostly its address, and `new_id` the
+block after realloc. A block that is allocated again is another buffer (`0x10#2`); during realloc both blocks are alive;
+a block that is never freed is alive to the end. Blocks are aligned to 16 bytes, as malloc's are.
 
-A log has what `GreedyMemoryPlanner::PrintMemoryPlan` prints, in its words of now or of before, among other lines; its
-times include the last one, and its offsets stay in the table, for `memplan verify`.
+A log has the output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its present or its earlier form, among other lines;
+its lifetimes are closed, and its offsets stay in the table, for `memplan verify`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 
 def malloc_rows(text: str) -> Iterator[Row]:
-    """Yield the buffers of a trace of malloc; raises ValueError for a call that cannot be."""
+    """Yield the buffers of a trace of malloc; raises ValueError for an impossible call."""
     alive: dict[str, Row] = {}
     rows: list[Row] = []
     count: Counter[str] = Counter()

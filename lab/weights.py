@@ -1,6 +1,6 @@
 """Choices of weights for fast memory, against all sets, on drawn programs: `python -m lab.weights [1000 [SEED]]`.
 
-What counts are the bytes read from slow memory.
+The objective is the number of bytes read from slow memory.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def draw_program(seed: int) -> tuple[Operations, int]:
 
 
 def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
-    """Return True if buffers fit (bytes, alignment, start, end), each as low as those before it let it lie.
+    """Return True if first fit in this order places all buffers (bytes, alignment, start, end) within `size` bytes.
 
-    Of any plan, the order of its offsets gives one that lies no higher, so all orders together miss none.
+    The order of the offsets of any plan gives a plan that is no higher, so all orders together miss none.
     """
     placed: list[tuple[int, int, int, int]] = []
     for width, step, start, end in order:

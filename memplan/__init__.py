@@ -238,7 +238,7 @@ def _attribute(name: str) -> object:
         value = import_module("memplan.arguments").check_arguments(value, verified)
         value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
     globals()[name] = value
-    # Here, since the domain must not stand on what shows it; and now, since nothing is imported before a name is.
+    # Set here, since the domain must not depend on its display; and only now, since names are imported on first use.
     import_module("memplan.planner.model.plan").show_with(_cell)
     return value
 

@@ -89,7 +89,7 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
     """Run the work; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
 
     Python handles signals only in its main thread, and never inside a compiled search. So the work runs in another
-    thread, unless the caller is in another one or has a signal handler of its own.
+    thread, unless the caller is in another one or has set its own signal handler.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -198,7 +198,7 @@ def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str,
 
 
 def _argument_rule(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
-    """Return the rule that a wrong argument breaks, and what to write instead."""
+    """Return the rule that a wrong argument breaks, and the remedy."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
     rule = f"must be {' or '.join(each if each == 'bytes' else _article_phrase(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):

@@ -29,11 +29,11 @@ WAYS = {
     errno.EEXIST: "it is a file, and a folder is written: name another",
     errno.EACCES: "may this user read and write it? Or write elsewhere",
 }
-"""What to do about errors of the operating system."""
+"""The remedies for errors of the operating system."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
-    """Read a problem: JSON, CSV, operations, or the model or dump of another system, told apart by what is in them.
+    """Read a problem: JSON, CSV, operations, or the model or dump of another system, recognised by its content.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def write_problem(
     Parameters
     ----------
     problem : Problem
-        What is written.
+        The problem to write.
     path : str or PathLike, optional
         Where the file is written, too, whole or not at all.
     format : {"json", "csv"}, optional
@@ -140,9 +140,9 @@ def write_plan(
     Parameters
     ----------
     plan : Plan
-        What is written.
+        The plan to write.
     problem : Problem
-        What the plan is of.
+        The problem that the plan is for.
     path : str or PathLike, optional
         Where the file is written, too, whole or not at all.
     format : {"json", "csv"}, optional

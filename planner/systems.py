@@ -18,7 +18,7 @@ SYSTEMS: Mapping[str, str] = {
 }
 """From a system to the module with its row. Files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
-"""Features without a rule of their own: a planner may ignore them, and the verifier finds violations."""
+"""Features that a planner may ignore, as no separate rule depends on them; the verifier finds violations."""
 
 
 class FileReader(NamedTuple):
@@ -30,10 +30,10 @@ class FileReader(NamedTuple):
     suffixes: the endings of the files' names.
     package: a parser of others, which takes its time to import.
     has_symbols: True if sizes are computed from dimensions that are symbols.
-    options: the options for reading that this format has and not every one.
-    planner: the planner that the runtime of these files has, where a file has no plan of its own.
-    program: `module:function` that reads the operations of a file, where `read` gives its lifetimes only.
-    of: the format of the model that a file is a plan of and needs beside it, for `read_of(model, data, options)`.
+    options: the options for reading that this format has, but not every format.
+    planner: the runtime's planner, for files that contain no plan.
+    program: `module:function` that reads the operations of a file, if `read` gives its lifetimes only.
+    of: for a format of plans, the format of the model that the plan needs, for `read_of(model, data, options)`.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ReferencePlanner:
     """Another system's planner.
 
     name: the name for `--solver`, which begins with `reference:`.
-    summary: what it does, in some words.
+    summary: its method, in some words.
     source: repository, version, file and function that it was written after.
     where: `module:function`, a `memplan.solvers.reference.tensors.Planner`.
     can: the features of problems that it can express, in the words of `memplan.solvers.portfolio.registry`; others
@@ -74,7 +74,7 @@ class ReferencePlanner:
 
 
 class System(NamedTuple):
-    """A system: what it reads, plans and writes.
+    """A system: the files that it reads and writes, and its planners.
 
     name: the name in `SYSTEMS`.
     title: its name for people.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A row of the table of questions: what is known of one before it is imported.
+    """A row of the table of questions: the facts about a question that are known before it is imported.
 
     load: imports it.
     panel: where the list of commands has it.

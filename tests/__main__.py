@@ -1,10 +1,10 @@
 """The gate for developers: `python -m tests` checks format, lint, layers and words, then types and tests side by side.
 
-The tests run in parallel, a process a core and one more, as those of two groups wait more than they work. What fails is
-run once more, alone: tests with clocks and processes may fail beside others. `python -m tests --fast` takes under a
-minute: the same checks, and those tests of the domain, of searches, and of what keeps and runs jobs that are neither
-marked `slow`, nor draw their cases (hypothesis), nor need PostgreSQL. Those that are marked `deep` run before a
-release (`make deep`). Everything else on the command line goes to pytest: `python -m tests -k verify`.
+The tests run in parallel, a process a core and one more, as two groups of tests wait more than they work. Failed tests
+run once more, alone: tests with clocks and processes may fail next to others. `python -m tests --fast` takes under a
+minute: the same checks, and the tests of the domain, of searches, of the store and of workers, without tests marked
+`slow`, tests that draw their cases (hypothesis), and tests that need PostgreSQL. Tests marked `deep` run before a
+release (`make deep`). All other arguments are passed to pytest: `python -m tests -k verify`.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def main() -> int:
 
 
 def _run_tests(told: list[str]) -> int:
-    """Run the tests, and what failed once more, alone, which decides."""
+    """Run the tests, and failed tests once more, alone; the second result decides."""
     pytest = (str(BIN / "pytest"), *PLUGINS)
     status = _run(*pytest, *PARALLEL, *told)
     if status != SOME_FAILED:
         return status
     _begin_step("what failed, alone")
-    # What failed is never skipped for want of time.
+    # Failed tests are never skipped for want of time.
     os.environ.pop(ENDS, None)
     return _run(*pytest, *ALONE, *told)
 

@@ -49,7 +49,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _only_one_highs_is_loaded() -> Iterator[None]:
-    """Find the module that loads a HiGHS into the process of the tests, as OR-Tools' own cannot be loaded beside it."""
+    """Fail if a module loads a HiGHS into the process of the tests, where OR-Tools could then not be loaded."""
     before = _foreign_highs()
     yield
     assert _foreign_highs() == before, "an engine is for a process of its own: see tests/support/engine_batch.py"
@@ -71,7 +71,7 @@ _WAITING = {
         "extensions/bench/tests/test_bench_measuring.py",
     ),
 }
-"""Tests with clocks or many processes, which wait more than they work: one process runs all of a group, at first."""
+"""Tests with clocks or many processes, which wait more than they work: one process runs each group, before others."""
 _GROUPS = _WAITING | {
     "exports": ("extensions/torch/tests/executorch",),
     "seeds": ("tests/seeds",),
@@ -88,9 +88,9 @@ group runs in one process."""
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # which has no types
-    """The groups, one process each; a test that is in none goes to whichever process is free.
+    """The groups, one process each; a test without a group runs in any free process.
 
-    The marks of pytest-xdist 3.8 do nothing under pytest 9.2, whose names of tests do not change any more.
+    The marks of pytest-xdist 3.8 have no effect under pytest 9.2, where marks no longer change the names of tests.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -113,15 +113,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Skip what the time is too short for also outside of this folder, where hooks of its own module are not called."""
+    """Register the skipping of late tests also for tests in other folders, where hooks of this module do not run."""
     config.pluginmanager.register(_Time())
 
 
 class _Time:
-    """Skips what the time of the gate is too short for: a machine may be thirty times as slow as another.
+    """Skips tests once the time of the gate is over: a machine may be thirty times as slow as another.
 
-    What takes long begins first, and may only use half of the time: the short tests of the domain and of the searches
-    hold most of what is promised.
+    Long tests begin first, and may use only half of the time: the short tests, of the domain and of the searches, check
+    most of the promises.
     """
 
     @pytest.hookimpl(tryfirst=True)
@@ -131,7 +131,7 @@ class _Time:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let each of several processes begin with what takes long, so that none ends long after the others."""
+    """Let each of several processes begin with long tests, so that none ends long after the others."""
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
 

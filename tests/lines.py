@@ -1,7 +1,7 @@
 """The gate's budget of lines: `.ci/lines.csv` has the most lines of product and of tests that each folder may have.
 
-`python -m tests.lines` lists what is above its limit; `--table` prints the lines of all folders. A commit that raises a
-limit lowers another one by as much, or says in its message what a user gets for it.
+`python -m tests.lines` lists the folders above their limits; `--table` prints the lines of all folders. A commit that
+raises a limit lowers another one by as much, or its message states the benefit for users.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def excess_sentences(lines: Counter[tuple[str, str]], most: dict[tuple[str, str]
 
 
 def main() -> int:
-    """Print what is above its limit and return 1 if anything is; with `--table`, print the lines of all folders."""
+    """Print the folders above their limits and return 1 if there are any; with `--table`, print all folders' lines."""
     lines = count_lines()
     if "--table" in sys.argv[1:]:
         print("folder,product,tests")

@@ -29,7 +29,7 @@ def parse_tests() -> dict[Path, ast.Module]:
 
 
 def imported_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the dotted names of modules, and of what is taken from them, that a module imports."""
+    """Yield the dotted names of the modules, and of the names from modules, that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

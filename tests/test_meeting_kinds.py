@@ -1,4 +1,4 @@
-"""Problems over all fields in which kinds meet, and all that is said of them beside brute force."""
+"""Problems over all fields that combine constraint kinds, and all answers about them against brute force."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _REPEATED = [*'\n\t "\\{}()[]<>a0_.,:%#/-=x', "0x", "a.", "a,", "a ", '"a', "\n 
 _REPEATED += ["a\n", '"\n', "%a, ", "a=", "::", "..", "a b ", "/*", "0,"]
 _SHORT, _LONG = 4_096, 16_384
 _MOST_S, _LIMIT_S = 0.05, 0.5
-"""The CPU seconds that 16 KB may take, of which a linear pattern takes 0.002; and where a try is given up."""
+"""The CPU seconds that 16 KB may take, where a linear pattern needs 0.002; and those after which a try ends."""
 
 
 def patterns() -> dict[str, tuple[Any, set[str]]]:
@@ -42,7 +42,7 @@ def patterns() -> dict[str, tuple[Any, set[str]]]:
 
 
 def texts_for(pattern: str) -> Iterator[str]:
-    """Yield what is repeated to make it slow: signs, and the words that it looks for."""
+    """Yield the texts whose repetition may make a pattern slow: signs, and the words in the pattern."""
     yield from _REPEATED
     for word in re.findall(r"[A-Za-z_]{3,}", pattern)[:6]:
         yield from (word, f"{word} ", f"{word}(", f"{word}<", f"{word}.")
@@ -70,7 +70,7 @@ def seconds(use: Callable[[Any], Any], text: Any) -> float:
 
 
 def slow_texts(pattern: Any, methods: set[str]) -> list[str]:
-    """Return what makes a pattern slow, by the method and what is repeated."""
+    """Return a sentence for each method and repeated text with which a pattern is slow."""
     is_bytes, found = isinstance(pattern.pattern, bytes), []
     source = pattern.pattern.decode("latin1") if is_bytes else pattern.pattern
     for method in sorted(methods):

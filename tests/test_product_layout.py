@@ -1,4 +1,4 @@
-"""The rules for modules of the product that no linter knows: what they import, and what functions take."""
+"""The rules for modules of the product that no linter checks: their imports, and the parameters of functions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MANY_IMPORTS = {
     "api/requests.py",
     "api/cli/local/plan.py",
     "api/service/plan_service.py",
-    # One question has several parts, each of a search of its own.
+    # One question has several parts, each with a separate search.
     "questions/check/check.py",
     "questions/explain/explain.py",
     "questions/sweep/combinations.py",
     "questions/verify/verify.py",
-    # Studies put searches, bounds, verifier and engines together, which are rooms of their own.
+    # Studies combine searches, bounds, verifier and engines, which are in separate folders.
     "solvers/certificates/certify.py",
     "questions/explain/reasons/reasoning.py",
     "questions/plan/replanning/replan.py",

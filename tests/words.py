@@ -60,7 +60,7 @@ topmost touching two undecided undominated unique unknown unmendable unplaceable
 usual waiting warm whole wide working worse worth wrong yes
 """
 BARE_ALONE = frozenset(_BARE_ALONE.split())
-"""Words that name nothing alone: adjectives and other participles; those that end in "ed" are found by it."""
+"""Words that name nothing alone: adjectives and participles; participles in "ed" are found by their ending."""
 ED_WORDS = {"seed", "feed", "need", "speed", "embed", "red", "uuid", "heed", "exceed", "proceed", "succeed"}
 CONSTRUCTOR = "from_"
 MOST_BARE_FIRST = 40
@@ -249,7 +249,7 @@ def is_bare(name: str) -> bool:
 
 
 def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the functions and classes with such a name, but for exceptions; those that only begin so may be a few."""
+    """Return the functions and classes with such a name, but for exceptions; a few names may only begin so."""
     alone: list[str] = []
     first: list[str] = []
     for name, tree in trees.items():
@@ -265,12 +265,12 @@ def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
 
 
 def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the docstrings with clauses that name nothing, such as "what is", if they are more than a bound."""
+    """Return the docstrings with clauses that have no noun, if there are more than a bound."""
     found = [
         f"{name}:{docstring.line}: a docstring says {match[0]!r}"
         for name, tree in trees.items()
         for docstring in docstrings(tree)
-        if (match := VAGUE.search(docstring.text))
+        if (match := VAGUE.search(remove_code(docstring.text)))
     ]
     return found if len(found) > MOST_VAGUE else []
 

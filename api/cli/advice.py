@@ -25,9 +25,9 @@ class QuestionCommand(SectionedCommand):
 
     answer: runs a command line, and returns the exit status.
     formats: the ways to write the answer to standard output.
-    forms: the suffixes of files that have the answer in another form than JSON.
-    beside: those of files beside the answer, such as a page; they get a part of the time.
-    needs_plans: those of files that need more than what a service answers.
+    forms: the suffixes of files with the answer in another form than JSON.
+    beside: the suffixes of files written in addition to the answer, such as a page; they get a part of the time.
+    needs_plans: the suffixes of files that need more than a service's answer.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class QuestionCommand(SectionedCommand):
 class CommandLine(NamedTuple):
     """The current command line: its command, and the values of the command's parameters by name.
 
-    Where some of these are what a plan with the hash `plan_hash` remembers, `plain` are those that were given.
-    The answer goes to `keep`, where that is given.
+    Where some of these values were recorded in a plan with the hash `plan_hash`, `plain` has the given values alone.
+    The answer is passed to `keep`, where that is given.
     """
 
     command: QuestionCommand
@@ -91,7 +91,7 @@ class CommandLine(NamedTuple):
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # The plan of this command line, or the file that it is inside of, where its name stands.
+        # The word PLAN is replaced by this command line's plan, or by the file that contains the plan.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:

@@ -32,7 +32,7 @@ from memplan.solvers.processes.apart import run_in_thread
 
 Result = TypeVar("Result")
 Writers = Mapping[str, Callable[[str], bytes | None]]
-"""By suffix, what returns the bytes for a path, or None after it has written or said why there is none."""
+"""By suffix, the function that returns the bytes for a path, or None if it wrote the file or said why not."""
 _NONE: Writers = {}
 _FOR_FILES = 0.1
 """The share of the time limit for extra files: a page of 30,000 operations takes 0.5 s."""
@@ -46,18 +46,18 @@ class Call:
     """A command while it runs.
 
     line: the command line.
-    flags: what it says, by the names of parameters.
+    flags: the values of the command's parameters, by name.
     files: the files of inputs, by their names.
-    reader, values, options: what was read of them.
-    due: when the answer is, so that there is time for its files.
+    reader, values, options: the reader of the files, the inputs and the options.
+    due: when the answer is due, so that there is time for its files.
     selection: the only fields of the answer's JSON that are wanted on standard output.
     opens: True where a page of the answer is to be opened in a browser.
-    limit_s, left_s: a limit of time that was given, and what says how much of it is left.
+    limit_s, left_s: the given time limit, and a function that returns the remaining seconds.
     cancelled: is set by Ctrl-C.
     noted: the answers so far.
     drawn: the line of a terminal that shows progress.
-    exit_status: that of what it writes.
-    said: sentences for people, about what was written or not.
+    exit_status: the exit status of writing its files.
+    said: sentences for people about written files, and hints.
     """
 
     line: CommandLine
@@ -166,7 +166,7 @@ def ask(call: Call) -> Any:
 
 @contextmanager
 def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
-    """Print what the reader warns of, and yield the control of the work that follows, which Ctrl-C cancels.
+    """Print the reader's warnings, and yield the control of the work that follows, which Ctrl-C cancels.
 
     Where it `draws`, progress is one line of a terminal, and else a line for each event.
     """
@@ -201,7 +201,7 @@ def answer_call(call: Call, control: Control) -> Any:
             from memplan.api.cli.remote import ask
 
             return ask(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
-        # A reader of its own reports errors itself, without the name of the file.
+        # The question's own reader reports errors without the name of the file.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answer_verified(call.values, call.options, control)
@@ -269,8 +269,8 @@ class LineOutcome(NamedTuple):
 def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[LineOutcome]:
     """Run the command lines of several files independently of each other; Ctrl-C ends them all.
 
-    What is wrong with a file is printed, before its line is yielded. Answers go to `keep` where that is given, and else
-    where their line says; lines with `on` run on the cluster that it names.
+    Faults of a file are printed before its line is yielded. Answers go to `keep` where that is given, and else where
+    their line says; lines with `on` run on the cluster that it names.
     """
     if lines and lines[0].given.get("on") is not None:
         from memplan.api.cli.clusters import runner_on

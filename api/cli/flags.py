@@ -66,7 +66,7 @@ class Flag(click.Option):
     """A flag of a command."""
 
     def __init__(self, name: str, *spelled: str, **described: Any) -> None:
-        """Make the flag of a parameter, by default `--name`; what describes it are the arguments of click's options."""
+        """Make the flag of a parameter, by default `--name`; `described` has the arguments of click's options."""
         described.setdefault("default", False if described.get("is_flag") else None)
         shown = {"show_default": True, "show_envvar": True}
         super().__init__((name, *(spelled or (f"--{dash_name(name)}",))), **shown | described)
@@ -76,7 +76,7 @@ class Argument(click.Argument):
     """A positional argument of a command, with its help."""
 
     def __init__(self, name: str, **described: Any) -> None:
-        """Make the argument of a parameter; what describes it are the arguments of click's arguments."""
+        """Make the argument of a parameter; `described` has the arguments of click's arguments."""
         about = described.pop("help", None)
         super().__init__((name,), **described)
         self.help = about  # older versions of click do not take it

@@ -26,7 +26,7 @@ class SectionedCommand(click.Command):
     """A command whose help has a section for each panel of options; it refuses repeated flags that take one value."""
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a command with the panels of its options; what describes it are the arguments of click's commands."""
+        """Make a command with the panels of its options; `described` has the arguments of click's commands."""
         super().__init__(name, context_settings=_SETTINGS, **described)
         self.panels = panels
 
@@ -58,7 +58,7 @@ class SectionedGroup(click.Group):
     command_class = SectionedCommand
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a group with the panels of its commands; what describes it are the arguments of click's groups."""
+        """Make a group with the panels of its commands; `described` has the arguments of click's groups."""
         super().__init__(name, context_settings=_SETTINGS, no_args_is_help=True, **described)
         self.panels = panels
 

@@ -20,7 +20,7 @@ KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
 _PLAN = "plan"
 _TRIES, _TRY_EVERY_S = 12, 0.25
-"""How often, and at what interval, the best plan is requested after an interrupt."""
+"""The number and interval of requests for the best plan after an interrupt."""
 
 
 class ServerError(InputError):

@@ -30,8 +30,8 @@ T = TypeVar("T")
 class _Read:
     """The files that this command has read, the content of standard input, and the files written.
 
-    A command line from another machine has the files that came with it instead of those on the disk, and what it writes
-    is kept for that machine.
+    A command line from another machine has the files that came with it instead of files on the disk, and its output is
+    kept for that machine.
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}

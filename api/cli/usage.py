@@ -54,7 +54,7 @@ def _params(error: click.UsageError) -> Sequence[Any]:
 
 
 def _option_help(option: Any) -> str:
-    """Return what an option takes, whose value is missing."""
+    """Return the form and the help of an option whose value is missing."""
     return f"{option.opts[0]} {option.metavar or 'VALUE'}: {option.help}"
 
 

@@ -1,4 +1,4 @@
-"""What a client believes of a service: no text that a terminal would obey, and no claim that it can refute."""
+"""A client's checks of a service's answers: no text that a terminal would obey, and no claim that it can refute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.solvers.certificates import verdicts
 _OWN_S = 0.2
 """The seconds for a plan of one's own, which may refute a claim that no bound shows."""
 _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
-"""What a JSON text has where a terminal would obey a part of it: escapes, and a few characters."""
+"""The parts of a JSON text that a terminal may obey: escapes, and a few characters."""
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:

@@ -153,7 +153,7 @@ class Service:
             raise NotInTimeError("body: could not be read within its time limit") from None
 
     async def read(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
-        """Return `function(body, *given)`, which reads what a caller sent: for a large body in a child, one at a time.
+        """Return `function(body, *given)`, which parses a caller's body: a large body in a child, one at a time.
 
         Raises InputError, and UnavailableError where it could not be read in time.
         """

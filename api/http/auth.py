@@ -89,7 +89,7 @@ class KeyGate:
         return key.caller(self._settings.max_jobs_per_key, self._settings.max_kept_bytes_per_key)
 
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raise ForbiddenError for a cross-site request, under whatever name it addresses this server.
+        """Raise ForbiddenError for a cross-site request, whatever name of this server it uses.
 
         If `require_keys` is false, a proxy may stand before the server, and its name says little about the caller.
         """

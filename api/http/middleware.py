@@ -71,7 +71,7 @@ class Questions:
     """Answers the calls of questions itself, and passes on all others.
 
     A request of 20 buffers takes as long in the layers and dependencies of the framework as in its search. The routes
-    are those of the app, which describes them; what they depend on is `admits`.
+    come from the app, which describes them; `admits` replaces their dependencies.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], admits: Callable[[Request], Awaitable[None]]) -> None:

@@ -136,7 +136,7 @@ class _Quiet(GenerateJsonSchema):
 
 
 def _calls() -> dict[str, dict[str, Any]]:
-    """Describe, by path and method, what is sent to calls that read their bodies themselves, and what they answer."""
+    """Return the descriptions of calls that read their bodies themselves, by path and method: requests and answers."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
     questions = {question.path: {"post": _question(question)} for question in QUESTIONS.values()}

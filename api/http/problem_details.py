@@ -46,7 +46,7 @@ _AFTER_LOSSES_S = 60.0
 """The seconds after which to retry a problem whose workers died, or that arrived when they did."""
 NO_ROOM = "jobs: the disk of the database is full, so that none can be taken for now"
 ROOM = "all questions are answered; DELETE /v1/jobs/ID?forget=true removes a job that has ended, and makes room"
-"""What a full disk stops, and what not."""
+"""The sentences about a full disk: the calls that it stops, and the calls that still work."""
 _PATH_SHOWN = 200
 _JOBS = "/v1/jobs/"
 _NEAR = 0.75

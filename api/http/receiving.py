@@ -30,7 +30,7 @@ SMALL_BYTES = 32 * 2**10
 """Bodies up to this size are read at once, as a thread would cost more."""
 _DRAIN_S = 0.4
 _BYTES_OF = ((b"{", 200), (b"[", 88), (b",", 64))
-"""The bytes of what a character of JSON begins: an object of few keys, a list, and a number or text in it."""
+"""The bytes of the value that a character of JSON begins: an object of few keys, a list, and a number or text in it."""
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
 _MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
@@ -77,7 +77,7 @@ class HeldShare:
 
 @dataclass
 class JsonGrowth:
-    """What the JSON received so far becomes, without parsing it: its objects and lists, and their memory in bytes."""
+    """An estimate, without parsing, of the JSON received so far: its objects and lists, and their memory in bytes."""
 
     n_openings: int = 0
     n_bytes: int = 0
@@ -124,8 +124,8 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     """Return the body; raises TooLargeError once more than `limit` bytes are announced or received.
 
     Raises it, too, for a body of JSON, one value or many, as soon as it is known to take too much memory. A body that
-    this process parses counts with what it becomes. Raises TooSlowError where it does not come in time, and FullError
-    where the server holds too many other bodies.
+    this process parses counts with the memory of the parsed value. Raises TooSlowError where it does not come in time,
+    and FullError where the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()

@@ -30,8 +30,8 @@ class Following:
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
         """Yield a job's events after the `after`-th, past and future, until it has ended.
 
-        It ends as well when the job is gone, when this server stops, or when the store goes away: a follower goes on
-        from the last number that it has, here or elsewhere.
+        It also ends when the job is deleted, when this server stops, or when the store is unavailable: a follower can
+        continue from its last number, at this server or another one.
         """
         while True:
             changed = asyncio.Event()

@@ -1,6 +1,6 @@
 """A plan as an SVG picture: address over time, a rectangle for each lifetime, the bound and the fullest time.
 
-All pools have one scale, of bytes and of time: a panel is as high as what is in its pool, or as its size.
+All pools have one scale, of bytes and of time: a panel is as high as its pool's highest end or bound, or as its size.
 Colours tell what a buffer has to do with the peak: alive at the fullest time, ending above the bound, or neither. Each
 rectangle has an id, `buffer-ROW-LIFETIME`, and a title that browsers show under the pointer.
 """
@@ -161,7 +161,7 @@ class _Panel:
                 label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # In the middle the label would cover its surroundings; without room behind, it goes before.
+                    # In the middle the label would cover its surroundings; it goes before a box without room after it.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:

@@ -38,10 +38,10 @@ Sort = tuple[str, int]
 class Seat:
     """The place of a request, or its wish for one, on the monotonic clock.
 
-    caller: its key, of which not all places may be.
+    caller: its key, which may not hold all places.
     due: the deadline; infinite where it is never refused.
-    sort: what it is like; None for a search for a plan.
-    least_s: the seconds that it needs for a first answer, by what its sort took when it arrived.
+    sort: its question and the bit length of its body; None for a search for a plan.
+    least_s: the seconds that it needs for a first answer, by the recent times of its sort when it arrived.
     can_end: it has an answer before its end; where others wait, it `is_short`: that answer is due.
     has_answer: its caller has one already, so that it is not begun beyond the places.
     first_at: when it had its first answer.
@@ -73,12 +73,13 @@ class Seat:
 class AdmissionQueue:
     """Grants slots, on one event loop: `places` at once, of which one key's hold at most `of_key`; `length` more wait.
 
-    Those of which half of the time is over first go first, but for those of a key that holds all it may. A request is
-    refused when it arrives if, by what its sort and those before it lately took, it would have no answer in time. One
-    that was admitted and has waited for a part of its time asks the one that has held a place for longest, and was not
-    asked yet, to be short; if it would be late all the same, or half of its time is over, it begins beyond the places.
-    Only where those are taken `MOST` times is it refused, once it has less time left than its sort needs. Light
-    requests have as many places of their own. Requests that may not be refused do not count as waiting.
+    Requests begin in the order in which half of their time is over, except requests of a key that holds its maximum. A
+    request is refused when it arrives if, by the recent times of its sort and of the requests before it, it would have
+    no answer in time. A request that was admitted and has waited for a part of its time signals the request that has
+    held a place for longest, and has no signal yet, to be short; if it would be late all the same, or half of its time
+    is over, it begins beyond the places. Only if the places are taken `MOST` times is it refused, once it has less time
+    left than its sort needs. Light requests have as many separate places. Requests that may not be refused do not count
+    as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:

@@ -221,7 +221,7 @@ def _plan(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Answer with the cached plan if it is enough, or else with what a search from the best plan so far finds."""
+    """Answer with the cached plan if it is enough, or else with the result of a search from the best plan so far."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
@@ -242,7 +242,7 @@ def _plan(
     start = result.plan if result is not None and result.plan.placements else None
     if before is not None:
         start = Plan.model_validate(from_json(before))
-    # What was found before depends on clocks, which a deterministic plan must not.
+    # Earlier results depend on clocks, and a deterministic plan must not.
     start = None if options.deterministic else start
     result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None

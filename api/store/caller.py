@@ -14,7 +14,7 @@ class Caller:
     """The sender of a request and its scopes (`admin` includes all); it has no id if no key is required.
 
     `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
-    `max_kept_bytes` is what may be kept of its jobs; None: a share of what is kept of all.
+    `max_kept_bytes` limits the stored bytes of its jobs; None: a share of the limit for all jobs.
     """
 
     key_id: str | None

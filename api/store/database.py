@@ -60,7 +60,7 @@ class Database:
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
         """Open the database at `url`, or else a file in `folder`, which is created. Raises OptionError or StoreError.
 
-        With PostgreSQL there are at most so many connections, beside one that listens.
+        With PostgreSQL there are at most `connections` connections, and one more that listens.
         """
         address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
         if address.get_backend_name() == "sqlite":
@@ -82,7 +82,7 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Do what makes room in a transaction; on a full disk with the help of its reserve. Raises StoreError."""
+        """Do work that makes room in a transaction; on a full disk with the help of its reserve. Raises StoreError."""
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -97,7 +97,7 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if there is no room for jobs."""
-        with self._translate_errors(), self._reader.connect() as connection:  # what it does is undone
+        with self._translate_errors(), self._reader.connect() as connection:  # its changes are rolled back
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
@@ -160,7 +160,7 @@ def _sqlite(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
-    with suppress(OSError):  # SQLite says better what is wrong; its files beside this one get the same rights
+    with suppress(OSError):  # SQLite reports faults better; its other files get this file's rights
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 

@@ -90,12 +90,12 @@ class Job:
 class WorkAnswer:
     """The answer to a request.
 
-    content: its bytes, as they are sent to the caller.
-    status: that of the plan or of the answer, if it has one.
+    content: the bytes of the answer, as they are sent to the caller.
+    status: the status of the plan or of the answer, if it has one.
     is_plan: True for a plan, which can be found by its hash.
     facts: how good it is, for a job that reports that at its end.
-    known: what was found out about the problem, to be used from now on.
-    searched: the result of a search for a plan, without its placements; None where what is known was enough.
+    known: new facts about the problem, to be used from now on.
+    searched: the result of a search for a plan, without its placements; None where known facts were enough.
     """
 
     content: bytes

@@ -1,6 +1,6 @@
 """The tables of this version. A change here is a revision in `migrations`, and the next REVISION.
 
-Times are seconds since 1970 in UTC. Large values have tables of their own, because SQLite rewrites a whole row for each
+Times are seconds since 1970 in UTC. Large values have separate tables, because SQLite rewrites a whole row for each
 change.
 """
 
@@ -68,7 +68,7 @@ jobs = Table(
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
-    Column("bytes", Integer, nullable=False, server_default="0"),  # what is kept of it; 0: it is of an older server
+    Column("bytes", Integer, nullable=False, server_default="0"),  # the stored bytes; 0: the job is an older server's
     Index("jobs_in_turn", "state", "priority", "id"),
     Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),

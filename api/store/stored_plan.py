@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class StoredPlan:
     """The best known plan of a problem.
 
-    hash: that of the problem, with the key where plans are kept apart, see `cache_name`.
-    plan: what is known, packed, for the canonical order.
-    status: what whoever wrote it says of it.
-    searched_s: how long was searched.
+    hash: the problem's hash, with the key where plans are kept by key, see `cache_name`.
+    plan: the packed plan and its bounds, in canonical order.
+    status: the status that its writer claims.
+    searched_s: the seconds of the search.
     bytes: the size of `plan`.
     """
 

@@ -23,7 +23,7 @@ _ROWS = schema.totals.c
 
 
 def begin(connection: Connection) -> None:
-    """Forget what a transaction noted that was undone."""
+    """Forget the changes of a transaction that was rolled back."""
     connection.info[_NOTED] = Counter()
 
 

@@ -15,7 +15,7 @@ CHANNEL = "memplan_jobs"
 
 
 def time_in(connection: Connection) -> ColumnElement[float]:
-    """Return the current time in seconds by the database's clock; SQLite uses that of this machine."""
+    """Return the current time in seconds by the database's clock; SQLite uses this machine's clock."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
     # Not clock_timestamp, which differs for each row, so that no index could be used.

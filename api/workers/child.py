@@ -1,6 +1,6 @@
 """A child process of the pool: it runs one task at a time, reports progress, and ends with its parent.
 
-What it reads on standard input are tasks, or None: the one that runs is to end early.
+It reads tasks from standard input; None requests the running task to end early.
 """
 
 from __future__ import annotations

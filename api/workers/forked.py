@@ -1,7 +1,7 @@
 """Reading of foreign files in a fork of a child; the fork is ready at once and has no other task.
 
-Whatever a file does to its reader, the child lives on: it gets sentences that say what is wrong, or the bytes of an
-answer, as JSON and never as a pickle.
+Whatever a file does to its reader, the child survives: it gets sentences about the faults, or the bytes of an answer,
+as JSON and never as a pickle.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _LOG = logging.getLogger("memplan")
 class ChildPool:
     """Children for any number of simultaneous tasks, forked from one template. Thread-safe.
 
-    `on_loss` is called for each that ends by itself in a task; those that fail in one are noted in `faults`.
+    `on_loss` is called for each child that ends by itself in a task; failures in a task are noted in `faults`.
     """
 
     def __init__(
@@ -86,11 +86,10 @@ class ChildPool:
     ) -> Any:
         """Run a task in a child, and return its answer; its errors are raised in the calling thread.
 
-        `report` gets what is new several times a second, with the best result so far, where there is a new one;
-        `noted` is called at the first answer that holds. Once it `is_short`, the best so far is answered, as soon as
-        there is one. Raises
-        NotInTimeError where there is no answer in time, UnavailableError where there is none when it is cancelled, or
-        no child, TooMuchMemoryError, and LostWorkersError where the child ended.
+        `report` gets new progress several times a second, with the best result so far, where that is new; `noted` is
+        called at the first answer that holds. Once it `is_short`, the best so far is answered, as soon as there is one.
+        Raises NotInTimeError where there is no answer in time, UnavailableError where there is none when it is
+        cancelled, or no child, TooMuchMemoryError, and LostWorkersError where the child ended.
         """
         child = self._take_child(task.what)
         call = _Call(
@@ -105,8 +104,8 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # A child that was killed may have noted an answer before, and is not seen to have ended at once; one that
-            # is nice stays so.
+            # A killed child may have noted an answer before, and its end is not seen at once; a child cannot raise its
+            # priority again.
             self._leave(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome

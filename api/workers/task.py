@@ -64,7 +64,7 @@ def apply_function(_control: Control, function: Callable[..., Any], *given: Any)
 
 
 def error_report(error: Exception) -> tuple[str, list[Any]]:
-    """Return the name and sentences of an error for the parent, with what to do; of a fault, what may be disclosed."""
+    """Return the name and sentences of an error for the parent, with remedies; of a fault, only the public part."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

@@ -122,7 +122,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 def is_unwanted() -> Callable[[], bool]:
     """Return a function that reports, on a cluster's machine, whether its work was cancelled.
 
-    Ray ends the process of what was cancelled; with Dask the work has to look.
+    Ray ends the process of cancelled work; with Dask the work must check.
     """
     with suppress(ImportError, ValueError):  # the latter where no worker of Dask runs this
         from distributed import get_worker
@@ -236,7 +236,7 @@ class _OfRay(ClusterExecutor):
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # in a thread of its own: this one is Ray's, and hears its answers
+            elif self._begun[name] < ATTEMPTS:  # in a separate thread: this one is Ray's, and receives its answers
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))

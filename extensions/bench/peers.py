@@ -1,8 +1,8 @@
 """Adapters for other planners, each for a package maintained elsewhere.
 
-A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order. What it cannot express
-it refuses with OptionError. Its plans are verified like any other. Any other function of this kind can be measured,
-too: `module:function` is its name.
+A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order. It refuses a problem
+that it cannot express with OptionError. Its plans are verified like any other. Any other function of this kind can be
+measured, too: `module:function` is its name.
 """
 
 from __future__ import annotations

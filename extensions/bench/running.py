@@ -63,7 +63,7 @@ def run(
 ) -> Generator[tuple[T, Future[R]], None, None]:
     """Begin all wanted jobs, at most `at_once` at a time, and yield each with its future as it ends.
 
-    Where the caller stops early, what has not started never does.
+    If the caller stops early, jobs that have not begun are never started.
     """
     waiting, begun = iter(wanted), dict[Future[R], T]()
     try:

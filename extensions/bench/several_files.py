@@ -26,8 +26,8 @@ _MOST, _EACH = 64, 4
 def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[LineOutcome]:
     """Run the command lines of several files on a cluster, and yield each in order, as `run_apart` does.
 
-    Each answer goes to `keep` where that is given, and else into the files that its line names. Raises OptionError
-    where there is no cluster, or a machine lacks something.
+    Each answer is passed to `keep`, if given, or else written into the files that its line names. Raises OptionError if
+    there is no cluster, or a machine lacks a package.
     """
     if lines[0].given["server"] is not None:
         raise OptionError("server: must not be given with --on: leave one out")

@@ -1,6 +1,6 @@
 """A machine's share of many command lines, run in a separate process.
 
-A share travels with its files, and what it writes comes back: a machine needs memplan and nothing of this machine's.
+A share travels with its files, and its outputs come back: a machine needs memplan and nothing of this machine's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Values = Mapping[str, Any]
 class SentLine:
     """A command line for another machine, with the contents of its input files.
 
-    Where some of its values are what its plan remembers, `plain` are those that were given.
+    If some values were taken from its plan, `plain` has the values as they were given.
     """
 
     given: Values

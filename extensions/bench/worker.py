@@ -1,7 +1,7 @@
 """The process of one run: it reads a job, prepares, waits for the start, solves, and reports.
 
 Its messages: `ready` and `done` with the CPU time used so far, `moment` for each improvement, and last the facts that a
-Result needs. What is not the solver's work (imports, reading, compiled kernels) comes before `ready`; the check of the
+Result needs. Work outside of the solver (imports, reading, compiled kernels) comes before `ready`; the check of the
 plan comes after `done`.
 """
 
@@ -201,7 +201,7 @@ def peak_rss_bytes() -> int:
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    # Not RUSAGE_SELF: that counts what the parent had in use when it forked.
+    # Not RUSAGE_SELF: it includes the memory that the parent had in use when it forked.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 

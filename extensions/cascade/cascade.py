@@ -73,8 +73,8 @@ def cascade(
 ) -> CascadeAnswer:
     """Run the operations of a network in stripes, which needs less memory, and show what each saving costs.
 
-    The answer is a front of points, from which you choose: each has a lower peak than the one before and needs more
-    multiplications. Each point is a verified plan, and is reported as soon as it is planned. With a target, points
+    The answer is a front of points, from which you choose: each has a lower peak than the previous point and needs
+    more multiplications. Each point is a verified plan, and is reported as soon as it is planned. With a target, points
     also have a latency; the arena then lies in the fast memory of the target.
     """
     if target is not None and target.engine.rate is None:

@@ -171,7 +171,7 @@ class _Orders:
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _refuse_rules(self) -> None:
-        """Raise OptionError where tensors have rules, as those that are split or made again have none of their own."""
+        """Raise OptionError where tensors have rules, as split or recomputed tensors have none."""
         if self.rules:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has a pool or an offset of its own")
 

@@ -11,8 +11,8 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion, Mode
 def schedule(point: CascadePoint) -> bytes:
     """Return a script with the cuts, and with the place where each operation of a region is computed and stored.
 
-    What rolls is computed in every step and stored outside of the loop, in a fold of so many rows and columns; without
-    `store_at` and `fold` the values are the same, and each step makes again what it needs.
+    A rolling tensor is computed in every step and stored outside of the loop, in a fold of so many rows and columns;
+    without `store_at` and `fold` the values are the same, and each step recomputes its inputs.
     """
     lines = [f"# {point.peak} bytes, {point.macs} multiplications ({100 * (point.macs_ratio - 1):+.2f} %)"]
     for number, region in enumerate(point.cascade.regions):

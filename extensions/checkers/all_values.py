@@ -2,7 +2,7 @@
 
 Exit status 0 proved, 3 refused, 4 neither found in so many boxes, 2 wrong input.
 """
-# ANSWER is what `memplan shapes` answers, PROBLEM what it was given. docs/certificates.md says what is proved, and how.
+# ANSWER is the answer of `memplan shapes`, PROBLEM its input. docs/certificates.md describes the proofs.
 
 import json, sys
 from fractions import Fraction

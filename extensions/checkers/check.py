@@ -2,7 +2,7 @@
 
 Exit status: 0 proved, 3 refused, 2 wrong input. The sizes are those of the pools, where the problem has others or none.
 """
-# docs/certificates.md says what is read, what is claimed, and why the rules are sound.
+# docs/certificates.md lists the fields read, the claims, and why the rules are sound.
 
 import hashlib, sys
 from functools import cache, lru_cache

@@ -4,12 +4,12 @@ Proved is that no sequence of operations keeps within LIMIT bytes for less than 
 any cost. GRAPH is operations-by-bytes/1 in JSON whose operations have costs, and are only made to wait by tensors. With
 OPERATION, the proof is what must be away while that one runs; else any one is tried, and then all states are visited.
 """
-# While an operation runs for the first time, all that it needs has run, and nothing that needs it. So a tensor that is
-# read behind it and made before it is in memory then, or its maker runs again: enough makers to keep the limit.
+# While an operation runs for the first time, all its predecessors have run, and none of its successors. So a tensor
+# read after it and made before it is in memory then, or its maker runs again: enough makers to keep the limit.
 #
-# A state is what has run and what is in memory, both as bits. All are visited that a cheaper sequence can have: a
-# tensor is only given up where what runs next would not fit, and never more of them than must be, as what is there can
-# be given up later.
+# A state is the operations that have run and the tensors in memory, both as bits. All states that a cheaper sequence
+# can have are visited: a tensor is only dropped if the next operation would not fit, and never more of them than
+# necessary, as tensors in memory can be dropped later.
 
 import heapq, sys
 from fractions import Fraction

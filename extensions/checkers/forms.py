@@ -53,7 +53,7 @@ def integer_multiple(form):
 def no_less_than_0(form, box):
     """Return True if all Bernstein coefficients of a form on a box are non-negative.
 
-    Its values lie between these. Of a symbol without a bound, they are those of powers of what is above its least.
+    The form's values lie between these. A symbol without a maximum is replaced by its excess over its minimum.
     """
     if all(value >= 0 for value in form.values()):
         return True

@@ -43,7 +43,7 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        # Whichever way an operation is computed, it needs no less than in the one with the least work.
+        # Whichever alternative an operation uses, it needs at least the smallest work of all alternatives.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         made = [0] * len(self.ops)

@@ -1,7 +1,7 @@
 """Checks a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools are those that the
-plan names, each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
+Exit status: 0 valid, 3 a rule is broken, 2 wrong input. `--heaps SIZE` before the files: the pools named in the plan,
+each of that size. PLAN is JSON with `placements`, or a table with the columns id and offset, maybe pool.
 """
 # docs/formats.md defines the rules. Rules that certificates ignore count here, too.
 

@@ -12,7 +12,7 @@ INF, LIMIT = 2**80, 2**63  # above all offsets; also the end of a pool without a
 class Problem:
     """The rules that certificates use, for buffers that are no aliases; omitting rules is safe.
 
-    `pools` are (size, base address or None), those of the certificate or, if `is_given`, those that replace the file's.
+    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the file's.
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):

@@ -1,5 +1,5 @@
 """Reads a problem for check.py: memplan's JSON, or CSV without quotes; ValueError for ambiguous input."""
-# docs/certificates.md lists what is read.
+# docs/certificates.md lists the fields that are read.
 
 import json, re
 from fractions import Fraction
@@ -208,7 +208,7 @@ def cell_of(name, cell):
 def read(text, interval=None):
     """Return a problem's fields without absent ones, with half-open `lives`; a table has no pools.
 
-    Beside them each buffer has its `root` and the bytes above that, and the end of its chain of ties, its `group`.
+    Each buffer also has its `root`, with its distance above that, and its `group`, the end of its chain of ties.
     """
     text = text.removeprefix("\ufeff")
     return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)

@@ -4,7 +4,7 @@ input.
 GRAPH is operations-by-bytes/1 in JSON; ORDER a list of positions of operations in JSON, or an object whose `order` is
 one. An operation may be there again: it then makes its tensors anew, and what reads them later reads those.
 """
-# docs/order.md says what is alive when.
+# docs/order.md defines which tensors are alive at each run.
 
 import json, sys
 from importlib import import_module

@@ -126,7 +126,7 @@ class Symbols:
             total += value
         return total
 
-    # What is below a form, and has no atoms
+    # Lower bounds of a form, without atoms
 
     def below(self, form):
         """Return forms of symbols alone, one of which is a lower bound at each value."""

@@ -55,7 +55,7 @@ class Replay:
             raise Refused(f"operation {v} runs before operation {min(missing)}")
         if v in self.ran:
             behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
-            # What an operation reads must still be what it has read, and it must change nothing twice.
+            # The inputs of an operation must still have the values that it has read, and it must change nothing twice.
             inputs = set(op.get("in") or ())
             if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
                 raise Refused(f"operation {v} must not run again")

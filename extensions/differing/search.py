@@ -144,8 +144,8 @@ class FurtherPlans:
             return None
         part, later = self.parts[k], self._least[k + 1]
         best, tried = None, set()
-        # Of two choices for this part, the one that is no dearer and differs no less from each plan will do. So after
-        # each, only those are looked for that differ more from some plan; the cheapest first.
+        # Of two choices for this part, one that costs no more and differs no less from each plan suffices. So after
+        # each, only choices that differ more from some plan are searched, the cheapest first.
         queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
         while queue and queue[0][0] + later < upper and upper > self._floor - paid:
             least, wanted = heappop(queue)

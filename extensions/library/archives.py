@@ -1,7 +1,7 @@
 """The files of a kind in one archive in the folder of its index: packed for the repository, unpacked for use.
 
 An archive is a ZIP file without clocks, its members by name, so that the same files are the same bytes, and a better
-plan changes no other member. Files are unpacked beside it, into folders that Git ignores; a note says of which archive.
+plan changes no other member. Files are unpacked next to it, into folders that Git ignores; a note names their archive.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def run(
 ) -> int:
     """Run a planner on problems, check its plans, and print a summary of all rows.
 
-    A plan that is better than the best known one is kept in the folder ROWS.better, beside the rows, to be submitted.
+    A plan that is better than the best known plan is kept in the folder ROWS.better, next to ROWS, to be submitted.
 
     In the command, {seconds} is the time limit; {kind} and {limit} are as list has them; {capacity} is the limit, or
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was

@@ -1,6 +1,6 @@
 """The table of the library: for each kind, a folder with `index.jsonl` (one line for each problem) and files.
 
-The files are in an archive beside the table, and are unpacked when one is first needed.
+The files are in an archive next to the table, and are unpacked when one is first needed.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ class ProblemLibrary:
     def select(self, words: Sequence[str]) -> list[Entry]:
         """Return the entries for kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
 
-        Without words these are all.
+        Without words, return all entries.
 
-        Raises OptionError for a word that stands for nothing.
+        Raises OptionError for a word without entries.
         """
         everything = self.entries()
         if not words:

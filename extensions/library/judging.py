@@ -37,9 +37,9 @@ Judge = Callable[[str, str, int | None], Worth]
 class Kind:
     """A kind of problem.
 
-    least: what is to be the least.
-    judge: what a plan is worth; None where no checker apart from memplan can say so.
-    prove: what a certificate proves, None for nothing fits; None where the kind has no certificates.
+    least: the quantity that is minimised.
+    judge: computes the value of a plan; None if no checker apart from memplan can.
+    prove: computes the proved bound, None if nothing fits; itself None for a kind without certificates.
     """
 
     name: str

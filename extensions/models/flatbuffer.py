@@ -1,11 +1,11 @@
 """FlatBuffers: read with every bound checked, and written with new parts in front.
 
-What points outside of its file is an error that says where. Generated readers trust the file. A broken one then gives
-numbers from anywhere in it, or lists of billions; here, all that is read of a file is in it, and is at most a few times
-as long.
+An offset that points outside of its file is an error with its position. Generated readers trust the file, and read
+numbers from anywhere in a broken one, or lists of billions; here, all bytes read of a file are in it, and are at most a
+few times as long.
 
-What a file has stays as it is, byte for byte, behind new parts: offsets of FlatBuffers only go forward, so tables are
-written before the bytes of a file, and point into it.
+The bytes of a file stay as they are, after the new parts: offsets of FlatBuffers only go forward, so tables are written
+before the bytes of a file, and point into it.
 Source: the binary format, https://flatbuffers.dev/internals/.
 """
 
@@ -260,7 +260,7 @@ def _places(root: NewTable) -> tuple[dict[int, int], int]:
     places, at = {}, 8
     for part in _part_order(root):
         if isinstance(part, Content):
-            # The length stands in four bytes before the data, and the data is what must be aligned.
+            # The length takes the four bytes before the data, and the data must be aligned.
             at = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT - 4
             places[id(part)], size = at, 4 + len(part.data) + part.is_text
         elif isinstance(part, NewTable):

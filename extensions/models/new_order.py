@@ -16,9 +16,10 @@ def new_order(
 ) -> list[int]:
     """Return an order of all operations: `wanted`, each after its prerequisites, then the rest.
 
-    Operations need those that write what they read, and `in_turn` are those with effects, which stay in their order.
-    What is not in `wanted`, such as views and constants, runs right before the first that needs it. Where `wanted` is
-    the order of the file, so is all of it. Raises OperationsError for an order that runs one before what it needs.
+    An operation needs the operations that write its inputs; operations `in_turn` have effects and stay in their order.
+    An operation that is not in `wanted`, such as a view or a constant, runs right before the first one that needs it.
+    If `wanted` is the order of the file, so is the order returned. Raises OperationsError if an operation comes before
+    its prerequisites.
     """
     maker = {value: v for v, row in enumerate(writes) for value in row}
     needs = [frozenset(maker[value] for value in row if maker.get(value, v) != v) for v, row in enumerate(reads)]

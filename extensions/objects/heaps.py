@@ -91,7 +91,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 class _HeapSearch:
     """An exact search for the fewest bytes in a number of heaps, for few buffers: all ways to deal them, cut by loads.
 
-    A heap takes at least what is alive in it at once; a deal whose loads are below the best sum is planned.
+    A heap takes at least the most bytes alive in it at once; a deal whose loads are below the best sum is planned.
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
@@ -157,7 +157,7 @@ class _HeapSearch:
 
 
 def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
-    """Return the problem of some buffers in a heap of their own."""
+    """Return the problem of some buffers in a separate heap."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
     pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}

@@ -33,7 +33,7 @@ class Sweep:
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        # What is empty costs nothing in an object of its own, and would never end the search for larger sizes.
+        # An empty buffer costs nothing in a separate object, and would never end the search for larger sizes.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 

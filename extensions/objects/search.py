@@ -36,7 +36,7 @@ def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
     ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
     bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
-    # Where sides or ratios count, the objects of the sweep are of the areas alone, and may not hold what is in them.
+    # If sides or ratios matter, the sweep's objects are for the areas alone, and may not hold their buffers.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"
     if cost > bound and not found.is_plain:

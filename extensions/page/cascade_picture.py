@@ -16,8 +16,8 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 def picture(result: CascadeAnswer) -> bytes:
     """Return the picture: all points as the front, and the last point's region with the most operations.
 
-    In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle is what it
-    makes in a step. Colours tell if its rows are kept (blue), made again (orange) or whole (green).
+    In the lower part each operation has a lane, from its first row at the top to its last one; a rectangle shows the
+    rows that it makes in a step. Colours show whether these rows are kept (blue), made again (orange) or whole (green).
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)

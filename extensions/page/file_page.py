@@ -37,8 +37,8 @@ def plan_view(
 ) -> dict[str, Any]:
     """Return the view of a plan: problem and plan in the wire format, and the verdict of `verify`.
 
-    Where buffers could lie is found unless more than `most_pairs` pairs of them would be compared. What is drawn
-    follows from the rows (`static/plan_model.js`), as for problems and plans that are dropped on a page.
+    The possible places of buffers are computed unless more than `most_pairs` pairs of them would be compared. The page
+    draws everything from the rows (`static/plan_model.js`), as for problems and plans that are dropped on it.
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})

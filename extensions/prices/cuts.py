@@ -1,9 +1,9 @@
 """A bound on the price of a piece by clique cuts, with the multipliers that prove it.
 
-A clique of buffers, of which every two must not meet or cost something, lies within the pool; so what it is larger by
-than the pool, `excess`, is saved by pairs that meet, each of which saves its smaller buffer at the most (Bonferroni).
-Of the 0 or 1 by which pairs meet: the sum of min(smaller, excess) over the clique's pairs is at least the excess, and
-so it is with both sides divided and rounded up. Such rows, each times a multiplier, add up to the bound.
+A clique of buffers, of which every two must not meet or cost something, lies within the pool; so its bytes beyond the
+pool's size, `excess`, are saved by pairs that meet, each of which saves at most its smaller buffer (Bonferroni). Of the
+0 or 1 by which pairs meet: the sum of min(smaller, excess) over the clique's pairs is at least the excess, and so it is
+with both sides divided and rounded up. Such rows, each times a multiplier, add up to the bound.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class CutRows:
         gain = np.ones(len(self.rows))
         room = np.zeros(len(self.price), dtype=np.int64)
         price = self.price.astype(np.float64)
-        # One scale for all: what a pair is overpaid by counts as it is.
+        # One scale for all rows: the overpaid part of a pair's price counts unscaled.
         run = Packing(
             price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
         )

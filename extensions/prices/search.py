@@ -1,7 +1,7 @@
 """The search for the least price of pairs: free placements first, then piece by piece.
 
-Each hard piece goes through some exact search, a walk and bounds, then more of each until its price is proved or the
-time is over. Without a clock, nodes, steps and pivots are counted instead.
+Each hard piece gets some exact search, a walk and bounds, then more of each until its price is proved or the time is
+over. Without a clock, nodes, steps and pivots are counted instead.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class _PriceSearch:
         threads = 1 if is_alone else threads_of_one()
         price = _WORK_PER_STEP + _WORK_PER_PAIR * len(one.piece.pairs) / len(one.piece)
         if self.search.deterministic:
-            steps = max(1, int(min(steps, self.work_left / price)))  # what is left may not pay for one
+            steps = max(1, int(min(steps, self.work_left / price)))  # the remaining work may not pay for one
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
             for walk in pool.map(lambda k: self._anneal_piece(one, steps, one.walks + k), range(threads)):

@@ -1,9 +1,9 @@
 """A program while an importer draws it: values that are written once, views of them, branches and loops.
 
-A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can see:
-no value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are
-written again while a view of what they were may still be read; and at most one is an input or an output of the
-program, which are its caller's. An alias needs no operation.
+A view (a reshape, say) has the bytes of its source, in its source's order. It is an alias where no run can see: no
+value of the family is a constant, which lies elsewhere; none is carried by a loop or persistent, as these are written
+again while a view of their old contents may still be read; and at most one is an input or an output of the program,
+which are its caller's. An alias needs no operation.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class OperationsDraft:
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view: an alias where that is safe, else an operation that copies."""
-        if self._families[source] is self._families[result]:  # what is run again is drawn again
+        if self._families[source] is self._families[result]:  # an operation that runs again is drawn again
             return
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 

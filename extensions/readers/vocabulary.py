@@ -1,7 +1,8 @@
-"""The words for kinds of operations, and what their attributes say, whatever format they come from.
+"""The words for kinds of operations and the meaning of their attributes, the same for all formats.
 
-Spatial attributes are lists with an entry for each spatial axis: `kernel`, `strides`, `dilations`; `pads` are those
-before each axis, then those behind. `groups`, `axis` and `block` are integers; `layout` says where channels are.
+Spatial attributes are lists with an entry for each spatial axis: `kernel`, `strides`, `dilations`; `pads` are the pads
+before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` says where channels
+are.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
-"""The first temperatures of rounds, one after the other, as parts of what an operation costs on average; of a large
-graph there is no time to cool down from higher ones. The first of these rounds begins without drops, since those that
-were found greedily are mostly too many, the others with the cheapest that are known."""
+"""The first temperatures of rounds, one after the other, as fractions of an operation's average cost; a large graph has
+no time to cool down from higher ones. The first of these rounds begins without drops, since greedily found drops are
+mostly too many, the others begin with the cheapest known drops."""
 _LARGE = 200
 """The number of operations from which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
@@ -40,13 +40,13 @@ _NONE = 2**62
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    Rounds have the seeds behind `seed`, which is then that of the last one.
+    Rounds have the seeds that follow `seed`, which is then set to the seed of the last round.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
-        # Of a large graph, what is within the highest marks alone.
+        # For a large graph, only drops within the highest marks.
         row = len(stays.tensor) + stays.n
         self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
         count = len(self._marks)

@@ -1,7 +1,7 @@
 """Lower bounds on recomputation for any limit, from what cannot be in memory during one operation.
 
-Of what is surely of use both before and after an operation, all that is above the limit must be away while it runs, and
-what is away runs again behind it. The cheapest choice costs no more than any program does.
+Of the tensors surely needed both before and after an operation, all bytes above the limit must be away while it runs,
+and the makers of the tensors away run again after it. The cheapest choice costs no more than any program does.
 """
 
 from __future__ import annotations

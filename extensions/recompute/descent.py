@@ -1,6 +1,6 @@
 """The descent: drops under ever lower budgets, in a sequence that does not depend on the limit.
 
-So what is found on the way to one limit is known under any other one, too.
+So the drops found on the way to one limit are known for any other limit, too.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _GAP = 0.9
 class Task(NamedTuple):
     """A program to minimise by an engine until a time.monotonic(), or with counted work.
 
-    A process that starts late has less time, and says what it has before it is killed.
+    A process that starts late has less time, and reports its result before it is killed.
     """
 
     engine: Engine
@@ -92,7 +92,7 @@ def ask(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # The engine failed, or was killed when its time was over; what it reported before that still holds.
+                # The engine failed, or was killed when its time was over; its earlier reports still hold.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))

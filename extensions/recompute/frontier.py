@@ -121,7 +121,7 @@ class _Search:
     ) -> None:
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-        # Of so many operations no engine finds programs: what is left when these are planned is for the bound.
+        # No engine finds programs for so many operations: the time left after planning these is for the bound.
         self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first_point(self, control: Control) -> RecomputedPoint | None:

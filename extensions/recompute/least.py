@@ -156,7 +156,7 @@ class _Search:
         elif self.extra_cost is None:
             self.is_none = True
         else:
-            # No program costs less than the one that is known.
+            # No program costs less than the known one.
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:

@@ -136,7 +136,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # A plan of this one would be within if it needed as much more than what is alive.
+            # A plan of this one would be within if its ratio to the live peak were the same.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
@@ -221,7 +221,7 @@ def points_of_large(
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
-        # A plan of this one would be within if it needed as much more than what is alive.
+        # A plan of this one would be within if its ratio to the live peak were the same.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
         if last.peak <= within:
             aim = max(aim, last.live_peak)

@@ -111,7 +111,7 @@ class Ordering:
         """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
-                # A plan would be within if it needed as much more than what is alive as the last one does.
+                # A plan would be within if its ratio to the live peak were the last plan's.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
                 goal = max(goal, self._search.bound)
                 self._search.use(watched, goal)

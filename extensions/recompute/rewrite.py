@@ -25,8 +25,8 @@ class CloneGraph:
 def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
     """Convert a sequence of runs to a graph whose given order is the sequence.
 
-    A reader takes what was made last. A run that nothing needs is left out if the operation runs again. Raises
-    InputError where the tensors together have too many bytes for a graph.
+    A reader takes the latest clone of a tensor. A run that nothing needs is left out if the operation runs again.
+    Raises InputError if the tensors together have too many bytes for a graph.
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
@@ -63,8 +63,8 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
 def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
     """Return a graph whose least peak is a lower bound for all programs with these clones.
 
-    Its operations run once. What has clones counts while the operation that makes it, or one that reads it, runs: so
-    whichever clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
+    Its operations run once. A tensor with clones counts while an operation that makes or reads it runs: so whichever
+    clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
     """
     if not clones:
         return graph

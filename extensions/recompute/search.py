@@ -1,7 +1,7 @@
 """The search for drops: which stays to drop to meet a budget at the least cost.
 
-Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then what is no longer
-needed is taken back.
+Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then drops that are no
+longer needed are taken back.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from memplan.solvers.search.control import Control
 _BATCH = 24
 """The number of changes tried at once."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
-"""Drops worth this part of the best are dropped together; a worth may be so much below one that is not known anew; what
-they save together must be this part of what they would save one by one."""
+"""Drops worth at least `_ALIKE` of the best one are made together, unless an outdated worth is more than `_STALE` times
+as high; together they must save at least `_TOGETHER` of their number times the saving of the best one."""
 
 
 class DropSearch:
@@ -96,7 +96,7 @@ class DropSearch:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Drops that share what they save are worth less together; then only the best is taken.
+        # Drops that save the same bytes are worth less together; then only the best is taken.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1

@@ -1,8 +1,8 @@
 """Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
 
-A *snapshot* is what is in memory while one of a few operations, each of which waits for the one before, runs for the
-first time. What is needed behind it, and was made before it, is in memory then or made again behind it. All orders, and
-any number of runs, keep to the rows below; what is surely so in any order is all that they say.
+A *snapshot* is the contents of memory while one of a few operations, each of which waits for the previous one, runs for
+the first time. A tensor that is needed after it, and was made before it, is in memory then or recomputed after it. All
+orders, and any number of runs, satisfy the rows below; they state only facts that hold in any order.
 """
 
 from __future__ import annotations

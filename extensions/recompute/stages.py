@@ -1,9 +1,9 @@
 """Stages of a program: an integer program that bounds the cost of all programs within a budget.
 
-A *moment* is when an operation runs for the first time, a *stage* what runs again between a moment and the one before,
-and the last stage is what runs again behind all of them. Any program, in any order and with any number of runs, is
-told by which operation each moment has, what is in memory at each, and what each stage runs at least once: that keeps
-to the rows below. What is left out is only the order within a stage.
+A *moment* is the first run of an operation, a *stage* the operations that run again between a moment and the previous
+one, and the last stage the operations that run again after all moments. Any program, in any order and with any number
+of runs, is described by the operation of each moment, the tensors in memory at each, and the operations that each stage
+runs at least once: these satisfy the rows below. Only the order within a stage is left out.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Writer:
             if maker is None and t not in stages.given:
                 continue
             since = 0 if maker is None else stages.first[maker]
-            # What is not made again stays from when it is surely there to its last reader, at the earliest.
+            # A tensor that is not recomputed stays from when it surely exists to its last reader, at the earliest.
             surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
             if maker not in again and t in graph.permanent_tensors:
                 surely = n

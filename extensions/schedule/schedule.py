@@ -97,9 +97,7 @@ def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
 def schedule_refuted(
     problem: OperationGraph, machine: Target, objective: Objective, found: ScheduleAnswer
 ) -> str | None:
-    """Return what is wrong with a schedule that came from elsewhere: with its steps, their places, or what is said of
-    them; None where nothing is.
-    """
+    """Return an error in the steps, places or claims of a schedule that came from elsewhere; None if there is none."""
     graph, outermost = network_of(problem), set(found.channels_outermost)
     number = {graph.origin(v): v for v in range(len(graph.operations))}
     try:

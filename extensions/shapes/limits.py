@@ -95,7 +95,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
 def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
     """Return how far free symbols may grow within a capacity: the limit of one, or the staircase of two.
 
-    A limit is that of the plan; beside it stands what no plan can pass. Raises OptionError.
+    Each limit has two values: the plan's, and one that no plan can pass. Raises OptionError.
     """
     sized = planned.sized
     evaluator = Evaluator(sized.problem, planned.programs)

@@ -1,7 +1,7 @@
 """Models whose dimensions are symbols: each size an expression, exact, and lifetimes that are the same for all values.
 
-A reader computes with numbers that keep how they follow from symbols, so that its sizes are expressions in the end.
-What it read is then compared with what it reads where the dimensions are plain numbers, at several values.
+A reader computes with numbers that record how they follow from symbols, so that its sizes are expressions in the end.
+The problem read is then compared with the problems read with plain numbers as dimensions, at several values.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def read_symbolic(
 ) -> SymbolicProblem:
     """Return the problem of a model for all values of the symbols that its dimensions name; raises InputError.
 
-    A symbol has the range that is given, or else the one that the file says, or any value from 1. Dimensions that the
-    options give a size are no symbols.
+    A symbol has the given range, or else the range in the file, or any value from 1. Dimensions with a size in the
+    options are no symbols.
     """
     options = options or ModelOptions()
     kind = detect(data, name)

@@ -56,8 +56,8 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     """Check symbolic offsets from another system's plan for dynamic shapes, for all values of the symbols.
 
     Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and nothing may
-    end behind the arena. What is wrong comes with a value at which it is. `deadline` is a moment of the monotonic
-    clock. Raises PlanError for offsets that are not those of the problem's buffers.
+    end beyond the arena. Each fault comes with a value at which it occurs. `deadline` is a moment of the monotonic
+    clock. Raises PlanError for offsets of other buffers than the problem's.
     """
     sized = compile_sizes(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}

@@ -13,8 +13,8 @@ _SMALL = 16
 def std_sorted(values: list[T], less: Callable[[T, T], bool]) -> list[T]:
     """Return the values as `std::sort` leaves them: introsort with median of three, then insertion.
 
-    Source: gcc 12, libstdc++-v3/include/bits/stl_algo.h: std::sort. Where it would change to a heap sort, after
-    2 log2(n) levels, this one goes on; no input of planners is known to come there.
+    Source: gcc 12, libstdc++-v3/include/bits/stl_algo.h: std::sort. Where it would change to a heap sort, after 2
+    log2(n) levels, this one continues; no known input of planners gets there.
     """
     row = list(values)
     _introsort(row, 0, len(row), less)

@@ -1,6 +1,6 @@
 """A pass before `ToNonDataflow` that orders the bindings of dataflow blocks so that they need the fewest bytes.
 
-What a dataflow block calls is pure, so any order is one in which each call comes behind what it reads.
+The calls in a dataflow block are pure, so any order in which each call comes after its inputs is legal.
 """
 
 from __future__ import annotations

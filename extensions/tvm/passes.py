@@ -64,11 +64,11 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 ) -> Any:
     """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
 
-    It stands where StaticPlanBlockMemory stood, and never needs more bytes: a function for which TVM's own plan is as
-    small, or that cannot be read, keeps that one. `pools` are storages to be used instead of one that grows; what does
+    It replaces StaticPlanBlockMemory, and never needs more bytes: a function for which TVM's own plan is as small, or
+    that cannot be read, keeps TVM's. `pools` are storages to be used instead of one that grows; a function that does
     not fit is a PlanMemoryError. `offsets` is whether tensors may lie at offsets, by default where a device's pointers
     can be moved. With `nests`, tensors are alive for the loop nests of a kernel that use them, and not for the whole
-    call. `on_plan` is called with what was planned; by default, the logger `memplan.tvm` has a line.
+    call. `on_plan` is called with each planned function; by default, the logger `memplan.tvm` gets a line.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:

@@ -46,7 +46,7 @@ class Storages:
     def require(self, bounds: Bounds) -> None:
         """Have the virtual machine refuse symbols above their limits: tensors would then write outside of their places.
 
-        A storage of its own for each tensor is its own limit; offsets are none.
+        A separate storage for each tensor is itself a limit; offsets are not.
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:

@@ -1,8 +1,8 @@
 """The tensors that a Relax function allocates, and the steps at which they are used: the input of a plan.
 
-Functions are read behind `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
+Functions are read after `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
 rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
-what anything else gets, and what is returned, is seen from outside and stays apart.
+tensors passed to other calls, and returned tensors, are visible outside and stay apart.
 """
 
 from __future__ import annotations
@@ -149,10 +149,9 @@ class Values:
 class Lifetimes(Values):
     """The tensors of a function and the steps at which they are used, one step for each binding.
 
-    Branches come one behind the other, as neither runs with the other, and no step runs twice. With `nests`, each loop
-    nest of a kernel is a step. `leaves_some` is set where there are
-    allocations beside `tensors`, `earlier` where an operator is from a stage before. `blocks` has the blocks of each
-    body, by its handle, with their bindings.
+    Branches follow one another, as neither runs with the other, and no step runs twice. With `nests`, each loop nest of
+    a kernel is a step. `leaves_some` is set if there are allocations other than `tensors`, `earlier` if an operator
+    belongs to an earlier stage. `blocks` has the blocks of each body, by its handle, with their bindings.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""A ledger of what the searches reach: `rows.jsonl` has a line a question, which a change has to answer to."""
+"""A ledger of results of the searches: `rows.jsonl` has a line for each question, which no change may make worse."""

@@ -1,11 +1,11 @@
 """The results of the searches, compared with recorded results: `python -m lab.ledger [NAME...] [--record] [--jobs 2]`.
 
-Asks the questions of `rows.jsonl` in counted work, each with the work on record, and prints what is better, equal or
-worse. Where an answer is worse it is asked for again with more work, up to four times as much. A NAME chooses the rows
-whose names begin with it. `--without SEARCH` leaves a search out, or several with commas (`cp-sat,highs,cbc` is the
-engines), and notes the rows that fall without. `--on ADDRESS` asks on the machines of a cluster, which have this
-checkout. `--record` writes rows anew, or for the first time, with the least work at which the answer comes. What writes
-rows writes the table of `docs/benchmarks.md`, too. Status 1 where a row is worse.
+Asks the questions of `rows.jsonl` in counted work, each with the recorded work, and prints whether each answer is
+better, equal or worse. After a worse answer the question gets more work, up to four times as much. A NAME chooses the
+rows whose names begin with it. `--without SEARCH` leaves a search out, or several with commas (`cp-sat,highs,cbc`: the
+engines), and notes the rows that become worse. `--on ADDRESS` asks on the machines of a cluster, which need this
+checkout. `--record` writes rows anew, or for the first time, with the least work that gives the answer. Each write of
+rows also writes the table of `docs/benchmarks.md`. Exit status 1 if a row is worse.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command of memplan answers to a question of the ledger: status, values, bound, and who found and proved it."""
+"""The answer of a command to a question of the ledger: status, values, bound, and who found and proved it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNPROVED = 10.0
 
 
 def missing_folder() -> str:
-    """Say what this machine lacks of a checkout; empty for nothing."""
+    """Return a sentence on the folder that this machine lacks; empty if it lacks none."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 

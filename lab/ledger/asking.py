@@ -11,16 +11,16 @@ from lab.ledger.answers import UNCOUNTED, ask
 from lab.ledger.rows import Answer, Row
 
 MORE = 1.3
-"""How many times the work on record an answer may take."""
+"""The work that an answer may take, as a multiple of the recorded work."""
 TIMES = (1.0, MORE, 4.0)
-"""How many times that work a question gets, until its answer is no worse than on record."""
+"""The multiples of that work that a question gets in turn, until its answer is no worse than the recorded one."""
 _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask the question of a row, with more work as long as the answer is worse than the one on record.
+    """Ask the question of a row, with more work as long as the answer is worse than the recorded one.
 
-    Returns better, equal or worse, with how many times the work on record, and the answer.
+    Returns better, equal or worse, with the multiple of the recorded work, and the answer.
     """
     for times in each_times:
         answer = ask(row.command, int(row.work * times), without)
@@ -31,7 +31,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return a row with the answer to its question by all of its work, and the least work at which that comes."""
+    """Return a row with the answer to its question after its most work, and the least work that gives this answer."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))

@@ -1,4 +1,4 @@
-"""The table of `docs/benchmarks.md` that is made of the ledger, between its mark and `<!-- end -->`."""
+"""The table of `docs/benchmarks.md` derived from the ledger, between its mark and `<!-- end -->`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _figures(rows: Rows) -> list[str]:
 
 
 def _proved_text(rows: Rows, *names: str) -> str:
-    """Return how many of the rows whose names begin so are proved, of several seeds the first, and in what time."""
+    """Return the number of proved rows with such a prefix and the mean CPU time; of several seeds the first counts."""
     answers = [row.answer for name, row in rows.items() if name.startswith(names) and "#" not in name]
     proved = sum(not answer.rank for answer in answers)
     cpu_ms = 1000 * geometric_mean(max(answer.cpu_s, 0.001) for answer in answers)

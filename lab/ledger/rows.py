@@ -1,4 +1,4 @@
-"""The rows of the ledger: a question, the answer to it, and the least counted work at which that comes."""
+"""The rows of the ledger: a question, the answer to it, and the least counted work that gives the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answer:
     cpu_s: float
 
     def is_worse_than(self, other: Answer) -> bool:
-        """Return True where the status, a value or the bound is worse; of several plans fewer are worse."""
+        """Return True if the status, a value or the bound is worse, or if there are fewer plans."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)
         return own > others or has_less_bound
@@ -43,7 +43,7 @@ class Answer:
 class Row:
     """A question and its answer: a command of memplan, with `library:` or another word of `answers.py` before files.
 
-    work: the least work at which the answer comes, to within three tenths; a unit is about a microsecond of one core.
+    work: the least work that gives the answer, to within three tenths; a unit is about a microsecond of one core.
     most_work: the work that the search is given at most.
     gate: the tests ask this question.
     falls: the searches without any one of which the answer is worse.

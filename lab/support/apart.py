@@ -1,4 +1,4 @@
-"""Work in a separate process, for workers of a cluster, which run threads and may not fork."""
+"""Functions run in a separate process, for workers of a cluster, which run threads and may not fork."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_in_process(work: Callable[[A], T], given: A) -> T:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the work prints
+    os.dup2(2, 1)  # the output of the function
     with answers:
         task, value = pickle.load(sys.stdin.buffer)
         pickle.dump(task(value), answers)

@@ -1,4 +1,4 @@
-"""One runner of drawn cases for all programs that compare: so many seeds, a line for each fault, and counts."""
+"""The runner of drawn cases for all programs that compare: seeds, a line for each fault, and counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import Any
 
 _BLOCK = 50
-"""How many seeds a worker takes at a time."""
+"""The number of seeds that a worker takes at a time."""
 _REPORT_EVERY = 20
 Faults = Callable[..., Iterable[str]]
 """Yields a line for each fault of a seed, and counts its cases in a tally: `faults(seed, tally, **options)`."""
@@ -21,9 +21,9 @@ Faults = Callable[..., Iterable[str]]
 def run_cases(
     name: str, faults: Faults, arguments: Sequence[str] | None = None, *, count: int = 1000, **options: int
 ) -> int:
-    """Run `python -m lab.NAME [COUNT [SEED]] [--workers N]`, with a flag for each option; return 1 where it has faults.
+    """Run `python -m lab.NAME [COUNT [SEED]] [--workers N]`, with a flag for each option; return 1 if it finds faults.
 
-    `count` is how many cases there are by default, and each option's value is its default.
+    `count` is the default number of cases, and each option's value is its default.
     """
     parser = ArgumentParser(prog=f"python -m lab.{name}")
     parser.add_argument("count", type=int, nargs="?", default=count, help="how many cases")

@@ -1,4 +1,4 @@
-"""Calls of all questions, drawn: inputs of every kind and size, and options from all that their schemas allow."""
+"""Drawn calls of all questions: inputs of every kind and size, and any options that the schemas allow."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.support.random_programs import random_program
 _PLANS = 0.3
 """The share of calls that are plans, which the service handles separately."""
 _SMALL, _OF_KINDS = 12, 4
-"""The most elements of inputs that are drawn with all that there is, and the kinds that meet in a problem of pools."""
+"""The most elements of inputs drawn with all features, and the constraint kinds combined in a problem of pools."""
 _MOST_DRAWN = 5_000
 """The most elements of graphs and symbolic problems, which are drawn one by one; a tenth of that of schedules."""
 _OPTIONS = 0.2
-"""How likely each option is to be given."""
+"""The probability that an option is given."""
 _TRIES = 5
-"""The times that options are drawn until they go with each other and with the inputs."""
+"""The most draws of options until they fit each other and the inputs."""
 _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "accept": ("fit", "0", "5%", "1024"),
     "budgets": ("1MiB", "64KiB", "500"),
@@ -77,14 +77,14 @@ def draw_call(
 
 
 def example(name: str) -> Data:
-    """Return a body of a question that is right, as an object of its inputs."""
+    """Return a valid body of a question, as an object of its inputs."""
     content: Data = json.loads(json.dumps(QUESTIONS[name].example))
     inputs = QUESTIONS[name].inputs
     return content if content.keys() & {each.name for each in inputs} else {inputs[0].name: content}
 
 
 def draw_options(draw: random.Random, name: str) -> Data:
-    """Return some options of a question with values that its schema allows; together they may not go."""
+    """Return some options of a question with values that its schema allows; their combination may be refused."""
     properties = _schema(name)["properties"]
     found = {}
     for option, schema in properties.items():
@@ -96,7 +96,7 @@ def draw_options(draw: random.Random, name: str) -> Data:
 
 
 def _go_together(name: str, content: Data) -> bool:
-    """Return True for options that can go with the inputs, as far as a request is looked at before it is answered."""
+    """Return True if the validation of a request accepts the options with the inputs."""
     try:
         asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
         if asked.question.check is not None and not asked.is_foreign:
@@ -112,7 +112,7 @@ def _schema(name: str) -> Data:
 
 
 def _value(draw: random.Random, option: str, schema: Data) -> Any:
-    """Return a value of a schema; None where no value of it is known here."""
+    """Return a value of a schema; None if this module knows no value of it."""
     if "anyOf" in schema:
         return _value(draw, option, draw.choice(schema["anyOf"]))
     if "const" in schema or "enum" in schema:
@@ -134,7 +134,7 @@ def _value(draw: random.Random, option: str, schema: Data) -> Any:
 
 
 def _bounds(schema: Data) -> Data:
-    """Return the bounds of a number, whatever the schema calls them."""
+    """Return the bounds of a number, inclusive or exclusive in the schema."""
     names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
     return {names.get(name, name): value for name, value in schema.items()}
 
@@ -179,7 +179,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return a plan that is right, as far as one is found at once, or in some cases another."""
+    """Return a valid plan if a quick search finds one; in some cases a wrong plan."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))

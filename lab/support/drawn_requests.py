@@ -1,6 +1,6 @@
-"""Requests drawn at random: most are nearly right, wrong in target, query, headers and body together; some are floods.
+"""Random requests: most are slightly wrong in target, query, headers and body together; some are floods.
 
-A flood is at most 64 KB that cost a server far more than their sender: long lists, deep nesting, pairs of all entries.
+A flood is at most 64 KB that cost a server far more than the sender: long lists, deep nesting, pairs of all entries.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
 
 
 def _content(draw: random.Random) -> tuple[str, Any, str]:
-    """Return a path, a right body for it, and its media type."""
+    """Return a path, a valid body for it, and its media type."""
     name = draw.choice((*("plan",) * 6, "verify", *QUESTIONS))
     if name == "plan":
         if draw.random() < 0.1:

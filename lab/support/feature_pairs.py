@@ -23,7 +23,7 @@ FEATURES = (
 )
 PAIRS = tuple(frozenset(pair) for pair in combinations(FEATURES, 2))
 THRESHOLDS = (60, 400, 512, 2000, 4000, 5000)
-"""The most buffers for which something else is done than for one more.
+"""The largest numbers of buffers before the solvers change their method.
 
 Lemmas are tried up to 60, HiGHS up to 400, one call for all quick orders up to 512; pools are filled in order by other
 planners up to 2,000; above 4,000 cores are searched, and above 5,000 there is no CP-SAT.
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """The profile that is asked for, where that is a feature: else what the brute force minimises."""
+        """The requested profile; without one, the profile that brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"
@@ -197,7 +197,7 @@ def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_qu
 
 
 def _false_statuses(case: Case, problem: Problem, plans: dict[str, Plan]) -> Iterator[str]:
-    """Yield what plans claim that others, or brute force where the problem is small, know better."""
+    """Yield the claims of plans that another plan contradicts, or brute force if the problem is small."""
     is_small = case.n <= SMALL
     least = oracle.best_score(problem) if is_small else ()
     for name, plan in plans.items():

@@ -1,8 +1,8 @@
 """Forty hard problems for the exact search: `python -m lab.ledger hard`.
 
-They are of those that took most nodes among some 200 drawn ones: problems of MiniMalloc, and full ones of the
-generator, with a few percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound. Eight
-more are choices of what stays in a scratchpad: `python -m lab.ledger scratchpad`.
+They needed the most nodes among some 200 drawn problems: MiniMalloc's, and full ones of the generator, with a few
+percent of their buffers removed or shrunk; and tight ones, whose peak is above the bound. Eight more choose the buffers
+of a scratchpad: `python -m lab.ledger scratchpad`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from memplan.planner.model.problem import Problem
 
 FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
 _UNIT = 64
-"""Scratchpads and their offsets are multiples of it."""
+"""The alignment of sizes and offsets in scratchpads."""
 GRANULE = 512
-"""Sizes of MiniMalloc's problems, shrunk ones too, are multiples of it."""
+"""The common divisor of sizes in MiniMalloc's problems, also of shrunk ones."""
 SLACK = {"removed": ("1@1", "2@1", "3@1", "5@1"), "shrunk": ("1@1", "2@1", "3@1", "5@1")}
 MINIMALLOC = (
     "D",
@@ -29,7 +29,7 @@ MINIMALLOC = (
     *("A shrunk 1@1", "C removed 3@1", "C shrunk 3@1", "C shrunk 5@1", "K removed 1@2"),
     *("K removed 2@1", "K removed 3@2", "K removed 5@1", "K removed 5@2", "K shrunk 5@1"),
 )
-"""A file; what became of so many percent of its buffers; the seed that they were drawn with."""
+"""A file; the change to its buffers, and the percentage of changed buffers; the seed of the draw."""
 GENERATED = (
     "perfect:n=300,kind=pinwheel,slack=5.0,by=shrinking,seed=2",
     "perfect:n=300,kind=pinwheel,slack=5.0,by=shrinking,seed=1",
@@ -45,7 +45,7 @@ SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (5
 
 
 def scratchpad(name: str) -> Problem:
-    """Return a choice of what stays in a fast memory; each byte outside is moved two to four times."""
+    """Return a problem of choosing the buffers of a fast memory; each byte outside of it is moved two to four times."""
     letter, percent = name.split()
     table, rng = problem(letter).buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Bodies of all calls that cost a server much: many rows, few entries that make many pairs, long lists of options."""
+"""Bodies of all calls that are expensive for a server: many rows, few entries for many pairs, long lists of options."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _SIZES: Mapping[str, Callable[[str], Data]] = {
 
 
 def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Return what makes the body of each call and kind of input; `rows` shortens the long ones."""
+    """Return a function for each call and kind of input that makes its body; `rows` shortens long bodies."""
 
     def row_count(count: int) -> int:
         return max(10, int(count * rows))

@@ -1,7 +1,7 @@
 """Programs run by brute force: every way through them, event by event; shares no code with the analysis.
 
-Reads operations as JSON spells them. A loop is gone through `rounds` times at most: at least once where its trips are
-known, else perhaps not at all. Meant for programs of a few statements.
+Reads operations in JSON. A loop runs at most `rounds` times: at least once if its trips are known, else perhaps never.
+Meant for programs of a few statements.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """The program has more ways through it than anybody wants to look at."""
+    """The program has too many ways through it to run them all."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happens at a place of the program: to a buffer, or a step of time, a loop, an iteration, a loop's end."""
+    """An event at a place of the program: of a buffer, a time step, a loop, an iteration, or the end of a loop."""
 
     kind: str
     path: str
@@ -30,7 +30,7 @@ Way = tuple[Event, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is being run: the buffers that the names of its function mean, and what the function frees."""
+    """A running call: the buffers for the names in its function, and the buffers that the function frees."""
 
     path: str
     names: dict[str, str]

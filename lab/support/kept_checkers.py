@@ -1,4 +1,4 @@
-"""The checkers of certificates kept running, so that a hundred thousand of certificates take minutes."""
+"""The checkers of certificates as running processes, so that a hundred thousand certificates take minutes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer = tuple[int, str]
 
 
 class KeptProgram:
-    """A checker in a process that answers one pair of files after the other."""
+    """A checker in a process that checks one pair of files after the other."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -49,7 +49,7 @@ class KeptProgram:
 
 
 def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-    """Return what the checker in Python answers, from texts in place of files."""
+    """Return the verdict of the checker in Python on texts in place of files."""
     CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
     return status, said.strip()

@@ -1,4 +1,4 @@
-"""What the command of memplan answers to problems of each kind of the library: plan, certificate and bound.
+"""The answers of the command to problems of each kind of the library: plan, certificate and bound.
 
 As a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]; exit status 1 where nothing fits.
 """
@@ -22,7 +22,7 @@ from memplan.api.cli.main import main
 class Answer:
     """The texts of a plan and a certificate, if there are any, the command, and its claims.
 
-    `value` is that of a plan of a kind without a checker; `bound` is claimed; `status` is the command's exit status.
+    `value` is the plan's value, for kinds without a checker; `bound` is the claimed one; `status` is the exit status.
     """
 
     command: str

@@ -22,10 +22,10 @@ def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
 
 
 def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, passed: bool = False) -> set[int]:
-    """The steps in which a buffer is alive: some way there has used it, and some way on from there uses it.
+    """The steps in which a buffer is alive: used on some way to the step, and on some way from it, in the same life.
 
-    In a life of its own, that is: each iteration of a loop has one, if it never reads before it writes, and no way uses
-    the buffer in the same life outside of the loop.
+    Each iteration of a loop is a separate life, if no iteration reads before it writes, and no way uses the buffer in
+    the same life outside of the loop.
     """
     mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
     exposed = {loop for way in mine for loop in _exposed_loops(way)}
@@ -42,7 +42,7 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
 
 
 def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
-    """Yield the borders, and what happens to a buffer and its aliases."""
+    """Yield the borders, and the events of a buffer and its aliases."""
     for event in way:
         if event.kind in BORDERS:
             yield event
@@ -127,7 +127,7 @@ def _whole_span(program: Interpreter, root: str) -> set[int]:
 
 
 def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_scope: bool) -> set[int]:
-    """The steps in which a buffer is alive where calls and operations are looked at from outside."""
+    """The steps in which a buffer is alive, with each call and operation as one step."""
     scope = alive_by_scope(program, ways, root)
     operations = program.operations_of.get(root, {None})
     whole: set[int] | None = None

@@ -1,4 +1,4 @@
-"""Families of small problems, most with rules, whose best plan then often lies above the bound; see `lab.families`."""
+"""Families of small problems, most with rules that often raise the optimum above the bound; see `lab.families`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of torch whose dimensions are free, as `torch.export` writes them: networks, and training steps."""
+"""Programs of torch with free dimensions, as `torch.export` writes them: networks, and training steps."""
 
 from __future__ import annotations
 

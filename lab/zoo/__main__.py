@@ -1,10 +1,10 @@
 """The zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
 
-`run` tries all models that have no row in the table, each in a process of its own, and adds their rows, with `--on
-ADDRESS` on the machines of a cluster that have this checkout; a model that fails, dies or takes more than its seconds
-of the processor has a row with the reason. `again` makes so many rows anew, drawn at random, and compares; `write`
-leaves the files of a model's certificates for the checkers; `page` writes the page of the table, and the tables of
-`docs/benchmarks.md`. All but `page` need torch, timm, torchvision and transformers.
+`run` tries all models without a row in the table, each in a separate process, and adds their rows, with `--on ADDRESS`
+on the machines of a cluster, which need this checkout; a model that fails, dies or exceeds its processor seconds has a
+row with the reason. `again` makes N random rows anew, and compares; `write` writes the files of a model's certificates
+for the checkers; `page` writes the page of the table, and the tables of `docs/benchmarks.md`. All but `page` need
+torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _write(name: str, folder: Path, limit_s: int) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words say; return 1 where a row differs."""
+    """Run the requested command; return 1 if a row differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, default=table.TABLE)
     parser.add_argument("--seconds", type=int, default=90, help="of the processor, for a model in a mode")

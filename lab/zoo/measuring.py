@@ -31,7 +31,7 @@ from memplan.solvers.portfolio.solve import solve
 MODES: Mapping[str, tuple[int, bool]] = {"inference": (1, False), "training": (8, True)}
 """The batch of each mode, and whether it trains, with Adam."""
 ALIGNMENTS = ("", "_64")
-"""The ends of columns: as each planner aligns on its own, and with all buffers at multiples of 64 bytes."""
+"""The suffixes of columns: with each planner's default alignment, and with all buffers at multiples of 64 bytes."""
 _PLAN_S, _ORDER_S, _OTHER_S = 5.0, 10.0, 5.0
 _PROVED = 0
 _APART = ("parameters", "optimizer")
@@ -53,7 +53,7 @@ class Checkers:
     checkers: Path
 
     def accept(self, program: str, files: Sequence[Path]) -> bool:
-        """Return True if a program says that what its files claim is so."""
+        """Return True if a program accepts the claims of its files."""
         words = [sys.executable, str(self.checkers / program), *map(str, files)]
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
@@ -76,7 +76,7 @@ class Checkers:
 
 
 def measure(model: Model, mode: str, checkers: Checkers) -> Row:
-    """Return the row of a model in a mode; what stops it is its `reason`."""
+    """Return the row of a model in a mode; after an error, `reason` has the cause."""
     began = time.process_time()
     row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
     try:
@@ -95,8 +95,8 @@ def _reason(text: str) -> str:
 def graph_of_step(model: Model, mode: str) -> OperationGraph:
     """Return the operations of a step in the order in which they run, from its model on fake tensors.
 
-    Parameters, buffers and the state of the optimizer lie apart. All else lives from what makes it up to its last
-    reader, gradients too; what the model returns is kept.
+    Parameters, buffers and the optimizer's state are separate. Other tensors, gradients too, live from their operation
+    to the last reader; the model's results live to the end.
     """
     batch, trains = MODES[mode]
     with torch.device("meta"):

@@ -24,9 +24,9 @@ _LAYERS = (
     *("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "n_layers"),
     *("n_layer", "depth"),
 )
-"""The names of numbers of layers in configurations."""
+"""The fields of configurations that give the number of layers."""
 _CONTRASTIVE = ("logit_scale_init_value", "temperature_init_value")
-"""What configurations of two towers name, one for texts and one for images."""
+"""The fields of configurations with two towers: the configuration for texts, and the one for images."""
 _IMAGE, _FRAMES = 224, 8
 """The side of an image where a model names none, and the images of a video."""
 

@@ -32,12 +32,12 @@ def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]
 
 
 def key(row: Cells) -> tuple[str, str]:
-    """Return what a row is of: the model, and the mode."""
+    """Return the key of a row: the model, and the mode."""
     return f"{row['source']}/{row['model']}", row["mode"]
 
 
 def waste(row: Cells, planner: str, end: str = "") -> float | None:
-    """Return what a planner needs above the best plan, as a part of it; None where one of both is not there."""
+    """Return a planner's excess over the bytes of the best plan, as a fraction of these; None if either is missing."""
     needed, best = row[f"{planner}{end}"], row[f"peak{end}"]
     return int(needed) / int(best) - 1 if needed and best and int(best) else None
 

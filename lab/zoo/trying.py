@@ -50,5 +50,5 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
 
 def missing_packages() -> str:
-    """Say what this machine lacks to try models; empty for nothing."""
+    """Return a sentence on the packages that this machine lacks to try models; empty if it lacks none."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

@@ -15,12 +15,12 @@ _JOINED_AT_MOST = 1_000
 
 
 def heavy_clique(instance: Instance) -> I64:
-    """Return buffers that lie apart pairwise, as heavy a set of them, with clearances, as is found; ascending.
+    """Return the heaviest clique found, clearances included: buffers that conflict pairwise; ascending.
 
-    Exact where the conflicts make a chordal graph, as those which come from lifetimes do; none where there are too many
-    conflicts to look at. Goes through the buffers by maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on
-    Computing 13, 1984): in a chordal graph a buffer and its neighbours that come before it make a clique, and every
-    maximal clique is one of these.
+    Exact where the conflict graph is chordal, as conflicts of lifetimes make it; empty where there are too many
+    conflicts to examine. The order is that of maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on
+    Computing 13, 1984): in a chordal graph a buffer and its earlier neighbours make a clique, and every maximal clique
+    is such a clique.
     """
     neighbours = _neighbours(instance)
     if neighbours is None:
@@ -101,7 +101,7 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
 
 
 def _cardinality_order(neighbours: list[set[int]]) -> list[int]:
-    """Return the buffers in an order in which the next one always has the most neighbours among those before it."""
+    """Return the buffers in an order where each next buffer has the most neighbours among the earlier buffers."""
     count = [0] * len(neighbours)
     waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by that number of neighbours
     order: list[int] = []

@@ -1,7 +1,7 @@
 """The least bytes that buffers alive together need, where some may share bytes.
 
-A live set needs the sizes of its buffers, but for two things. Of two that may share an offset, the smaller one may lie
-on the larger one's bytes. And members of a rigid group need what they cover together, each byte once.
+A live set needs the sum of its buffers' sizes, with two exceptions. Of two buffers that may share an offset, the
+smaller may use bytes of the larger. And the members of a rigid group need the union of their bytes.
 """
 
 from bisect import bisect_left

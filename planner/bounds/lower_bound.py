@@ -1,8 +1,8 @@
 """Lower bounds, each with its witness, and live bytes over time.
 
-The largest live set must fit: what is alive at one time lies side by side, in the pools it may use, but for what may
-lie on the bytes of others (`demand`); so does what conflicts pairwise. Aligned buffers take whole granules, which lifts
-the bound; reserved ranges and pins push ends up.
+The largest live set must fit: buffers alive at one time use disjoint bytes of the pools that they may use, except for
+buffers that may use bytes of others (`demand`); so do buffers that conflict pairwise. Aligned buffers take whole
+granules, which lifts the bound; reserved ranges and pins push ends up.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Witness(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """No assignment has a smaller `score`, nor a smaller sum of what is used over the pools than `total` (units)."""
+    """No assignment has a smaller `score`, nor a smaller sum of used units over the pools than `total`."""
 
     score: Score
     witness: Witness
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
 # Rounded up to an alignment, another live set than the heaviest may have the highest end.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
-"""The most alignments that get a bound of their own, besides the common divisor; bounds.hpp has the same limit."""
+"""The most alignments that get a separate bound, in addition to the common divisor; bounds.hpp has the same limit."""
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:

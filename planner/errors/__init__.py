@@ -7,17 +7,17 @@ MemplanError
 │   ├── ProblemError         a problem breaks rules; one sentence a broken rule
 │   ├── PlanError            a plan that is read back breaks rules
 │   ├── OperationsError      operations, from which lifetimes follow, break rules
-│   ├── OptionError          an option is wrong, or a solver cannot do what is required
+│   ├── OptionError          an option is wrong, or a solver cannot meet a requirement
 │   │   ├── SolverFailedError  the solver that was named failed
-│   │   └── TimeOverError    the time limit is too short for what has no answer in part: HTTP 504
+│   │   └── TimeOverError    the time limit is too short where there is no partial answer: HTTP 504
 │   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
 
 A sentence names object, rule and value: `buffers[3].end: must be greater than start (7), got 5`. An option in it is a
 value, which each entrance writes in its own terms: `dims=n=1` in requests and in Python, `--dim n=1` on a command line.
-What to do is given where a rule is checked, as `Way`: commands write it behind the sentence, problem details as hints,
-and Python as notes.
+A remedy is given where a rule is checked, as `Way`: commands write it after the sentence, problem details as hints, and
+Python as notes.
 """
 
 import re
@@ -58,17 +58,17 @@ class Option(NamedTuple):
 
 
 class Way(str):
-    """What to do about a broken rule: the last part of its sentence."""
+    """The remedy for a broken rule: the last part of its sentence."""
 
     __slots__ = ()
 
 
 Sentence = str | tuple[str | Option, ...]
-"""A sentence of an error, split into parts where it names options, or says what to do."""
+"""A sentence of an error, split into parts where it names options, or has a remedy."""
 
 
 def add_way(rule: Sentence, way: str | None) -> Sentence:
-    """Return the sentence of a rule with what to do about it, if there is something."""
+    """Return the sentence of a rule with its remedy, if there is one."""
     return (*([rule] if isinstance(rule, str) else rule), Way(way)) if way else rule
 
 
@@ -93,25 +93,25 @@ class InputError(MemplanError):
 
     @property
     def ways(self) -> list[str]:
-        """What to do about the broken rules, without repetition."""
+        """The remedies for the broken rules, without repetition."""
         return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
     def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence, with options in the syntax of an entrance, and what to do about its rule."""
+        """Yield each sentence, with options in the syntax of an entrance, and its remedy, or None."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield the sentences in the syntax of an entrance, each with what to do where that was not said before."""
+        """Yield the sentences in the syntax of an entrance, each with its remedy at that remedy's first occurrence."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` before each sentence, except before sentences about the option `beside`."""
+        """Return the error with `place` before each sentence that does not begin with the excluded option."""
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
@@ -157,7 +157,7 @@ class OptionError(InputError):
 
     @classmethod
     def from_rule(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
-        """Return the error of an option that breaks a rule, and what to do about it."""
+        """Return the error of an option that breaks a rule, with the remedy."""
         return cls((Option(field), ": ", *rule), way=way)
 
 
@@ -193,7 +193,7 @@ Break = tuple[Location, Sentence]
 
 
 def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
-    """Raise, inside a pydantic validator, one error for each (location, sentence), and what to do about it."""
+    """Raise, inside a pydantic validator, one error for each (location, sentence), with its remedy."""
     details: list[InitErrorDetails] = [
         {
             "type": PydanticCustomError("rule", "{sentence}", {"sentence": rule, "way": its_way}),
@@ -217,7 +217,7 @@ ONE_OF_THEM = "leave one of them out"
 LEFT_OUT = "write one of these, or leave it out for the default"
 AS_UTF8 = "save it as UTF-8"
 OTHER_KIND = "another version wrote it, or it is of another kind: export it again"
-"""What to do about rules that several readers check."""
+"""The remedies for rules that several readers check."""
 
 
 def unique_rule(got: str, first: str) -> Sentence:
@@ -258,7 +258,7 @@ def excerpt(value: object) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Return a text of somebody else with escapes for what a terminal would obey, such as control characters."""
+    """Return a stranger's text with escapes for characters that a terminal would obey, such as control characters."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
@@ -293,9 +293,9 @@ def _list_hint(error: Mapping[str, Any]) -> str:
 
 
 def _choice(error: Mapping[str, Any]) -> str:
-    """Return the allowed values, and the one that is nearest to the given value."""
+    """Return the sentence with the allowed values, and the allowed value most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
-    is_version = error["loc"][-1:] == ("format",)  # of which another is not meant
+    is_version = error["loc"][-1:] == ("format",)  # no other version is meant
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
@@ -356,11 +356,11 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "literal_error": lambda _: LEFT_OUT,
     "enum": lambda _: LEFT_OUT,
 }
-"""What to do about the faults that pydantic finds, where the sentence does not say it."""
+"""The remedies for the faults that pydantic finds, where the sentence has none."""
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error; `root` goes before each location, `fields` are those of the object."""
+    """Return the sentences for a pydantic error; `root` prefixes each location, `fields` are the object's fields."""
     rows = ((path_of(entry["loc"]), text) for entry, text in _faults(error, fields, root))
     return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 

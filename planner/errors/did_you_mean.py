@@ -12,7 +12,7 @@ OtherWords = Mapping[str, str]
 """Maps a known word, or several, to the words of other tools for it, separated by spaces."""
 
 KNOWN_FIELDS = dict[str, Collection[str]]()
-"""The fields of the rows of a list by its name, and those of problems by ""; each model enters its own."""
+"""The fields of the rows of a list by its name, and the fields of problems by ""; each model enters its own."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -55,7 +55,7 @@ def closest_field(of: str, word: str) -> str | None:
 
 
 def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tuple[str, str | None]:
-    """Return the sentence for an unknown field, with the field that is most likely meant, and what to do.
+    """Return the sentence for an unknown field, with the field that is most likely meant, and the remedy.
 
     `fields` are the fields of the object that has the first field of the location.
     """

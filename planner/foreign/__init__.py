@@ -1,1 +1,1 @@
-"""The systems around memplan, a folder each: how its files are read, how it plans, how a plan goes back to it."""
+"""The systems around memplan, a folder each: how its files are read, how it plans, how a plan is written for it."""

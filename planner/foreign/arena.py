@@ -1,4 +1,4 @@
-"""Arenas of runtimes: what a runtime takes in all for the file of a model, by its own rules.
+"""Arenas of runtimes: the total memory that a runtime takes for the file of a model, by its own rules.
 
 A system whose runtime has an arena names the module with these rules, as `arena` of its row.
 """
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelArena:
-    """A runtime's arena for a model: `head` has tensors and scratch, `tail` what stays.
+    """A runtime's arena for a model: `head` has tensors and scratch, `tail` persistent bytes.
 
-    `least` is the smallest arena that the model starts in: data about tensors is in their place while they are
-    planned, and may need more; `temporary` is the most that lies there. `unknown` are the operators whose kernels may
-    keep or require unknown bytes, `said` those of which somebody says what they require. `target` is what the numbers
-    are for, in words, and `flash` the bytes of the model itself.
+    `least` is the smallest arena that the model starts in: while tensors are planned, data about them uses their part
+    of the arena, and may need more; `temporary` is the most that such data takes. `unknown` are the operators whose
+    kernels may keep or require unknown bytes, `said` the operators whose scratch the user states. `target` names the
+    processor that the numbers hold for, and `flash` is the size of the model itself, in bytes.
     """
 
     head: int
@@ -79,5 +79,5 @@ def rules_of(data: bytes) -> ArenaRules | None:
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return the flags of commands that say what is not known of kernels; what has a space in it is no operator."""
+    """Return the `--scratch` flags for operators with unknown scratch; a name with a space is no operator."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

@@ -23,7 +23,7 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
-    # Names that are good as they are stay so; others go around them.
+    # Names that are valid already stay unchanged; other names avoid them.
     unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     taken: set[str] = set()
     last: Counter[str] = Counter()
@@ -38,13 +38,13 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
 
 
 def prefix_of(stem: str) -> str:
-    """Return what begins all names of a file, made of its name without suffix."""
+    """Return the prefix of all names in a file, made of the file's name without suffix."""
     plain = identifiers([stem])[0].lower()
     return plain if plain[:1].isalpha() else f"memplan_{plain}"
 
 
 def include_of(stem: str) -> str:
-    """Return the line that includes the header beside a source; raises OptionError for a name that C cannot include."""
+    """Return the line that includes the header of a source; raises OptionError for a name that C cannot include."""
     if not stem.isprintable() or '"' in stem or "\\" in stem:
         raise OptionError(f"output: must have a name that C can include, got {excerpt(stem)}")
     return f'#include "{stem}.h"\n'

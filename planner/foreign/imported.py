@@ -1,4 +1,4 @@
-"""What readers share: their results, and the border where a stranger's bytes become errors of the file.
+"""The results of readers, and the border where faults of a stranger's bytes become errors of the file.
 
 What bytes do to a reader that it did not foresee is a fault of memplan, reported as one everywhere. Compilers' dumps
 give lifetimes and no operations.
@@ -55,7 +55,7 @@ _PROPOSED = (1, 64, 512)
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return what to say of open sizes: sizes with which the model can be read, or why it cannot be with any.
+    """Return the sentence about open sizes: sizes with which the model can be read, or why no sizes help.
 
     Names that are required once others are given are all in it.
     """
@@ -81,7 +81,7 @@ def add_size_advice(
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Raise ReaderFaultError for what a reader did not foresee; errors of memplan's own go through."""
+    """Raise ReaderFaultError for an exception that a reader did not foresee; memplan's own errors pass unchanged."""
     try:
         yield
     except MemplanError:
@@ -97,7 +97,7 @@ def stranger_bytes() -> Iterator[None]:
 
 
 def reader_fault(error: Exception) -> ReaderFaultError:
-    """Return what to say of an error of a reader: its kind, and the last line of memplan's own that led to it."""
+    """Return the sentence about a reader's error: its kind, and memplan's last line in its traceback."""
     reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
     fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
@@ -120,7 +120,7 @@ _MUCH = 1024
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The bytes that the views of a model take: none those that are aliases, and `apart_bytes` all others."""
+    """The numbers and bytes of a model's views: of aliases, which take no further bytes, and of separate views."""
 
     aliases: int = 0
     alias_bytes: int = 0
@@ -135,11 +135,11 @@ _NO_VIEWS = ViewFacts()
 class ImportedProblem:
     """A problem, and where it comes from.
 
-    `source` is the problem, or what makes it when it is first requested: orders and cascades of a model need none.
+    `source` is the problem, or a function that makes it on first use: orders and cascades of a model need no problem.
     `own_peak` is what the planner that wrote the file used, if the file says so, and `own_plan` has its offsets, if the
-    file has them all; `own_problem` is what that solves, where its pools are not those of the problem. `planner_peak`
-    returns what the runtime's own planner takes, where the problem does not say all that it plans by. `beside` is what
-    the runtime allocates beside what is planned, in bytes, as the file says.
+    file has them all; `own_problem` is the problem that this plan solves, where its pools differ from the pools of
+    `problem`. `planner_peak` returns the peak of the runtime's own planner, where the problem lacks facts that this
+    planner uses. `beside` counts the bytes that the runtime allocates in addition to the plan, as the file says.
     """
 
     source: Problem | Callable[[], Problem]
@@ -193,7 +193,7 @@ class ImportedProblem:
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
     """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
 
-    An alias without an offset of its own follows its buffer.
+    An alias whose offset is not known follows its buffer.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -224,7 +224,7 @@ def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_a
 
 
 def element_count(dims: Iterable[int]) -> int:
-    """Return the product of sizes; beyond whatever fits into memory it is not multiplied to the end."""
+    """Return the product of sizes; multiplication stops once the product exceeds any memory."""
     sizes, count = list(dims), 1
     for size in sizes:
         count *= size
@@ -243,7 +243,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError for sizes of named dimensions, which `what` has not."""
+    """Raise OptionError for sizes of named dimensions, as `what` has no such dimensions."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedBuffer:
-    """A buffer: `pool` is a position in the layout; `name` is what follows a prefix in C."""
+    """A buffer: `pool` is a position in the layout; `name` is the part of its C name after the prefix."""
 
     id: int | str
     name: str
@@ -69,8 +69,8 @@ class PlacedPool:
 class VerifiedLayout:
     """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
 
-    `options` are those that the model was read with; `section` is the one in which all arrays of C lie, by default each
-    in one of its own.
+    `options` are the options with which the model was read; `section` is the section for all arrays of C, by default a
+    separate section for each.
     """
 
     problem: Problem
@@ -89,8 +89,8 @@ class VerifiedLayout:
     def split_into_regions(self) -> VerifiedLayout:
         """Return the layout with the pools that have addresses cut at their reserved ranges; raises FormatError.
 
-        Each stretch between two of them is a pool of its own, in which buffers count from its start. The first one that
-        is in use keeps the pool's name, and the others are numbered.
+        Each stretch between two reserved ranges becomes a separate pool, with offsets from its start. The first stretch
+        in use keeps the pool's name, and the others are numbered.
         """
         pools: list[PlacedPool] = []
         moved = list(self.buffers)

@@ -38,8 +38,8 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
 
     A plan knows no operators and no constants, and its inputs and outputs are in the workspaces, one a device; a pool
-    without a device is the CPU's, and a name that TVM has not is that of an extension. Beside what TVM writes,
-    `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
+    without a device is the CPU's, and a name that TVM does not have is the name of an extension. In addition to TVM's
+    own fields, `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
     """
     devices = [_device(pool.pool.device) for pool in layout.pools]
     main = [

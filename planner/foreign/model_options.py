@@ -22,7 +22,7 @@ Size = int | tuple[int, ...]
 
 
 def size_text(size: Size) -> str:
-    """Return a size, or a shape, as `--dim` takes it: behind the only size of a shape stands a comma."""
+    """Return a size, or a shape, as `--dim` takes it: a shape of one size ends with a comma."""
     if isinstance(size, int):
         return str(size)
     return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
@@ -72,7 +72,7 @@ _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
     PlainValidator(_size),
-    PlainSerializer(lambda size: size),  # that of the union warns of lists
+    PlainSerializer(lambda size: size),  # the union's own serializer warns of lists
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
 SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_entries)]

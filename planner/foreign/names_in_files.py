@@ -1,4 +1,4 @@
-"""The names in files: those of a program, or of several models in JSON."""
+"""The names in files: names of a program, or of several models in JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AS_IT_IS = ModelOptions()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _AS_IT_IS) -> ProgramNames:
-    """Return the names that a file gives to the buffers of a problem; none where what it poses is another one.
+    """Return the names that a file gives to the buffers of a problem; none where the file has another problem.
 
     The problem may have other pools than the file; `options` are the options of its reading.
     """

@@ -10,7 +10,7 @@ from memplan.planner.model.application import Application, times_of_models
 
 @dataclass(frozen=True)
 class NamedTime:
-    """The name of what runs from a time step on, until the next one."""
+    """The name of the work that runs from a time step on, until the next named time."""
 
     time: int
     name: str
@@ -28,7 +28,8 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """What a program has beside the problem: names along time, and role, operation, type and model of each buffer.
+    """The names that a program gives to a problem: names along time, and role, operation, type and model of each
+    buffer.
 
     `models` are those of an application; `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each
     buffer; `types` say shape and type of elements. Each of the four is empty or has an entry for each buffer.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
-    """Return the importer for a file by what is in it, else by how its name ends; None where there is none.
+    """Return the importer for a file by its content, else by its suffix; None if no importer matches.
 
     Raises FormatError, which names the kind, for a file that no reader accepts.
     """
@@ -47,7 +47,7 @@ def _format_of_name(name: str | None) -> str | None:
 
 
 def load(name: str | None) -> None:
-    """Import what reads the files of such a name, where it is installed: a reader says what is not."""
+    """Import the reader for files of such a name, and its package if installed; a missing package is no error."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
     if (format_name := _format_of_name(name)) is not None:

@@ -37,7 +37,7 @@ _WAYS = {
     "expected": _OTHER_KIND,
     "invalid": _OTHER_KIND,
 }
-"""What to do about what pydantic's parser finds, by how its messages begin."""
+"""The remedies for the faults that pydantic's parser finds, by the beginnings of its messages."""
 
 
 def is_own(data: bytes) -> bool:
@@ -72,10 +72,10 @@ def parse(data: bytes) -> Any:
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
-    # A key that is dropped takes a colon with it; only escaped colons could hide that. Mostly the keys of the problem,
-    # of what lies beside it, and of its rows have all the colons there are.
+    # A dropped key also drops a colon; only escaped colons could hide that. In most files, the keys of the problem, of
+    # the objects next to it, and of its rows account for all colons.
     keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
-    # Parsing once more with a hook is dear, so only what may hide a repeated key is.
+    # Parsing again with a hook is slow, so only text that may hide a repeated key is parsed again.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 

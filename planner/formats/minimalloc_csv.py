@@ -190,7 +190,7 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def _inexpressible_fields(problem: Problem) -> list[str]:
-    """Name what a table cannot express; names, and traffic that no objective counts, may be lost."""
+    """Return the parts that a table cannot express; names, and traffic that no objective counts, may be lost."""
     table, pool = problem.buffers, problem.pools[0]
     lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
     if len(problem.pools) > 1:

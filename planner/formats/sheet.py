@@ -42,7 +42,7 @@ Break = tuple[int, str, Sentence]
 
 
 class Layout(NamedTuple):
-    """The columns that a table may have: the field that each name stands for, and what is read of them.
+    """The columns that a table may have: the field that each column name means, and how its cells are read.
 
     `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None
     where no cell may be empty. Where an empty cell means ABSENT, no cell may say that number.
@@ -142,7 +142,7 @@ def _chunks(data: bytes) -> Iterator[list[list[str]]]:
 
 
 def _raggedness(data: bytes, width: int) -> str:
-    """Return the sentence about the first row whose number of cells differs from that of the heading."""
+    """Return the sentence about the first row with another number of cells than the heading."""
     reader, rows = _rows(data)
     return next(
         f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: "

@@ -68,7 +68,7 @@ def _encode(part: npt.NDArray[np.generic]) -> bytes:
 
 def canonical_order(instance: Instance) -> I64:
     """Return the buffers of an instance in an order that depends on content alone, ties by position; (n,)."""
-    if instance.is_plain:  # what its buffers require is stirred in as `numbers` has it
+    if instance.is_plain:  # the requirements are mixed in, in the order of `numbers`
         both = _mix(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mix(both, np.stack((instance.pin, instance.end)))
         own = _mix(_mix(own, instance.alignment[0]), instance.lowest[0])
@@ -95,10 +95,11 @@ def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
 
 
 def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
-    """Refine colours by those of neighbours, until only interchangeable buffers are alike.
+    """Refine colours by the colours of neighbours, until only interchangeable buffers have equal colours.
 
-    Where others are still alike, one of them gets a colour of its own and all are refined again: if the problem is
-    symmetric in them, it makes no difference which (colour refinement with individualization, as in nauty).
+    Where other buffers still have equal colours, one of them gets a new colour and all are refined again: if the
+    problem is symmetric in these buffers, any choice gives the same result (colour refinement with individualization,
+    as in nauty).
     """
     looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
     rounds = max(4, _LOOKS // (len(colour) + looks))
@@ -156,7 +157,7 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
         yield values[order].astype("<i8", copy=False)
     if "intervals" in instance.features:
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
-    # Gathering lists row by row is what most instances, of one lifetime a buffer, can do without.
+    # Most instances have one lifetime a buffer and need no lists gathered row by row.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gather_rows(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):

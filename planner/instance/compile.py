@@ -51,7 +51,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "hint": table.hint[source],
         "traffic": _traffic(problem)[source],
         "allowed": places.allowed,
-        # Neutral where a pool is closed, so that what nobody can use makes the unit no finer.
+        # Neutral where a pool is closed, so that offsets that no buffer can use do not make the unit finer.
         "alignment": np.where(places.allowed, places.alignment, 1),
         "lowest": np.where(places.allowed, places.lowest, 0),
         "highest": np.where(places.allowed, places.highest, I64_MAX),
@@ -121,8 +121,8 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
     """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
 
-    A colocation group goes to the pool of its other buffers (`home`; ABSENT: none yet), or where its highest end is
-    lowest.
+    A colocation group gets the pool of its other buffers (`home`; ABSENT: none yet), or the pool where its highest end
+    is lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
@@ -201,8 +201,8 @@ def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
     """Cut time into maximal live sets, given lifetimes.
 
     Returns each lifetime's first set and the set after its last, and a time in each set. Going through all starts and
-    ends in time order, ends first, a set is a run of starts that an end follows; so each start belongs to the set after
-    those that are closed before it.
+    ends in time order, ends first, a set is a run of starts that an end follows; so the live set of a start is the
+    number of sets that are closed before it.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")

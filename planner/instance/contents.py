@@ -21,7 +21,7 @@ U64 = npt.NDArray[np.uint64]
 def traffic_unit(instance: Instance) -> int:
     """Return the largest divisor of all traffic; dividing costs by it does not change the best choice.
 
-    Prices of pairs are costs that nothing divides; beside them traffic counts as given.
+    Prices of pairs are never divided; where there are any, traffic counts as given.
     """
     return 1 if len(instance.priced_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 

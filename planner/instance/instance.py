@@ -40,11 +40,11 @@ class CompiledPool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedPairs:
-    """Pairs that cost something where their bytes meet in one pool.
+    """Pairs of buffers with a price that a plan pays if the two share bytes, or a bank, of one pool.
 
     rows: (k, 2), the buffers of each pair, the lower first.
-    price: (k,), what it costs.
-    by_bank: (k,), True where a common bank is enough, bytes in common elsewhere.
+    price: (k,), the cost of each pair that meets.
+    by_bank: (k,), True where the price is due for a common bank, False where it is due for common bytes.
     """
 
     rows: I64
@@ -89,7 +89,7 @@ class Instance:
     the problem counts it, when all of a live set are alive; `unplaceable` are the positions, in the problem, of buffers
     that fit nowhere even alone.
 
-    Every column is declared beside its type; the order of the columns that count is that of the hash.
+    Each field's annotation declares its column; the columns that count are hashed in this order.
     """
 
     unit: Annotated[int, Column(Axis.WHOLE)]
@@ -140,7 +140,7 @@ class Instance:
         return len(self.live_set_time)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what is pickled: a copy, as another thread may complete a property meanwhile."""
+        """Return the pickled state: a copy of the fields, as another thread may cache a property meanwhile."""
         return dict(vars(self))
 
     @cached_property
@@ -171,7 +171,7 @@ class Instance:
 
     @cached_property
     def priced_pairs(self) -> PricedPairs:
-        """The pairs with a price: those of banks, then those of reuse."""
+        """The pairs with a price: bank pairs, then reuse pairs."""
         rows, price = (self.soft_pairs, self.reuse_pairs), (self.soft_weight, self.reuse_price)
         by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
         return PricedPairs(np.concatenate(rows), np.concatenate(price), by_bank)
@@ -294,6 +294,6 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),
 }
-"""The features of constraint kinds; a solver supports only those that its registry entry lists."""
+"""The features of constraint kinds; a solver supports only the features that its registry entry lists."""
 ON_OFFSETS = CONSTRAINTS.keys() - {"together"}
 """The constraint features that restrict offsets or give them a cost; the others concern pools only."""

@@ -1,4 +1,4 @@
-"""Legal offsets of single buffers, with all their aliases: what every pin, alignment and kind says, pool by pool.
+"""Legal offsets of single buffers, with all their aliases: by every pin, alignment and kind, pool by pool.
 
 In each pool a buffer may lie from `lowest` to `highest`, in steps of its alignment, outside of the ranges that are
 barred to it, where no page border and no reserved range is in its way. All that plans, bounds and proves reads these
@@ -36,10 +36,10 @@ EVERYWHERE: Ranges = OffsetRule().intervals
 class LegalPlaces(NamedTuple):
     """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
 
-    `allowed`, `alignment`, `lowest`, `highest` and `pin` mean what they do in an instance, all but `pin` as (pools,
-    buffers); so does `page`, which a buffer's addresses must not cross, or 0. barred[q, i] has the number of the ranges
-    of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first of the buffers that
-    must be in one pool with each.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` have the same meaning as in an instance, all but `pin` as
+    (pools, buffers); so does `page`, whose borders a buffer's addresses must not cross, or 0. barred[q, i] has the
+    number of the ranges of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first
+    of the buffers that must be in one pool with each.
     """
 
     allowed: Bool
@@ -232,7 +232,7 @@ def _congruences(
     """Return (alignment, residue), each (buffers,): the offsets that a pool's addresses and remainders leave open.
 
     The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's), and o must leave
-    the remainder that it requires. What is bound to a buffer adds such conditions to it (Chinese remainders).
+    the buffer's required remainder. Buffers bound to another one add such conditions to it (Chinese remainder theorem).
     """
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)

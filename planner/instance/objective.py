@@ -12,9 +12,9 @@ from memplan.planner.instance.instance import Bool, Instance
 from memplan.planner.model.buffer_table import I64
 
 Score = tuple[float, ...]
-"""Smaller is better, compared entry by entry. For `peak` and `fit`: what is used (int, in units) of the last pool,
-then of the one before it, and so on to the first. For `cost`: the total cost (bytes x cost, and prices of pairs that
-meet), then what is used of the pools as for `peak`."""
+"""Smaller is better, compared entry by entry. For `peak` and `fit`: the used units (int) of each pool, from the last
+pool to the first. For `cost`: the total cost (bytes x cost, and prices of pairs that meet), then the used units as for
+`peak`."""
 
 
 def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:

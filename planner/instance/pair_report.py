@@ -1,4 +1,4 @@
-"""Pairs of buffers in a plan: those that share an offset, touch a common bank, or share bytes at a price."""
+"""The pairs of buffers in a plan that share an offset, touch a common bank, or share bytes at a price."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def _first_births(instance: Instance) -> list[int]:
-    """Return the first live set of each buffer; without lifetimes, the number behind the last live set."""
+    """Return the first live set of each buffer; for a buffer without lifetimes, the number of live sets."""
     births = np.full(len(instance), instance.n_live_sets)
     np.minimum.at(births, instance.lifetime_buffer, instance.start)
     return list(births.tolist())

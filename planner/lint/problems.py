@@ -135,7 +135,7 @@ def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
 
 
 def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
-    """Yield a finding where ends look inclusive, unless somebody stated what they mean."""
+    """Yield a finding where ends look inclusive, unless the problem states its `interval`."""
     if "interval" in problem.model_fields_set:
         return
     handovers, births = handovers_of(problem.buffers.start, problem.buffers.end)

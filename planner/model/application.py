@@ -1,7 +1,9 @@
-"""Several models in one set of pools: which may run together, what one holds for another, what stays for ever.
+"""Several models in one set of pools: which may run together, which buffers a model holds for another one, which
+buffers are persistent.
 
-They become one problem. Each model has a stretch of time of its own; what it holds for another one is alive in that
-one's stretch, too, and in those of all that may run between. Buffers of models that may run together conflict by name.
+They become one problem. Each model has a separate stretch of time; a buffer held for another model is alive in that
+model's stretch, too, and in the stretches of all models that may run between. Buffers of models that may run together
+conflict by name.
 """
 
 from __future__ import annotations
@@ -231,7 +233,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return a held buffer's model, the one that reads it, and those that may run between."""
+    """Return the model that holds a buffer, the model that reads it, and the models that may run between."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:

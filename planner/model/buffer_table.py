@@ -1,4 +1,4 @@
-"""The columns behind a problem's buffers; `memplan.planner.model.placement_table` has those behind a plan's placements.
+"""The columns that store a problem's buffers; `memplan.planner.model.placement_table` stores a plan's placements.
 
 A table behaves like a sequence of rows and keeps int64 columns, so that a million rows from a file cost a few
 hundred megabytes and solvers get the columns as they are.
@@ -64,7 +64,7 @@ class BufferTable(Columns[Buffer]):
     `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
     is the empty tuple, for "any pool"; `aliases` maps a row to (id of the buffer it lives in, bytes from its start).
     Few rows have the other fields of Buffer, so `rules` maps each of RARE_FIELDS to the rows that have it, with their
-    values: numbers, tuples of names, and what has fields of its own as the tuple of these.
+    values: numbers, tuples of names, and for objects the tuples of their fields.
     """
 
     ids: tuple[int | str, ...]
@@ -158,7 +158,7 @@ class BufferTable(Columns[Buffer]):
 
 
 def _class_of(field: FieldInfo) -> type[Value] | None:
-    """Return the class of a field's values, if they have fields of their own."""
+    """Return the class of a field's values, if they are objects with fields."""
     kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
     return next(kinds, None)
 

@@ -1,4 +1,4 @@
-"""The base class of the read-only tables behind buffers and placements."""
+"""The base class of the read-only tables that store buffers and placements."""
 
 from __future__ import annotations
 

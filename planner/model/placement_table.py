@@ -1,4 +1,4 @@
-"""The columns behind a plan's placements."""
+"""The columns that store a plan's placements."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
     """Return, for each buffer that `relative` joins with others, (its group's lowest buffer, bytes above that one).
 
     The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
-    group: the buffer in which an alias lives stands for it. The chains must have no circle.
+    group: the buffer in which an alias lives represents it. The chains must have no cycle.
     """
     above: dict[int, tuple[int, int]] = {}  # from a buffer to (the last buffer of its chain, bytes above that buffer)
     for i in relatives:
@@ -97,9 +97,9 @@ def counts_cost(objective: Objective) -> bool:
 
 
 Profile = Literal["speed", "balanced", "size"]
-"""What several pools are for, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools; `balanced`
-takes the least of the last pool, then moves the fewest bytes in dear pools; `size` (-Os) takes the least of the last
-pool, then of the one before it, and so on."""
+"""The goal for several pools, in the words of compilers. `speed` (-O3) moves the fewest bytes in dear pools; `balanced`
+takes the least of the last pool, then moves the fewest bytes in dear pools; `size` (-Os) takes the least of each pool,
+from the last pool to the first."""
 Range = Annotated[tuple[Bytes, Bytes], BeforeValidator(tuple_from_list)]
 Pair = Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)]
 Cost = Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]

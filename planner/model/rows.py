@@ -107,7 +107,7 @@ class Value(WireValue):
 
     error: ClassVar[type[InputError]] = ProblemError
 
-    if not TYPE_CHECKING:  # to type checkers, the signatures are those that pydantic makes
+    if not TYPE_CHECKING:  # type checkers see the signatures that pydantic makes
 
         def __init__(self, /, *given: Any, **fields: Any) -> None:
             if given:

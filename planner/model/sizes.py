@@ -172,7 +172,7 @@ def _ratio(value: object) -> object:
     share = share_of(text.removeprefix("+"))
     if share is not None and text.endswith("%"):
         return 1 + share
-    if share is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant so
+    if share is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
         raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share

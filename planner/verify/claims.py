@@ -106,7 +106,7 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
-    """Yield a gap that is not the distance of what is minimised first, of all that is above its bound, from that bound.
+    """Yield a violation for a gap other than value / bound - 1 of the first goal whose value exceeds its bound.
 
     The distance of the peak from the sum of the bounds, which older plans state, is as true.
     """
@@ -196,7 +196,7 @@ Times = list[tuple[int, int]]
 def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
     """Return each `reuse` pair that shares bytes and is never alive together, with its cost, once for each mention.
 
-    A pair in explicit conflict costs nothing: if it shares bytes, that is a violation of its own.
+    A pair in explicit conflict costs nothing: if it shares bytes, that is a violation, reported separately.
     """
     together = _sharing_pairs(problem, placed)
     times = _times_alive(problem, placed, {i for pair in together for i in pair})
@@ -235,7 +235,7 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return the lifetimes of some buffers, including those of buffers inside of them."""
+    """Return the lifetimes of some buffers and of the buffers inside of them."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root

@@ -49,7 +49,7 @@ class _Lives(NamedTuple):
 
     @classmethod
     def from_pool(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Return the lifetimes in pool `q`; those of an alias count for the buffer that it lies in."""
+        """Return the lifetimes in pool `q`; an alias's lifetimes count for its root."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
@@ -62,11 +62,11 @@ class _Lives(NamedTuple):
         )
 
     def lie_apart(self) -> bool:
-        """Say whether no two of them share bytes at any time, which is true of most plans, and soon found.
+        """Return True if no two buffers share bytes at any time, which holds for most plans and is found quickly.
 
-        Times and addresses make rectangles of them. Going through time, one must keep what is alive; going through
-        addresses, what lies there at any time. The fewer there are, the better: of n rectangles that fill their frame,
-        that is sqrt(n) at the most, in the mean.
+        Each lifetime with its addresses is a rectangle. A sweep over time keeps the live buffers; a sweep over
+        addresses keeps the buffers at an address, whatever their times. The sweep that keeps fewer is quicker: of n
+        rectangles that fill their frame, that is sqrt(n) at the most, in the mean.
         """
         if (self.low > self.high).any():  # an offset below 0, which is a violation by itself
             return False
@@ -164,7 +164,7 @@ class _LiveBuffers:
         self.layer_of: dict[int, _Layer] = {}
 
     def add(self, i: int) -> list[int]:
-        """Add a newborn buffer; return those that it overlaps."""
+        """Add a newborn buffer; return the live buffers that it overlaps."""
         met: list[int] = []
         for layer in self.layers:
             neighbours = layer.overlaps_of(i)
@@ -198,8 +198,8 @@ class _Leave:
 def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Yield pairs (i < j) in one pool that share bytes while both are alive, each with the common time range.
 
-    Goes through time, deaths before births, since lifetimes are half-open. Aliases live their family's life: it is born
-    with the first of its lifetimes that overlap, and dies with the last of them.
+    Sweeps time, deaths before births, since lifetimes are half-open. A buffer and its aliases are one family, which is
+    born with the first of its overlapping lifetimes, and dies with the last.
     """
     m = len(lives.lifetime_buffer)
     # Deaths before births at one time, as lifetimes are half-open.

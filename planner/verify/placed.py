@@ -32,7 +32,7 @@ class PlacedBuffers:
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
-        # Backwards, so that the first of several placements of a buffer is kept.
+        # In reverse, so that the first of several placements of a buffer is kept.
         for k in reversed(range(len(placements))):
             i = placed.row.get(placements.ids[k])
             if i is not None:

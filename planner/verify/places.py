@@ -41,11 +41,11 @@ class Border(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LowestPlaces:
-    """For each buffer, in the problem's order, with an alias where its root is.
+    """The lowest legal offsets of a plan's buffers, in the problem's order; an alias has the entry of its root.
 
-    `lowest` is the lowest offset that keeps every rule, ABSENT where that was not found; `under` the buffer that it
-    stands on (of those that it must lie apart from, the one that ends highest below it), ABSENT for the bottom of the
-    pool; `idle` the bytes between; `over` the next buffer above it, ABSENT for none.
+    `lowest` is the lowest offset that keeps every rule, ABSENT where that was not found; `under` the buffer's support
+    (of the buffers that it must not overlap, the highest-ending below it), ABSENT for the bottom of the pool; `idle`
+    the bytes between; `over` the next buffer above it, ABSENT for none.
     """
 
     lowest: I64
@@ -54,7 +54,7 @@ class LowestPlaces:
     over: I64
 
     def tower(self, i: int) -> list[int]:
-        """Return a buffer, the buffer that it stands on, and so on down."""
+        """Return the tower of a buffer: the buffer, the buffer that supports it, and so on down."""
         tower = [i]
         while (i := int(self.under[i])) >= 0:
             tower.append(i)
@@ -143,7 +143,7 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root, the buffer that it stands on, the bytes between, and the next buffer above it."""
+    """Return, for each root, the supporting buffer below it, the bytes between, and the next buffer above it."""
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T

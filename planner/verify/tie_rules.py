@@ -80,7 +80,7 @@ def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> 
 
 
 def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer whose offset differs from that of the first buffer in its set."""
+    """Yield each buffer whose offset differs from the offset of the first buffer in its set."""
     for names in problem.same_offset:
         offsets = [int(placed.offset[placed.row[name]]) for name in names]
         for name, offset in zip(names, offsets, strict=True):

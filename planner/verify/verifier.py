@@ -1,4 +1,4 @@
-"""The independent verifier: naive on purpose, and shares nothing with what makes plans.
+"""The independent verifier: naive on purpose, and shares no code with solvers.
 
 A buffer is alive, with all its bytes, whenever one of its aliases is; an alias never violates against its own buffer.
 Buffers of no bytes need a legal offset, but share bytes with no other and use nothing of a pool.
@@ -36,7 +36,7 @@ MAX_LISTED = 1000
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     """Return every violation of a plan, whoever made it; none for a valid one. O(m log m) for m lifetimes.
 
-    A plan that is `infeasible` or `unknown` is valid where it places nothing. What it claims (peak, used, bounds, gap,
+    A plan that is `infeasible` or `unknown` is valid where it places nothing. Its claims (peak, used, bounds, gap,
     cost) must agree with its placements, costs as its profile counts them. Of each kind MAX_LISTED are listed; a last
     one says if there are more.
     """
@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each plan beside a first one, and the plans that differ too little from earlier ones."""
+    """Yield the violations of each further plan, and the plans that differ too little from earlier plans."""
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):

@@ -1,4 +1,4 @@
-"""What a runtime takes in all for the file of a model, against the budget of its pool."""
+"""The total memory that a runtime takes for the file of a model, against the budget of its pool."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
     """Compare two plans, with their problems if these are known; buffers are matched by id.
 
-    Once it `is_over`, the reasons of the moves that are left are unknown, and say so.
-    Buffers without bytes, and those inside of others, which follow them, are not among those that moved or stayed.
+    Once it `is_over`, the reasons of the moves that are left are unknown, and say so. Buffers without bytes, and
+    buffers inside of others, which follow them, count neither as moved nor as stayed.
     """
     old, new = before.plan.placements, after.plan.placements
     both = None if before.problem is None or after.problem is None else (before.problem, after.problem)

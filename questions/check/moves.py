@@ -24,7 +24,7 @@ there now; it would end above what the new plan uses; it is free; the problem is
 def _envelopes(problem: Problem) -> tuple[I64, I64]:
     """Return the first start and last end of each buffer together with its aliases.
 
-    They are those of all time for what has none, and for what may overlap nothing of a list.
+    They span all time for a buffer without lifetimes, and for a buffer in a pair of `conflicts`.
     """
     table, roots = problem.buffers, problem.roots
     root = np.array([roots.get(i, (i, 0))[0] for i in range(len(table))], dtype=np.int64)

@@ -125,7 +125,7 @@ class _Study:
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
-        while least < most and not self.control.is_over:  # mostly the live sets are right, so the most is tried first
+        while least < most and not self.control.is_over:  # mostly live sets decide, so `most` is tried first
             answer = queries.fits(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break

@@ -16,7 +16,8 @@ _DEEPEST = 3
 class Extent(NamedTuple):
     """The counts that a server limits, and `n_rows`, the total number of rows.
 
-    `n_pairs` are those that entries of `bank` make, `n_expanded` the statements and buffers once calls are replaced.
+    `n_pairs` counts the pairs that entries of `bank` make, `n_expanded` the statements and buffers after calls are
+    expanded.
     """
 
     n_rows: int = 0
@@ -34,7 +35,7 @@ class Extent(NamedTuple):
 def extent_of(value: object, depth: int = 0) -> Extent:
     """Return the extent of a JSON value: of the problems, graphs and programs in it. O(its rows).
 
-    Whatever is not as it should be counts as nothing: whoever reads it says what is wrong.
+    An invalid value counts as nothing: its reader reports the fault.
     """
     if not isinstance(value, dict):
         return Extent()

@@ -29,16 +29,15 @@ class Subject(NamedTuple):
 class Input(Generic[T]):
     """An input of a question: `name` in bodies and in Python, `wire` its type in the schema.
 
-    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with
-    the inputs before it, None where it is not in there;
-    `from_text` reads what an option of the command says instead, all that it is given. Each raises InputError.
-    `to_json` writes it for a service. `absent` gives the value where the command has no file for it, from what other
-    files say; without, a file that is not `required` may be left out. Where it is `named_by_flag`, the command has a
-    flag for the file instead of an argument; what `reads_last` needs the others. `subject` tells what a request is
-    about, `extent` how much, from its JSON before it is read (it raises InputError for what is surely too much), and
-    `reading` has the options for reading the file; `refuse` raises OptionError for those that do not go with its value.
-    What `is_foreign` is a file of another system that the question itself reads, as bytes: a service does that in a
-    process of its own.
+    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it, None
+    where it is not in there; `from_text` reads all values of the command's option that can replace the file. Each
+    raises InputError. `to_json` writes it for a service. `absent` gives the value where the command has no file for it,
+    from the content of other files; without `absent`, a file that is not `required` may be left out. Where it is
+    `named_by_flag`, the command has a flag for the file instead of an argument; an input that `reads_last` needs the
+    other inputs. `subject` returns the subject of a request, `extent` its counts, from its JSON before it is read (it
+    raises InputError for counts that are surely too large), and `reading` has the options for reading the file;
+    `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is a file of another
+    system that the question itself reads, as bytes: a service does that in a separate process.
     """
 
     name: str
@@ -69,7 +68,7 @@ def read_inputs(
 ) -> InputValues:
     """Return the inputs of a question, each read by `read` with the earlier inputs and a reader.
 
-    What is not given, the files say that the reader read. Raises InputError.
+    An input that is not given comes from the files that the reader read. Raises InputError.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):

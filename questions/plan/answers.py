@@ -127,7 +127,7 @@ def place_lines(plan: Plan) -> Iterator[str]:
 
 
 def further_plan_lines(others: Others) -> Iterator[str]:
-    """Yield a line for each plan beside the first one, and whether there are more."""
+    """Yield a line for each plan after the first, and a line that says whether there are more."""
     for number, plan in enumerate(others.plans, start=2):
         yield f"plan {number}: {plan.status}, {cost_text(plan)}"
     pairs = count_text(others.distance, "pair")

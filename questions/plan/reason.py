@@ -56,7 +56,7 @@ def add_reason(
 ) -> Plan:
     """Return a plan with a detailed reason if nothing fits and time allows.
 
-    A quick look runs no solver that needs a process of its own.
+    A quick look runs no solver that needs a separate process.
     """
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.remaining_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:

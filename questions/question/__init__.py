@@ -118,13 +118,14 @@ class PlanLink(NamedTuple):
 class Question(Generic[A]):
     """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
 
-    Its name, its help and the models of its options and of its answer are those of the function; each option stands
-    once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` is that of
-    the command, `status` what jobs are listed with. One of the inputs in `any_of` is given, where it names some.
-    `check` raises InputError for options that cannot go with the inputs. `progress` writes what is reported for people.
-    What `is_brief` needs no worker. `refutes` verifies an answer by the question and its `options`, as it leaves every
-    entrance, and as it comes from elsewhere: it returns what is wrong. `example` is a body of JSON, `exits` say what
-    exit statuses mean, `view` how the page draws an answer with points, `link` which plans lead to the question.
+    Its name, its help and the models of its options and of its answer come from the function; each option is declared
+    once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` returns the
+    exit status of the command, `status` the status in lists of jobs. If `any_of` names inputs, one of them must be
+    given. `check` raises InputError for options that cannot go with the inputs. `progress` writes a report of progress
+    for people. A request that `is_brief` needs no worker. `refutes` verifies an answer by the question and its
+    `options`, as it leaves every entrance, and as it comes from elsewhere: it returns the fault, or None. `example` is
+    a body of JSON, `exits` has the meanings of exit statuses, `view` the way in which the page draws an answer with
+    points, `link` the plans that lead to the question.
     """
 
     function: Callable[..., A]

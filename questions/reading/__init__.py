@@ -113,12 +113,12 @@ def _default_read_options() -> ReadOptions:
 class Reader:
     """Reads the files of one question, and keeps their additional facts.
 
-    `imported` is what was read of a model, `data` and `name` are its file's, `warnings` what readers noticed. Of a plan
-    that a file holds beside its problem, that is the `own_plan`; the `problem_of_plan` is that of a plan which says
-    how its problem is read: one inside of its file, or that a runtime printed of its model. Of a file that is one,
-    `own_graph` is the graph of operations; of several files, `application` is what they are together. Where some of
-    the options are those that a plan remembers, `plain` are those that were given: a problem that has the `plan_hash`
-    without them is read so.
+    `imported` is the model that was read, `data` and `name` are its file's, `warnings` the findings of readers. If a
+    file has a plan next to its problem, this plan is the `own_plan`; the `problem_of_plan` is the problem of a plan
+    that says how its problem is read: a problem inside of the plan's file, or one that a runtime printed of its model.
+    If a file is a graph of operations, `own_graph` is this graph; several files together make the `application`. Where
+    some of the options were recorded in a plan, `plain` are the given options alone: a problem that has the `plan_hash`
+    with `plain` is read with `plain`.
     """
 
     options: ReadOptions = field(default_factory=_default_read_options)
@@ -238,7 +238,7 @@ class Reader:
 
 
 def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
-    """Return the findings about options that change nothing of what was read, as it has nothing of their kind."""
+    """Return the findings about options without effect, as the file has nothing that they could change."""
     idle = {
         "in place: no operation here may write over an input": options.in_place
         and len(after.buffers.aliases) == len(before.buffers.aliases),
@@ -269,7 +269,7 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
 def reading_of_plan(value: object) -> dict[str, Any]:
     """Return the reading options recorded in a plan's JSON, with the problem's hash as `problem_hash`.
 
-    Nothing for what is no such plan: what is wrong with it, its reader says.
+    Empty if the value is no such plan: its reader reports the fault.
     """
     if isinstance(value, bytes):
         if b'"read_with"' not in value:

@@ -89,12 +89,12 @@ def refuse_spare(spared: Sequence[str]) -> None:
 
 
 def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
-    """Return a problem adapted by the options; `read` is what poses it. Raises OptionError and ProblemError."""
+    """Return a problem adapted by the options; `read` is its model or graph. Raises OptionError and ProblemError."""
     if options.in_place:
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
-        # What is double-buffered is another buffer in the next run, so that nothing can be written over it.
+        # A double-buffered tensor has another buffer in the next run, so that no operation can write over it.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:

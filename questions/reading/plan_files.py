@@ -23,11 +23,11 @@ from memplan.solvers.mip.solution_names import recognises
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
     """Return the plan of a problem from the bytes of a file; raises InputError.
 
-    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, what a
-    model or a dump says of its own, or the solution of the problem's integer program.
+    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, the plan
+    inside a model or a dump, or the solution of the problem's integer program.
     """
     if recognises(data, name):
-        # The libraries behind it take longer to import than most commands take to run.
+        # Its libraries take longer to import than most commands take to run.
         from memplan.solvers.mip.model_solution import plan_of_solution
 
         return plan_of_solution(problem, data)

@@ -91,7 +91,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def _informed_by(larger: Plan, plan: Plan) -> Plan:
-    # Costs of the one are bounded among plans with no more of the last pool.
+    # The bound on the larger plan's cost holds among plans that use no more of the last pool.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:

@@ -19,7 +19,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
-"""What two answers have in common: all bytes; peak, status and cost; or not even these."""
+"""The common part of two answers: all bytes; peak, status and cost; or not even these."""
 _WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
 
 
@@ -45,8 +45,9 @@ class Again(Answer):
 def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     """Solve a plan's problem again, by the options recorded in it, or else by the defaults.
 
-    What was reproducible may take as long as it needs, unless the call has a deadline; None where that ended it. Raises
-    OptionError for a plan that keeps places of another one, and PlanError for options that are none.
+    A reproducible solve may take as long as it needs, unless the call has a deadline; None where the deadline ended it.
+    Raises OptionError for a plan that keeps places of another plan, and PlanError for recorded options that are
+    invalid.
     """
     if plan.kept is not None:
         raise OptionError("again: must be of a plan that keeps no places of another, which is not in it")

@@ -84,7 +84,7 @@ def compare_with_best(
     # Empty buffers may lie anywhere and use nothing.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(pool_uses(problem, placed).values())
-    # At the very best peak: the moves that reach it are counted, not those that come near.
+    # eps is 0: only moves that reach the best peak itself are counted.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None

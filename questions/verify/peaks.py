@@ -28,7 +28,7 @@ _LEFT_OUT = 12
 _NAMED = 3
 """The buffers named in a sentence."""
 Bounds = Mapping[str, tuple[int | None, str | None]]
-"""For a pool, the claimed bound on its use, and what checked it."""
+"""For a pool, the claimed bound on its use, and the check that confirmed it."""
 
 
 class PoolPeak(Answer):

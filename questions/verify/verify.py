@@ -76,7 +76,7 @@ class VerifyOptions(QuestionOptions):
 
     @property
     def can_end(self) -> bool:
-        """True, as the verdict says what was not done."""
+        """True, as the verdict names the checks that were not made."""
         return True
 
 

@@ -176,7 +176,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # Certificates omit what decides between plans of equal cost, and everything compared after it.
+            # Certificates omit the goals that decide between plans of equal cost, and all goals compared after them.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"

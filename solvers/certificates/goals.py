@@ -104,5 +104,5 @@ class PriceMultipliers:
     paid: int
 
     def min_costs(self, allowed: Bool) -> npt.NDArray[np.object_]:
-        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER if there is none."""
+        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER for a buffer without any."""
         return np.asarray(np.where(allowed, self.charge, NEVER).min(axis=0, initial=NEVER))

@@ -1,8 +1,9 @@
 """Proofs that no plan costs less than one: pools are branched on, and multipliers and lemmas refute the rest.
 
-Relaxed is that live sets keep to what the pools hold: each byte is charged for instead, by multipliers that are found
-in floating point and then rounded; whatever they are, what they prove is counted exactly. A choice of pools that they
-leave open is packed by the lemma search, and what that proves not to fit is learned: a few buffers in certain pools.
+The relaxation drops the rule that live sets fit into the pools: each byte is charged for instead, by multipliers that
+are found in floating point and then rounded; for any multipliers, the bound is computed exactly. A choice of pools that
+the bound does not refute is packed by the lemma search; if that proves that a few buffers do not fit in certain pools,
+this is kept as a lemma.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class CostProof:
             return None
         need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
-            # Ascending by what each gives: as many as possible are dropped from the lemma.
+            # Ascending by the contribution of each, so that as many as possible are dropped from the lemma.
             if gain > slack:
                 break
             slack -= gain
@@ -229,7 +230,7 @@ class CostProof:
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # A pool may end within a unit, and reserved ranges too: what the checker counts is no less than that.
+            # A pool or a reserved range may end within a unit; the checker's count is no less than this one.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)
@@ -240,7 +241,7 @@ class CostProof:
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branch(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer to branch on: the one most divided between pools, or an expensive one.
+        """Return the buffer to branch on: the buffer most divided between pools, or an expensive buffer.
 
         Returns None where the choice at hand is cheaper than the claim and no set is too long: it is to be packed.
         """

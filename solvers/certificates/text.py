@@ -34,7 +34,7 @@ def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int
 
 
 def rows_and_obstacles(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return some rows, and those of the pinned buffers that obstruct them."""
+    """Return some rows, and the rows of the pinned buffers that obstruct them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))
     named = position[list(rows)]

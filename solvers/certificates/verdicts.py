@@ -25,7 +25,7 @@ MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wal
 """The fields of a plan about how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _WORDS_OF_COST = {"used": 0, "infeasible": 0, "price": 1}
-"""The number of words of a claim that are its cost, a fraction for most kinds; those behind are the uses of pools."""
+"""The number of words of a claim that are its cost, a fraction for most kinds; later words are the uses of pools."""
 _MOST_LIFETIMES = 4_000
 """With more lifetimes, the verifier does not check cliques."""
 
@@ -41,7 +41,7 @@ class ProofText:
 
 @dataclass(frozen=True)
 class CheckerVerdict:
-    """A checker's verdict on a certificate: what it proved about which file, or why it refused.
+    """A checker's verdict on a certificate: the proved claim, or the reason for a refusal.
 
     `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for a pool without a claim.
     """
@@ -99,7 +99,7 @@ def checks(
     makers: dict[str, By | None] = {}
     witness, by_certificate = _witness_maker(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
-    # That it is feasible is what being valid means, and to be unknown claims nothing.
+    # A valid plan is feasible, and the status unknown claims nothing.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
@@ -151,7 +151,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return what was checked of an explanation: pool, time and buffers, if these alone do not fit."""
+    """Return the check of each field of an explanation: `witness` for pool, time and buffers, None for the others."""
     why = plan.explanation
     if why is None:
         return {}

@@ -1,4 +1,4 @@
-"""Compile the core and what extensions add to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+"""Compile the core and the extensions' additions to it: `python -m memplan.solvers.core.build [PACKAGE]`.
 
 Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
 `built/objects`; unchanged objects are kept. Without PACKAGE these are the folders of memplan.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TARGET = os.environ.get("MEMPLAN_TARGET", "")
-"""What zig compiles for in place of this machine, such as `aarch64-linux-gnu.2.17`, where a wheel of it is built."""
+"""The target of zig in place of this machine, such as `aarch64-linux-gnu.2.17`, where a wheel of it is built."""
 SYSTEM = next(
     (name for word, name in {"windows": "win32", "macos": "darwin", "linux": "linux"}.items() if word in TARGET),
     sys.platform,
@@ -108,7 +108,7 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     """Link objects into a shared library, put in the place of another one at once."""
     import subprocess
 
-    # The driver of C: nothing of the library of C++ is left to link, and so none has to be there.
+    # The C driver: no symbol of the C++ library is left to link, so that library need not be installed.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]

@@ -90,7 +90,7 @@ find_multipliers = CORE.kernel("find_multipliers", tables=2)
 choice_value = CORE.kernel("choice_value", tables=3)
 """`choice_value(items, multipliers, limit)`: return a bound on the cost within limits, in parts of a step."""
 choice_prices = CORE.kernel("choice_prices", tables=3)
-"""`choice_prices(items, multipliers, prices)`: fill each item's price in each pool with the worth of what it takes."""
+"""`choice_prices(items, multipliers, prices)`: fill in each item's price in each pool, with the worth of its bytes."""
 cheapest_choice = CORE.kernel("cheapest_choice", tables=3)
 """`cheapest_choice(items, multipliers, task)`: fill the task with the cheapest choice. Raises MemoryError."""
 least_choice = CORE.kernel("least_choice", tables=3)

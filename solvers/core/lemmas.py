@@ -2,8 +2,8 @@
 
 A state says of n buffers in p pools where each may still lie: the entry of buffer i and pool q, number i * p + q, is
 the least offset that it may have there, FAR where it may not be there, and GONE once it lies somewhere. It claims that
-what is left cannot be placed so. A lemma is such a claim that is proved, for some of the buffers; a state that requires
-no less of these cannot be completed either.
+the remaining buffers cannot be placed under these limits. A lemma is such a claim that is proved, for some of the
+buffers; a state with limits on these that are no looser cannot be completed either.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class PackOrder(NamedTuple):
 pack = CORE.kernel("pack", tables=2)
 """`pack(rules, wanted)`: place the buffers of an order, each once. Raises MemoryError.
 
-Each gets an offset, ABSENT where none is free. First fit takes the lowest, best fit the lowest of those which are
-shared, or else from where the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT. No sum passes
+Each gets an offset, ABSENT where none is free. First fit takes the lowest free offset; best fit the lowest shared one,
+or else the offset from which the body could be moved up least. Once flag[0] is not 0, the rest is ABSENT. No sum passes
 2^63 - 1, whatever the sizes.
 """

@@ -33,9 +33,9 @@ _NO_RULES = _RULES(Pool.model_construct())
 class PlainTask(NamedTuple):
     """The `n` buffers, and the limits; see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
 
-    Without `nodes` there is no exact search. After so many seconds, 0 for no clock, or once flag[0] is not 0, what is
-    left is not begun. `columns` receives sizes and alignments in units, starts and ends in live sets, their times, and
-    the canonical order; `offset` the offsets, in units, of the best order and of the exact search.
+    Without `nodes` there is no exact search. After `seconds`, 0 for no clock, or once flag[0] is not 0, no further
+    search begins. `columns` receives sizes and alignments in units, starts and ends in live sets, their times, and the
+    canonical order; `offset` the offsets, in units, of the best order and of the exact search.
     """
 
     size: I64  # (n,), all of it positive

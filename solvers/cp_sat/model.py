@@ -57,7 +57,7 @@ class CpSatQuestion:
 
     @property
     def has_fixed_search(self) -> bool:
-        """True if the search goes from the lowest address up, best when only addresses must be chosen."""
+        """True if the search assigns addresses from the lowest up, best when only addresses must be chosen."""
         return not self.is_minimised and len(self.ends) == 1
 
 

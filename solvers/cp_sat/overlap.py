@@ -1,17 +1,17 @@
 """Buffers that are alive together, or in conflict by name, do not overlap, unless they share an offset.
 
-Times are fixed, so a NoOverlap2D of lifetimes and addresses falls into one NoOverlap of addresses per maximal live set;
-that is what is posted.
+Times are fixed, so a NoOverlap2D of lifetimes and addresses is replaced by one NoOverlap of addresses per maximal live
+set.
 
 Each buffer has its own interval, except for two kinds:
 
 - Views, members of one rigid group that overlap: they are one interval, as their distances are fixed.
 - Partners: where two share an offset, the smaller lies inside the larger, which keeps everything else away from both;
-  so the smaller one's interval is absent then. That says nothing of those which the larger one need not keep away,
-  as it may share with them, too, or is a view of them: what is connected like this is a cluster, and two of a cluster
-  that must keep apart do so by a constraint of their own.
+    so the smaller one's interval is absent then. This leaves out buffers that may overlap the larger one, as its
+    partners or views: buffers connected in this way are a cluster, and two buffers of a cluster that must not overlap
+    get a separate constraint.
 
-Where views overlap and one of them has a partner, neither holds: they keep apart from all others pair by pair.
+Where views overlap and one of them has a partner, neither rule applies: they avoid all other buffers pair by pair.
 """
 
 from __future__ import annotations

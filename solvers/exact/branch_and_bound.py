@@ -1,7 +1,7 @@
 """The exact search: finds, and proves, the least peak of one pool.
 
-The search itself is in the core, see search.hpp: components, the capacities that are tried, restarts and what is learnt
-from them. Here threads take turns of it, and offer their plans and bounds.
+The search itself is in the core, see search.hpp: components, capacities to try, restarts and learnt no-goods. Here
+threads run turns of the search, and offer their plans and bounds.
 """
 
 from __future__ import annotations

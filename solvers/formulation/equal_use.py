@@ -77,7 +77,7 @@ class EqualPools:
             aliases={**table.aliases, **followers},
             rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
         )
-        # They differ in sizes alone, and all are used as far: so the smallest one ends them.
+        # The pools differ only in size and have equal use, so the smallest one limits all of them.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
         return replace_fields(
             problem,
@@ -168,7 +168,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the kept places of a re-plan; what had no offset that could be kept counts as moved."""
+        """Return the kept places of a re-plan; a buffer without an offset that could be kept counts as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -183,7 +183,7 @@ class EqualPools:
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
-        # Where costs come first, more is known of what a best plan uses than of what any plan does.
+        # Where costs come first, the bound on the use in a best plan is higher than on the use in any plan.
         least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(

@@ -147,7 +147,7 @@ class Ejector:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Return a buffer to its home and remove what lies there; return False if a fixed buffer does."""
+        """Return a buffer to its home and remove the buffers there; return False if one of these is fixed."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]

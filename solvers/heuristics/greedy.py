@@ -40,7 +40,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def offer_first(instance: Instance, search: Search) -> None:
-    """Offer the plan of the first order in which everything fits, whatever is left of the time.
+    """Offer the plan of the first order in which everything fits, even if no time is left.
 
     One order takes some milliseconds for a thousand buffers; without it, a short limit has no answer at all.
     """

@@ -1,9 +1,10 @@
 """Plans of any size: fill preferred pools by gain for each byte, and pack in quick orders.
 
-What an item gains is what it would pay elsewhere; what its bytes are worth, the multipliers say. So items go in by the
-ratio of the two, the better pool first, as far as loads allow; some capacity is left, as packings are not perfect. What
-finds no offset in a packing goes on to the next pool, and fills gaps there. Then local search over the choice: items of
-low ratio leave a stretch of time, others take their bytes, and all is packed again.
+An item's gain in a pool is its price in the best later pool less its price here; the multipliers give the worth of its
+bytes. Items are added by the ratio of the two, the better pool first, as far as loads allow; some capacity stays free,
+as packings are not perfect. An item without an offset in a packing moves on to the next pool, and fills gaps there.
+Then local search over the choice: items of low ratio leave a stretch of time, others take their bytes, and all is
+packed again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Choose pools and pack them alternately, goal after goal, until nothing better is left.
 
-The cheapest choice is found without offsets, and its pools are packed one by one. What a search proves not to fit is
-kept as a no-good, and the choice is made anew: a Benders decomposition, whose cuts are sets of buffers (Hooker and
-Ottosson, Mathematical Programming 96, 2003). With the cost proved, the same goes for the end of the last pool, then
-of the one before it, and so on; all later choices keep what is proved.
+The cheapest choice is found without offsets, and its pools are packed one by one. Buffers that a search proves not to
+fit are kept as a no-good, and the choice is made anew: a Benders decomposition, whose cuts are sets of buffers (Hooker
+and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the ends of the pools are minimised in the
+same way, from the last pool to the first; all later choices keep the proved values.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # Where nothing cheaper leaves so much free, nothing cheaper leaves more.
+            # If no cheaper choice leaves so much free, no cheaper choice leaves more.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
@@ -333,8 +333,8 @@ class Decomposition:
     ) -> tuple[int, int, I64 | None]:
         """Find the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
 
-        What was found last is the lowest more often than not, so the one below it is tried before halving.
-        Returns (a proved bound on that end, the lowest one with a choice that was found, that choice).
+        The last end found is the lowest more often than not, so the next lower end is tried before halving. Returns (a
+        proved bound on the lowest end, the lowest end found with a choice, that choice).
         """
         proved, low, requested = floor, floor, floor
         lowest, home = top + 1, None

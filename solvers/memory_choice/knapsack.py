@@ -1,4 +1,4 @@
-"""Choosing pools without offsets: in no live set may what a pool holds exceed its capacity.
+"""Choosing pools without offsets: in no live set may the bytes in a pool exceed its capacity.
 
 Every assignment is such a choice, so a bound on choices is one on assignments. It is a multiple-choice knapsack problem
 with a row for each live set and pool.

@@ -85,8 +85,8 @@ def cost_multipliers(
 ) -> Multipliers:
     """Return multipliers for a large cost bound; `upper` is an upper guess of the cost.
 
-    With limits `measured`, they charge for dual feasible functions of sizes, too, by which a buffer of more than half
-    of a row counts as what it leaves no room for; without rows there, for units alone.
+    With limits `measured`, they also charge for dual feasible functions of sizes, in which a buffer of more than half
+    of a row may count as the whole row; if `measured` has no rows, they charge for units alone.
     """
     return _find_multipliers(knapsack, measured, limit, ABSENT, upper, iterations, flag)
 

@@ -1,8 +1,8 @@
 """Plans near the cheapest choice without offsets, for many buffers: its memories are packed window by window.
 
-What a window cannot hold leaves for a dearer memory. Then windows are freed in choice and offsets, again and again, and
-placed anew between all others, until each buffer costs what it does in that choice, or nothing better is found. See
-core/windows.hpp.
+A buffer that its window cannot hold moves to a dearer memory. Then the buffers of a window are freed in choice and
+offsets, again and again, and placed anew between all others, until each buffer costs no more than in that choice, or no
+better plan is found. See core/windows.hpp.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST = 40
 _MEMBERS = 8
 """The buffers of the sets that a choice is refuted by, on average, for which there is room."""
 _STEPS = 300
-"""The steps of the kernel for each buffer between two looks at what was found."""
+"""The kernel's steps per buffer between two reads of its plan."""
 _STEPS_A_UNIT = 4
 """The steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
@@ -87,7 +87,7 @@ class Windows:
         self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
-        """Pack a choice; return whether there is a plan, be it that of the search."""
+        """Pack a choice; return True if there is a plan, be it the search's best plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         is_packed = self._run(pool, 0)
@@ -97,7 +97,7 @@ class Windows:
         return is_packed or best is not None
 
     def improve(self) -> bool:
-        """Search windows for a while, and offer what costs less; return False where nothing did."""
+        """Search windows for a while, and offer a plan that costs less; return False if none was found."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
         self.is_at_goal = bool((self._prices() <= self._goal).all())

@@ -216,7 +216,7 @@ class Boxes:
             yield from pairwise(alike)
 
     def mirror(self) -> tuple[int, int] | None:
-        """Return a pair of buffers of which the first may be taken to lie below the second, or None.
+        """Return a pair of buffers for which "first below second" may be assumed without loss, or None.
 
         Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned, ranged
         or reserved, no offset is shifted and no extent wasted, and no constraint is about addresses or about ends.

@@ -86,7 +86,7 @@ def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None
             if is_late := run.is_late():
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
-    # Where its time is over, it may crash instead of saying so, or call its best solution optimal.
+    # After its time limit, CBC may crash instead of reporting it, or call its best solution optimal.
     is_late |= limit_s is not None and now() - began >= _engine_limit_s(limit_s)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text

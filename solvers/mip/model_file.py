@@ -218,7 +218,7 @@ WORDS = {
 }
 """The words of keys in file order: the meaning of their numbers, and the comment for their rows ("" for columns).
 
-The numbers are pools (q), boxes (b) or sets of buffers in conflict (t); those that no name shows are n.
+The numbers are pools (q), boxes (b) or sets of buffers in conflict (t); numbers that no name shows are n.
 """
 
 

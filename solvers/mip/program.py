@@ -25,8 +25,8 @@ class MipQuestion:
     """A question to an engine: ends in pool `q` of at most limit[q], and a proved peak of at least floor[q].
 
     `minimise` is the key of the column to make as small as possible; None where any plan will do. With ("over", q) that
-    is what stands above the floor of pool `q`, and a plan may be turned upside down. `cost` holds the least and the
-    most that the plan may cost, in steps, where that matters.
+    is the excess over the floor of pool `q`, and a plan may be turned upside down. `cost` holds the least and the most
+    that the plan may cost, in steps; None where costs do not count.
     """
 
     limit: tuple[int, ...]
@@ -244,7 +244,7 @@ def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> 
 
 
 def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
-    """Order interchangeable buffers: the first goes to an earlier pool, or below the second."""
+    """Order interchangeable buffers: the first is in an earlier pool, or below the second."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)

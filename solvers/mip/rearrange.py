@@ -1,7 +1,7 @@
 """Large-neighbourhood search: an engine reorders a few buffers of a plan, while the others keep their order.
 
-Large-neighbourhood search (Shaw 1998) with an engine for the neighbourhoods. What is made less is the sum, over live
-sets, of what stands above the floor: the peak alone is that of many plans, of which some are nearer to the floor.
+Large-neighbourhood search (Shaw 1998) with an engine for the neighbourhoods. The objective is the sum, over live sets,
+of the excess over the floor: many plans have the same peak, and this sum is smaller for plans nearer to the floor.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class ImpliedRows:
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
         """Return the rows of `program` implied by a known order (a square boolean matrix of boxes).
 
-        Of what lies one on the other only neighbours need a row, and what is highest; cuts need an order to decide.
+        In a stack of boxes, only neighbours need pair rows, and only the top needs height and peak rows; a cut is
+        implied if it contains no open order.
         """
         n_rows = len(program.row_lower)
         are_open = (program.is_whole & (program.lower < program.upper))[program.index]

@@ -1,10 +1,10 @@
-"""How the solution of an integer program is known, without what reads it."""
+"""The signs by which a solution of an integer program is recognised, without its reader."""
 
 from __future__ import annotations
 
 SUFFIX = ".sol"
 _HEADS = (b"Model status", b"solution status:", b"Optimal", b"Stopped on", b"Infeasible", b"# Solution for", b"=obj=")
-"""What the files of HiGHS, SCIP, CBC and Gurobi begin with."""
+"""The beginnings of files of HiGHS, SCIP, CBC and Gurobi."""
 
 
 def recognises(data: bytes, name: str | None) -> bool:

@@ -152,9 +152,9 @@ class Traits:
 class Rule(NamedTuple):
     """An order: largest product of the traits `by` first, in bands if there is a `base`; then by `within`.
 
-    `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, what is alive in the largest live
-    set goes before all others; with `groups_first`, what belongs to a rigid group; with `confined_first`, what has the
-    fewest pools to choose from.
+    `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, buffers alive in the largest live
+    set precede all others; with `groups_first`, members of rigid groups; with `confined_first`, buffers with the fewest
+    pools to choose from.
     """
 
     by: tuple[str, ...]

@@ -88,8 +88,8 @@ def blocks(instance: Instance) -> tuple[int, bool]:
     """Return the kernel's block width in live sets, and whether it packs flat, without a tree.
 
     Flat is quicker where lifetimes are much alike, and blocks are about as long as they are; but not where so many are
-    alive at once that a list of them all costs more than a few of merged runs. Beside a tree, blocks are so narrow that
-    few lifetimes start or end in one.
+    alive at once that a list of them all costs more than a few of merged runs. With a tree, blocks are so narrow that
+    few lifetimes start or end in one block.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)

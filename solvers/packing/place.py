@@ -15,10 +15,10 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 def drop(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
     """Convert raw offsets (units, also fractions) into exact ones: buffers drop in order, pools stay.
 
-    Pinned buffers lie at their pins; each other one, by raw offset and then by position, at the lowest offset of its
-    pool where it overlaps none before it. Where pairs may share an offset, or cost something where they meet, they fall
-    once more so that those which do so in the raw offsets go on doing so, and the better of both is returned. Returns
-    None where a buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
+    Pinned buffers get their pins; each other buffer, by raw offset and then by position, gets the lowest offset of its
+    pool where it overlaps no earlier buffer. Where pairs may share an offset, or have a price where they meet, buffers
+    drop a second time, in which pairs that share or meet in the raw offsets still do so, and the better result is
+    returned. Returns None where a buffer does not fit or may not live in its pool, or where flag[0] turns 1 first.
     """
     raw = np.asarray(offset)
     is_colocated = np.array_equal(pool[instance.colocation], pool)
@@ -63,12 +63,12 @@ def place(
 ) -> tuple[I64, I64] | None:
     """Place all buffers in `order`, each in the first of `pools` where it fits.
 
-    Pinned ones go first, then those that a highest offset keeps down, the lowest of these first.
+    Pinned buffers come first, then buffers with a highest offset, the lowest of these offsets first.
 
-    Returns (pool, offset) of each buffer, or None where one fits nowhere. As what does not fit in a pool leaves no
-    trace there, going through the pools outside and the buffers inside comes to the same. Only those that must lie
-    in one pool do leave one, where some of them fit and others do not: then the pool is packed again without them,
-    or without half of them, where there are several such groups.
+    Returns (pool, offset) of each buffer, or None where one fits nowhere. As a buffer that does not fit in a pool
+    leaves no trace there, an outer loop over pools and an inner loop over buffers gives the same result. The exception
+    are buffers that must be in one pool, where some of them fit and others do not: then the pool is packed again
+    without them, or without half of them, where there are several such groups.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
     waiting = bounded_first(instance, order)
@@ -86,7 +86,7 @@ def place(
 
 
 def bounded_first(instance: Instance, order: I64) -> I64:
-    """Return an order with pinned buffers first, then those with a highest offset, the lowest first.
+    """Return an order with pinned buffers first, then buffers with a highest offset, the lowest such offset first.
 
     Buffers that are placed already cannot make room for them.
     """

@@ -157,7 +157,7 @@ class OneSearch:
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
     def _refuse_failure(self) -> None:
-        """Raise SolverFailedError where the named solver failed, as a plan of others is not what was wanted."""
+        """Raise SolverFailedError if the named solver failed, as a plan of another solver was not requested."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _log().warning("%s", failure)

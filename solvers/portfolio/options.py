@@ -199,7 +199,7 @@ class SolveOptions(WireValue):
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"
-        # What a named search calls the best is so of all that is minimised, as with `auto`.
+        # A named search, like `auto`, calls a plan the best only if it is so in all goals.
         return profile_of(problem, wanted)
 
     def check(self) -> None:

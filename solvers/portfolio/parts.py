@@ -3,8 +3,8 @@
 Parts that do not conflict at all start at one offset, and the peak is the largest of theirs. Parts of which each buffer
 conflicts with each of another part are stacked, and the peak is their sum: in a plan of two such parts no byte is used
 by both, and no buffer of the one lies across bytes of the other, so closing the gaps that the other leaves keeps each
-part's plan valid in no more bytes than it used. Both are exact, again and again inside of each part; what is neither is
-a leaf, which the portfolio plans as a separate instance.
+part's plan valid in no more bytes than it used. Both are exact, and are repeated inside each part; a part that cannot
+be divided is a leaf, which the portfolio plans as a separate instance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def solve(instance: Instance, search: Search) -> None:
     if result is None:
         return
     end, bound = result
-    # Offsets of stacked parts are rounded up; then a sum of bounds is none, as parts may mesh.
+    # Offsets of stacked parts are rounded up; then the sum of their bounds is no bound, as parts may mesh.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
     if end <= instance.pools[0].capacity:

@@ -238,7 +238,7 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
         row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
         for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)
     )
-    # Of plans with a higher peak nothing is said, so a bound on the cost is one of plans with the least.
+    # Plans with a higher peak are not bounded, so the bound on the cost is one for plans with the least peak only.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     named |= {
@@ -286,7 +286,7 @@ def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> S
 
 
 def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return what one search of a profile has found as a plan of the profile's problem, without bounds and costs."""
+    """Return the result of one search of a profile as a plan of the profile's problem, without bounds and costs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
     pools = tuple(

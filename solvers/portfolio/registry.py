@@ -99,7 +99,7 @@ _OWN = (
 )
 
 SOLVERS: tuple[SolverRow, ...] = (*_OWN, *(replace(row, is_trusted=False) for row in extensions("solvers").values()))
-"""All solvers; those from extensions are never trusted, and run only by name."""
+"""All solvers; solvers from extensions are never trusted, and run only by name."""
 BY_NAME: dict[str, SolverRow] = {row.name: row for row in SOLVERS}
 _OTHER_WORDS = {
     "cbc": "milp mip ilp pulp coin-or cbc",

@@ -1,4 +1,4 @@
-"""The row of a solver: its name, where it is, what it can do and needs."""
+"""The row of a solver: its name, its location, the features that it supports and the packages that it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,12 +26,11 @@ class SolverRow:
     """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
 
     `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
-    in a process of its own. What an `is_trusted` one says of bounds and infeasibility is believed without a second
-    opinion; `proves` says whether it ever says anything of them. `at_least` and `at_most` are the numbers of buffers
-    it is tried on, and `memories_at_least` that of the memories, where it is not requested by name; one that
-    `needs_mixed_alignments` is then tried only where buffers differ in these, others only on instances that have all
-    features that they `must_have`. `quick` is the location of a part that finds first answers quickly, and `suits` that
-    of a further condition, `(instance) -> bool`; both are empty for most.
+    in a separate process. Bounds and infeasibility claimed by an `is_trusted` solver are believed without a second
+    opinion; `proves` says whether the solver ever claims any. A solver that is not requested by name is tried only on
+    instances with `at_least` to `at_most` buffers, `memories_at_least` memories and all features that it `must_have`,
+    and, if it `needs_mixed_alignments`, with buffers of different alignments. `quick` is the location of a part that
+    finds first answers quickly, and `suits` that of a further condition, `(instance) -> bool`; both are empty for most.
     """
 
     name: str

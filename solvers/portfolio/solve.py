@@ -33,16 +33,16 @@ def solve(
     times that, or 30 s. Options that are `named` win over `options`. `solver` may be `module:function`, too, a planner
     of the caller's own, which runs in a child process (`memplan.solvers.reference.own`). `start` is a known plan: where
     it is valid for the problem, the answer is no worse; of another one, pools and the order of offsets are kept. A
-    quick solve runs the first solver of each stage and no engines; what it leaves undone stops with "time_limit".
-    Raises OptionError for a wrong option or a solver that cannot do what the problem requires, and InvalidPlanError
-    where the best plan did not pass the verifier.
+    quick solve runs the first solver of each stage and no engines; if that leaves the search unfinished, the stop
+    reason is "time_limit". Raises OptionError for a wrong option or a solver that cannot do what the problem requires,
+    and InvalidPlanError where the best plan did not pass the verifier.
     """
     found = search_plan(problem, options, start=start, is_quick=is_quick, control=control, **named)
     return require_valid_plan(problem, found)
 
 
 def require_valid_plan(problem: Problem, plan: Plan) -> Plan:
-    """Return a plan that a question goes on with, where it breaks no rule; raises InvalidPlanError."""
+    """Return the plan unchanged if the verifier accepts it; raises InvalidPlanError."""
     if violations := verify(problem, plan):
         by = "" if plan.solver is None else f" of {plan.solver}"
         raise InvalidPlanError(f"a plan{by} did not pass the verifier: {violations[0].message}")
@@ -58,7 +58,7 @@ def search_plan(
     control: Control = Control(),
     **named: Any,
 ) -> Plan:
-    """Return the plan of `solve` before it is verified, for a caller that verifies what it makes of it."""
+    """Return the plan of `solve` unverified, for a caller that verifies the plan that it makes from this one."""
     fields = SolveOptions.model_fields
     if unknown := named.keys() - fields.keys():
         raise OptionError(f"solve: {min(unknown)} {unknown_field((min(unknown),), fields)[0]}")

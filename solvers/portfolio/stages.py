@@ -32,7 +32,7 @@ PORTFOLIO = (
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
 """The quick orders before an exact search, which is better at difficult problems."""
 _MANY_PRICES = 600
-"""The number of priced pairs above which bounds are searched beside plans."""
+"""The number of priced pairs above which a second solver searches bounds while the first searches plans."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
 """The time that an exact search runs alone; others would only hold the interpreter lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
@@ -145,7 +145,7 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[Fail
             row.function(instance, search)
     except UnbuiltError:  # without the core, no solver runs
         raise
-    except MemoryError as error:  # what others have found must not be lost with it
+    except MemoryError as error:  # the results of other solvers must not be lost
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
         # If a filter turns warnings into errors, as in our tests, the warning would end the solve.

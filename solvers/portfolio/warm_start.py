@@ -37,8 +37,9 @@ def mended_assignment(
 ) -> tuple[I64, I64] | None:
     """Return an assignment that keeps the valid part of placements, some of which are missing or wrong.
 
-    Buffers stay in their pools, where they may, and in the order of their offsets; each sinks to the lowest one that is
-    free, those that have none last. None where something does not fit so, or once flag[0] is not 0.
+    Buffers stay in their pools, where they may, and in the order of their offsets; each drops to the lowest free
+    offset, buffers without an old offset last. None where a buffer does not fit in this order, or once flag[0] is not
+    0.
     """
     at = np.array([placements.row_of.get(name, ABSENT) for name in problem.buffers.ids], dtype=np.int64)
     row = at[instance.source]

@@ -1,8 +1,8 @@
 """The parent's side of a child process that may be killed: its task, its answers, and its end.
 
-A child runs in a group of its own, so that whatever it started ends with it, but in the session of its parent, in which
-niceness counts. Its task is pickled, since it is ours; its answers are JSON with arrays, never pickles: it may
-have been made of what a stranger wrote.
+A child runs in a separate process group, so that all processes that it started end with it, but in the session of its
+parent, in which niceness counts. Its task is pickled, since this process made it; its answers are JSON with arrays,
+never pickles, as a stranger's input may shape them.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ class ChildProcess:
 
     That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
     whoever waits for its answers then meets their end. A child that has several tasks, or waits for its first one, is
-    watched by `limit` while it works. What it and its children used is known once it has ended. Of
-    this process's environment it has what is harmless, and `environment`; `niceness` is added to that of this process.
+    watched by `limit` while it works. The CPU time and memory of the child and its children are known once it has
+    ended. Its environment has the harmless variables of this process's environment, and `environment`; `niceness` is
+    added to that of this process.
     """
 
     stopped_by: Literal["over", "memory"] | None = None

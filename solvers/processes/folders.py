@@ -1,4 +1,4 @@
-"""Folders of programs that may be killed: each names the process that made it, and a later one removes what is left."""
+"""Folders of programs that may be killed: each names the process that made it, and a later one removes leftovers."""
 
 from __future__ import annotations
 

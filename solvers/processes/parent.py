@@ -18,10 +18,11 @@ from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:
-    """The parent of this process, which ends with it; output of libraries goes to standard error.
+    """The parent of this process, which ends with its parent; libraries print to standard error.
 
-    `task` is what it gave, and `answers` the pipe to it. `niceness` is added to that of this process, which gets no new
-    rights by any program that it runs. One that `is_kept` has no task but its next ones, and ends with the last.
+    `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
+    process, which gets no new rights by any program that it runs. A process that `is_kept` has no first task: it waits
+    for each by `next_task`, and ends after the last.
     """
 
     def __init__(self, niceness: int = 0, *, is_kept: bool = False) -> None:

@@ -26,7 +26,7 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 
 
 def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest sufficient gap, the lowest of equal ones, or else the end of what is taken."""
+    """Return the start of the smallest sufficient gap, the lowest of equal ones, or else the end of all ranges."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - align(at, each), align(at, each)))

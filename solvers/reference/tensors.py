@@ -48,8 +48,9 @@ class Tensor:
 class PlannerAnswer:
     """A planner's answer: (pool position, offset in bytes) by buffer position.
 
-    What is placed with another buffer may be left out. `stuck` are the positions of those that it could not place, the
-    one that ended its work first; it need not have looked at all. `because` gives further reasons in a sentence.
+    Buffers that are placed with another one may be left out. `stuck` are the positions of buffers that it could not
+    place, first the buffer at which it stopped; the planner need not have tried all buffers. `because` gives further
+    reasons in a sentence.
     """
 
     placements: Mapping[int, tuple[int, int]]

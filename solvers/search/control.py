@@ -90,7 +90,7 @@ class Control:
 
     deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
     cancelled: ends the search early, with the best answer so far.
-    report: is called with what is new; of a question objects of JSON with few numbers, of a solve its Progress.
+    report: is called with each progress: of a question, JSON objects with few numbers; of a solve, its Progress.
     is_local: the caller runs this process, and may name code of his own that is run.
     note: is called with an answer that holds, to be given where the call is abandoned before it returns.
     counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
@@ -170,7 +170,7 @@ class Control:
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
-        """Return the control of a part of the call with a share of what is left."""
+        """Return the control of a part of the call, with a share of the remaining seconds."""
         return self.limit_to(share * self.remaining_s)
 
     def reserve(self, kept_s: float) -> Self:

@@ -34,9 +34,9 @@ class Search:
     and binds where `deterministic` is set; then no clock may decide anything.
 
     A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
-    say so: what each of the others claims is kept in `claims`. `children` end with it. `known` is the bound of live
-    sets, where that was counted already, and `begun` an exact search that goes on, see core/plain.py. `deadline` is a
-    time of the `clock`.
+    say so: the claims of other solvers are kept in `claims`. `children` end with it. `known` is the bound of live sets,
+    where that was counted already, and `begun` an exact search to be continued, see core/plain.py. `deadline` is a time
+    of the `clock`.
     """
 
     instance: Instance
@@ -103,7 +103,7 @@ class Search:
                 child.stop("cancelled")
 
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
-        """Return a search of another instance, with a share of what is left; it ends with this one.
+        """Return a search of another instance, with a share of the remaining time and work; it ends with this search.
 
         With a `work_limit` it counts work instead of time, so that its result is independent of the machine's load.
         """
@@ -178,7 +178,7 @@ class Search:
     def _raise_bound(self, bound: Score, by: str) -> None:
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            # A solver that is believed may only have confirmed what an engine claimed.
+            # A trusted solver may only have confirmed an engine's claim.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
             self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._review(by)

@@ -55,7 +55,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """Return what ended or changed the search that a repetition would not meet."""
+        """Return the event that ended or changed the search and that a repetition would not meet."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None

@@ -78,7 +78,7 @@ def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
 
 
 def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
-    """Return the explanation of what is missing for buffers that must lie side by side."""
+    """Return the explanation for a pool that is too small for buffers that must not overlap."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]

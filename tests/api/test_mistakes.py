@@ -106,7 +106,7 @@ def test_errors_of_requests_state_location_reason_and_remedy(server: RunningServ
 
 
 def sentences_of(answer: httpx.Response) -> str:
-    """Return the sentences of problem details, and the hints beside them."""
+    """Return the errors and the hints of problem details, one a line."""
     problem = answer.json()
     head = {
         "type": "about:blank",

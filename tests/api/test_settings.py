@@ -1,4 +1,4 @@
-"""What an operator sets, and the options of a call: where they come from, and what is wrong with them."""
+"""Settings of operators and options of calls: their sources, and the messages for wrong ones."""
 
 from __future__ import annotations
 

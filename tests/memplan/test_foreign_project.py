@@ -1,4 +1,4 @@
-"""memplan inside a project that has an `api`, `questions`, a `planner` and `solvers` of its own."""
+"""memplan inside a project whose own modules are named `api`, `questions`, `planner` and `solvers`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def their_project(tmp_path: Path) -> Path:
 
 
 def run_in(project: Path, program: str) -> None:
-    """Run a script of the project, whose folder is then the first one that modules are looked for in."""
+    """Run a script of the project; its folder is then the first of `sys.path`."""
     (project / "script.py").write_text(program)
     tried = subprocess.run(
         [sys.executable, "script.py"], cwd=project, capture_output=True, text=True, check=False, timeout=200

@@ -79,7 +79,7 @@ def test_the_lines_of_the_readme_run_or_name_the_extra_that_their_page_names(tmp
 
 
 def test_the_base_compares_and_audits_plans_that_are_not_the_best(tmp_path: Path) -> None:
-    # What is left out without an engine is the fewest moves.
+    # Without an engine only the fewest moves are missing.
     plan = str(tmp_path / "plan.json")
     assert base("plan", HARD, "--solver", "reference:tflite-micro-greedy", "-o", plan).returncode == 0
     line = "not tried: the search for the fewest needs ortools, which is not installed: pip install 'memplan[engines]'"

@@ -1,4 +1,4 @@
-"""A checkout behind `pip install .`: Python that is started in it imports the checkout, with the installed core."""
+"""A checkout after `pip install .`: Python started in its folder imports the checkout, with the installed core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.house_copies import PACKAGES, ROOT
 
 pytestmark = pytest.mark.slow
 PAGES = ("README.md", "docs/plan.md", "docs/verify.md", "docs/explanations.md", "docs/liveness.md")
-"""Pages whose Python takes nothing for granted but the examples."""
+"""Pages whose Python needs nothing but the examples."""
 
 
 @pytest.fixture(scope="module")

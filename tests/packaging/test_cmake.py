@@ -82,7 +82,7 @@ def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path
     buffers = project / "buffers.csv"
     buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
     assert_success(configure(project))
-    for budget in (768, 768, 767):  # what has failed is not taken for done, and another budget is another check
+    for budget in (768, 768, 767):  # a failed check runs again, and another budget is another check
         lists = project / "CMakeLists.txt"
         lists.write_text(lists.read_text().replace("BUDGET sram=768", f"BUDGET sram={budget}"))
         done = build(project, "--target", "arena")

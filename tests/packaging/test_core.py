@@ -186,7 +186,7 @@ def test_cmake_optimises_where_no_kind_of_build_is_named(tmp_path: Path) -> None
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = tmp_path / "prefix"
-    # Not optimised, and each text once: the time goes to compiling. Square roots are calls then.
+    # Not optimised, and each text once, as compiling takes most of the time. Square roots are then function calls.
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))
     places = f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"
     kind = "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"

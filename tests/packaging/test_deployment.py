@@ -174,7 +174,7 @@ def memory_limit(command: str, settings: Settings, *, of_key: bool) -> int:
 
 
 OWN_BYTES = 400_000_000
-"""The memory of a server with its template and what it knows, without what callers send."""
+"""The memory of a server with its template process and its caches, without the requests of callers."""
 
 
 def test_no_callers_of_one_key_take_a_container_above_six_tenths_of_its_memory() -> None:

@@ -36,7 +36,7 @@ BATCHED = onnx_models.model([onnx_models.node("Relu", "x", "y")], _ROWS[:1], _RO
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page in a language, or those that name none."""
+    """Return the code blocks of a page in a language; for "", the blocks without a language."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return [
         code
@@ -46,7 +46,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def run_page(page: str, without: str = "", **names: Any) -> dict[str, Any]:
-    """Run the Python of a page, without a text, with the names that it takes for granted."""
+    """Run the Python of a page, with the text `without` removed, and with the names that the page assumes."""
     for code in blocks(page, "python"):
         assert without in code
         exec(compile(code.replace(without, ""), page, "exec"), names)
@@ -181,7 +181,7 @@ def _ggml_files() -> None:
 
 
 OWN_FILES: dict[str, Callable[[], object]] = {
-    # A model that has what can be taken apart.
+    # A model with operations that can be split.
     "cascades.md": lambda: Path("model.tflite").write_bytes(tflite_networks.mobilenet_v2(64, 8)),
     "ggml.md": _ggml_files,
     "shapes.md": _shapes_files,
@@ -208,7 +208,7 @@ def test_the_commands_of_a_page_do_what_it_describes(model_folder: Path, page: s
 
 
 def sessions(page: Path) -> list[tuple[str, str]]:
-    """Return the lines behind `$` on a page, each with the output below it."""
+    """Return the commands after `$` on a page, each with the output below it."""
     every = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     steps = [step for named, code in every if not named and code.startswith("$ ") for step in code[2:].split("\n$ ")]
     return [(line, shown) for line, _, shown in (step.partition("\n") for step in steps)]

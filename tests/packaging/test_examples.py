@@ -1,4 +1,4 @@
-"""The numbered examples: short, and each does what it says in a process of its own, as its reader runs it."""
+"""The numbered examples: each is short, and does what its text says when run as a separate process."""
 
 from __future__ import annotations
 

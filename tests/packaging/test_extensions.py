@@ -1,4 +1,4 @@
-"""The extensions: memplan's base stands without them, and they on its public names."""
+"""The extensions: memplan's base imports none of them, and they import only its public names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`examples/plugin`, installed: what it adds is found on every entrance, and memplan has not a line about it."""
+"""`examples/plugin`, installed: every entrance offers its additions, and memplan has no line about it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def examples_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page in a language, or those that name none."""
+    """Return the code blocks of a page in a language; for "", the blocks without a language."""
     every = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [code for named, code in every if named == language]
 

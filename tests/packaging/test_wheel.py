@@ -160,7 +160,7 @@ def test_a_source_archive_contains_files_instead_of_links_and_builds_the_same_wh
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that was empty, with the wheel from an index, and what is installed here of others."""
+    """A new environment with the wheel from an index, and with access to the other packages installed here."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place)
     index = place / "index" / "memplan"
@@ -179,12 +179,12 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def site_of(environment: Path) -> Path:
-    """Return where packages of an environment are."""
+    """Return the folder of an environment's packages."""
     return Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
 
 
 def pip(environment: Path, *arguments: str) -> None:
-    """Install into an environment, by nothing but what is said here."""
+    """Install into an environment by these arguments alone, without the user's settings of pip."""
     command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python_of(environment)), "install"]
     settings = {name: value for name, value in clean_environment().items() if not name.startswith("PIP_")}
     done = subprocess.run([*command, "-q", *arguments], env=settings, capture_output=True, text=True, check=False)

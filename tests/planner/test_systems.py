@@ -1,4 +1,4 @@
-"""Other systems: each is a row, and nothing else needs what it names."""
+"""Other systems: each is a row, and no other module needs the modules that the row names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that say nothing alone: refused without what they go with, and taken with it, or where they are defaults."""
+"""Options without effect alone: refused without the option that they need, and accepted with it, or as defaults."""
 
 from __future__ import annotations
 

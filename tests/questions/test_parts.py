@@ -1,4 +1,4 @@
-"""Questions of several parts, stopped after each of them: what was found by then is an answer."""
+"""Questions of several parts, stopped after each of them: the parts so far are an answer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PARTS: dict[str, tuple[dict[str, Any], list[str], dict[str, Any]]] = {
     "shapes": ({"limits": True}, ["limits"], {}),
     "compare": ({}, [], {}),
 }
-"""Options with which a question has several parts, the fields of those that may lack, and inputs that are others than
+"""For each question: options that give it several parts, the answer's fields of later parts, and inputs that replace
 those of its example."""
 SINGLE = {"certify", "convert"}
-"""Questions of one part, of which nothing is an answer before all is."""
+"""Questions of one part, which have no answer before their end."""
 
 
 class StoppedError(Exception):

@@ -159,7 +159,7 @@ def test_s0_10_conflicts_come_from_lifetimes_lists_or_both(http: Http) -> None:
     printed = [[one, other] for one, listed in tvm.FAN_OUT_CONFLICTS.items() for other in listed]
     findings = http.ask("plan", FAN_OUT | {"conflicts": printed})["findings"]
     assert [row["rule"] for row in findings] == ["asymmetric-conflicts", "self-conflict"]
-    # Both ways 210 bytes are needed, by what is alive when 190; as TVM prints them, lint finds both mistakes.
+    # Both conflict lists need 210 bytes, the lifetimes 190; lint finds both mistakes in the lists that TVM prints.
     assert http.ask("plan", FAN_OUT)["peak"] == 210
     alive = [(name, size, *tvm.FAN_OUT_LIVES[name]) for name, size in tvm.FAN_OUT.items()]
     assert http.ask("plan", problem_of_lives(alive))["peak"] == 190
@@ -450,7 +450,7 @@ def test_s0_29_offsets_are_computed_from_symbols_for_all_values(http: Http) -> N
     assert limit == {"symbol": "n", "by_plan": 240, "by_any_plan": 240}
     assert "memplan" in http.ask("shapes", symbolic_problem(), to="c")["source"]
 
-    # A pin, a view and a conflict beside symbols.
+    # A pin, a view and a conflict together with symbols.
     buffers: list[Row] = [
         *symbolic_problem()["buffers"],
         {"id": "view", "size": "4*n", "start": 0, "end": 4, "alias_of": "b", "alias_offset": "4*n"},

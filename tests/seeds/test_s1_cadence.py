@@ -17,7 +17,7 @@ BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
 BOTH = (POSITION_BASED, BY_SIZE)
 EXIR = "executorch.exir.memory_planning"
 INSIDE = "memplan.extensions.torch.executorch"
-"""What the extra executorch brings beside ExecuTorch."""
+"""The module that memplan adds to ExecuTorch, in the extra executorch."""
 
 
 def lives(name: str, size: int, start: int, end: int, **more: object) -> Row:
@@ -212,7 +212,7 @@ def test_s1_08_the_alignment_of_a_memory_is_kept_beside_that_of_a_buffer(http: H
 
 
 def chain(*steps: int) -> list[Row]:
-    """Return buffers each so many bytes above the one before it."""
+    """Return a chain of buffers, each at a given distance (bytes) above the previous one."""
     rows = [lives("r0", 40, 0, 4)]
     for k, step in enumerate(steps):
         rows.append(lives(f"r{k + 1}", 12, 1, 5, relative={"to": f"r{k}", "offset": step}))

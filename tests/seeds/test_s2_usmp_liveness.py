@@ -50,7 +50,7 @@ def steps_of(program: Row, name: str = "main", path: str = "main/", actual: Row 
 
 
 def lives_of(program: Row) -> dict[str, tuple[int, int]]:
-    """Return the first step that touches each buffer, and the one after the last; the caller touches its own, too."""
+    """Return each buffer's half-open lifetime: the steps that touch it; the caller touches params and results, too."""
     steps = steps_of(program)
     main = program["functions"]["main"]
     steps = [{f"main/{each}" for each in main["params"]}, *steps, {f"main/{each}" for each in main["results"]}]
@@ -59,7 +59,7 @@ def lives_of(program: Row) -> dict[str, tuple[int, int]]:
 
 
 def random_calls(seed: int) -> Row:
-    """Draw functions of operations in a row, each of which may call those behind it."""
+    """Draw functions, each a chain of operations with possible calls of later functions."""
     rng = random.Random(seed)
     functions: Row = {}
     names = [f"f{k}" for k in range(rng.randint(1, 3))]
@@ -116,7 +116,7 @@ def test_s2_04_two_temporaries_that_never_meet_are_seen_inside_of_a_call(http: H
     most = max(sum(sizes[name] for name, (low, high) in lives.items() if low <= t < high) for t in range(-1, 13))
     assert alive["nested", "usage"] == (most, 0)
     assert most == 210
-    # Both temporaries of 200, what is between them, the leaf's 50, and what goes into the call and comes out.
+    # Both temporaries of 200, the buffer between them, the leaf's 50, and the call's input and output.
     assert alive["lifted", "usage"] == (490, 280)
 
 
@@ -225,7 +225,7 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
     main = function(call("unused", "x -> y"), takes="x", gives="y", x=8, y=8)
     assert http.ask("liveness", operations(main=main, unused=unused))["unused"] == ["main/0:unused/dummy"]
 
-    # The plan runs on its addresses; with one buffer moved, the shadow execution names what is overwritten.
+    # The program runs at the plan's addresses; with one buffer moved, the run names the overwritten buffer.
     program = command.file("program.json", CALLS)
     assert command("plan", program, "-o", "plan.json", "-q").status == 0
     assert command("liveness", program, "--plan", "plan.json").answer["shadow"] == {"intact": True, "clobbered": []}
@@ -244,7 +244,7 @@ def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> Non
     peaks = http.ask("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
     by = {(row["planning"], row["temporaries"], row["liveness"]): row["peak"] for row in peaks}
     assert by["global", "nested", "usage"] == 210
-    # Of its own a block needs 210 for a step, which a call holds beside what goes in and comes out.
+    # A block needs 210 for a step, and a call holds these in addition to its input and output.
     assert by["local", "nested", "usage"] == 230
     assert by["global", "lifted", "usage"] == 490
 

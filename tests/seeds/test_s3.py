@@ -37,7 +37,7 @@ def ask_cascade(http: Http, graph: OperationGraph | Answer, **options: Any) -> A
 
 
 def stopped_answer(graph: OperationGraph, **options: Any) -> CascadeAnswer:
-    """Return the answer of a question that is stopped before its search begins: no clock decides what it reaches."""
+    """Return the answer of a question stopped before its search begins, so that it depends on no clock."""
     control = Control()
     control.cancelled.set()
     return cascade(graph, CascadeOptions(**options), control)
@@ -48,7 +48,7 @@ def front(answer: Answer) -> list[tuple[int, int]]:
 
 
 def spans(ranges: Answer) -> list[tuple[int, int]]:
-    """Return the ranges that a line or a table says, as docs/cascades.md has them."""
+    """Return the ranges given by a line or a table, as docs/cascades.md defines them."""
     if "table" in ranges:
         return [(a, b) for a, b in ranges["table"]]
     ends = [min(max(ranges["A"] * y + ranges["B"], 0), ranges["top"]) for y in range(ranges["steps"])]
@@ -56,7 +56,7 @@ def spans(ranges: Answer) -> list[tuple[int, int]]:
 
 
 def chain(*layers: Callable[[Network, int], int], size: int = 12, channels: int = 2) -> OperationGraph:
-    """Return a network of layers, one behind the other."""
+    """Return a network of layers in sequence."""
     net = Network()
     x = net.input(size, size, channels)
     for layer in layers:
@@ -134,7 +134,7 @@ def test_s3_06_the_answer_is_a_list_of_parts_of_operations_with_their_ranges_and
         for v, made in region["ranges"].items():
             each = list(product(spans(made["rows"]), spans(made["columns"])))
             pixels = [(y, x) for (a, b), (c, d) in each for y in range(a, b) for x in range(c, d)]
-            # At no more multiplications, each pixel is made once; what is made is an even share of the cost.
+            # Without more multiplications, each pixel is computed once, and costs an even share of the operation.
             assert len(pixels) == len(set(pixels))
             counted += len(pixels) * (9 * 4 * 32, 0, 32 * 16, 9 * 16 * 16, 0)[int(v)]
             runs += sum(a < b and c < d for (a, b), (c, d) in each)
@@ -156,7 +156,7 @@ def test_s3_08_the_curve_over_the_depth_of_regions(http: Http, command: Command)
     swept = command("cascade", graph, "--sweep", "longest=1,2,3,5", "--format", "json").answer["swept"]
     least = {row["values"]["longest"]: row["points"][-1] for row in swept}
     assert {k: (point["peak"], round(point["macs_ratio"], 4)) for k, point in least.items()} == curve
-    # Rows of the receptive field that a region of two makes again, by hand: one row in front for each behind it.
+    # Rows of the receptive field that a region of two recomputes, by hand: one row above for each row below.
     assert ask_cascade(http, five_operations(), longest=1)["points"][-1]["macs"] == 5_160_960
     for longest in (2, 3, 5):
         point = ask_cascade(http, five_operations(), longest=longest)["points"][-1]
@@ -320,7 +320,7 @@ def test_s3_21_another_algorithm_is_chosen_jointly_with_memory(http: Http) -> No
     answer = ask_cascade(http, graph, macs=1.0)
     assert front(answer) == [(142_944, 3_406_752), (25_376, 5_160_960)]
     assert answer["points"][0]["regions"][0]["alternative"] == 1
-    # The convolution alone, with its work, is the most of what it then needs.
+    # The convolution with its workspace then determines the peak.
     assert 48 * 48 * 4 + 48 * 48 * 32 + 60_000 == 142_944
 
 

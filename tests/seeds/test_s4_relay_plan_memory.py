@@ -25,7 +25,7 @@ def program(buffers: list[Row], body: list[tuple[str, str]], results: str, param
 
 
 def chain(*sizes: int) -> Row:
-    """Return operations of which each reads what the one before it made: x, then t1, t2, ..."""
+    """Return a chain of operations, each of which reads the previous output: x, then t1, t2, ..."""
     names = ["x", *(f"t{k}" for k in range(1, len(sizes)))]
     buffers = [{"id": name, "size": size} for name, size in zip(names, sizes, strict=True)]
     return program(buffers, list(itertools.pairwise(names)), names[-1])

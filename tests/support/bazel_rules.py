@@ -1,7 +1,7 @@
 """A stand-in for Bazel that is enough for `bazel/defs.bzl`: it loads the file, analyses targets and runs their actions.
 
-Starlark is, but for what is forbidden in it, Python, so that Python can run it. What Bazel itself adds (sandboxes,
-caches, the graph of targets) is not here.
+Starlark is a subset of Python, so Python can run it. Bazel's other parts (sandboxes, caches, the graph of targets) are
+not here.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Verdicts:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, told: Plan, fresh: Plan) -> None:
-        """Compare an answer with a fresh one: neither may be below what the other claims that none can be below."""
+        """Compare an answer with a fresh one: neither may be below the lower bound that the other one claims."""
         self.asked += 1
         if told.status == "infeasible" or fresh.status == "infeasible":
             is_wrong = len(told.placements) > 0 and fresh.status == "infeasible"
@@ -118,11 +118,11 @@ class Verdicts:
 
 
 def _contradicts(one: Plan, other: Plan) -> bool:
-    """Say whether one plan is below what the other claims that none can be below.
+    """Return True if one plan is below the lower bound that the other one claims.
 
-    An optimal plan is the least by its cost, then by what it uses of the last pool, and so on to the first; the bound
-    of any other is one of the sum over the pools. By a profile, it takes the least of the last pool, and its cost and
-    the bound of it are among such plans; they are absent where there was no time for them.
+    An optimal plan has the least cost, then the least use of the last pool, and so on to the first; the bound of a
+    feasible plan is on the sum over the pools. With a profile, the use of the last pool is the least, and the cost and
+    its bound are those among such plans; they are absent if there was no time for them.
     """
     if one.peak is None or other.status not in ("optimal", "feasible"):
         return False

@@ -131,7 +131,7 @@ class Interpreter:
     def channels(self, number: int, region: Mapping[str, Any]) -> None:
         buffers, last = self.buffers(number, region), region["ops"][-1]
         out = self.makes[last][0]
-        # What has no buffer of the region is added up, in sums of its own or where it will be.
+        # Tensors without a buffer of the region are accumulated, in separate sums or at their final places.
         is_summed = out not in [row["tensor"] for row in region["buffers"]]
         name = f"t{out}.r{number}.sums"
         sums: Bytes8 = np.zeros(0, np.uint8)

@@ -59,7 +59,7 @@ def survivors(
 ) -> tuple[int, set[str]]:
     """Return how many mutants a module has, and the names of the mutants under which all cases give the same answers.
 
-    `tried` are the cases and what was `said` of each; its order changes.
+    `tried` are the cases, each with the answer of `said` without mutants; its order changes.
     """
     count, alive = 0, set[str]()
     for mutant in mutants(module, without):
@@ -68,7 +68,7 @@ def survivors(
             killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
         if killer is None:
             alive.add(mutant.name)
-        else:  # what finds one mutant finds most of those beside it, too
+        else:  # a case that finds one mutant finds most of the next ones, too
             tried.insert(0, tried.pop(killer))
     return count, alive
 

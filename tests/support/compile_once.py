@@ -1,6 +1,6 @@
 """Compile a text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects are kept near Python.
 
-The core is one text to wheels, to CMake, and to what is installed, wherever its files lie; each would take 14 s of CPU.
+The core has the same text in wheels, in CMake builds and in installations; compiling it takes 14 s of CPU each time.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from memplan.planner.model.buffer_table import I64
 class ConflictMasks:
     """Bits by which buffers conflict: `shows[i]` of buffer `i` meets `asks[j]` of each buffer `j` in conflict with it.
 
-    Bit t of `shows[i]` says that buffer `i` is alive in live set t; where there are explicit conflicts, one more bit
-    is its own name. `asks[i]` has these live sets, the names of those that it conflicts with, and a bit that only
-    `reserved` ranges show. So buffer `i` must keep clear of what shows `mask` exactly where asks[i] & mask is not 0.
+    Bit t of `shows[i]` says that buffer `i` is alive in live set t; if there are explicit conflicts, one further bit
+    identifies the buffer. `asks[i]` has these live sets, the bits of the buffers in explicit conflict with it, and a
+    bit that only `reserved` ranges show. Bytes that show `mask` are barred to buffer `i` if asks[i] & mask is not 0.
     """
 
     def __init__(self, instance: Instance) -> None:

@@ -19,7 +19,7 @@ OTHERS = ("holes", "conflicts", "pools", "alignment", "pins", "reserved")
 def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Problem:
     """Return a problem of `n` buffers; the last pool is unlimited unless a `capacity` is given.
 
-    Weights come with the objective `cost`. Relatives are above what they are relative to, by less than a small size.
+    Weights come with the objective `cost`. A relative buffer is above its base by less than a small size.
     """
     rng = np.random.default_rng(seed)
     names = ["fast", "slow"] if "pools" in features else ["only"]

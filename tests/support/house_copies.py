@@ -16,7 +16,7 @@ PACKAGES = ("planner", "solvers", "questions", "api", "extensions", "memplan")
 
 def copy_packages(folder: Path, *more: str) -> None:
     """Copy what `import memplan` reads, and `more` folders of the checkout, into a folder."""
-    # With what Python has compiled: files keep their times, so that only those that a guide changes are compiled again.
+    # With Python's compiled files: sources keep their times, so that only files changed by a guide are compiled again.
     for name in (*PACKAGES, *more):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
 

@@ -19,7 +19,7 @@ from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
 _EVERY, _KEPT = 16, 3
-"""So many problems come until one is put to an engine that is named, and until the plan of one is to be kept."""
+"""The intervals, in problems, between questions to a named engine, and between re-plans."""
 _SECONDS = 0.2
 
 
@@ -132,7 +132,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
     """Yield false statements about the fewest buffers that must move in the only pool at the least peak."""
     plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
     if not plain or found.kept is None or any(row.hint is not None or not row.size for row in problem.buffers):
-        return  # a hint is an old place, too; and a buffer of no bytes may lie above what is used
+        return  # a hint is an old place, too; and a buffer of no bytes may lie above the used bytes
     best = oracle.best_score(problem)
     assert best is not None
     tally["fewest moves"] += 1

@@ -1,6 +1,6 @@
 """Small problems from a seed in which any two to four kinds of rules meet: each field of the schema is of some kind.
 
-Of every three or so kinds that are drawn, two are those that have met least often until then, so that all pairs meet.
+Two of the drawn kinds of a problem are the pair that met least often so far, so that all pairs meet.
 """
 
 from __future__ import annotations

@@ -4,15 +4,15 @@ An answer has a point for each of five rules, 0 to 5 in all:
 
 1. It refuses: a status that says so, one or a few sentences, no traceback, nothing written.
 2. Where: it names the file, and the row, the field, the line or the option.
-3. The value that was given is in it, as it was given.
-4. What: the rule that is broken.
-5. What to do: a value, an option or a command to write instead. That a bound is named is no such thing.
+3. Value: it repeats the given value as written.
+4. Rule: it names the broken rule.
+5. Remedy: a value, an option or a command to write instead. A bound alone is no remedy.
 
-A rule is met where the answer has the words that stand in the mistake's row; a row without words for a rule does not
-meet it. The rows are in `mistakes.txt`: what is called, which is a command line, a request or Python, the words for
-rules 2 to 5, the status where it is not 2 or 422, and a command that mends it and must run. What is indented stands
-before the row that it is of: the file `p` of a command, or the body of a request. Rows of a set `refused` have the
-sentence as a whole, in the cell of rule 2: what each rule of a format says is told by them, and not how much it helps.
+A rule is met if the answer has the words in the mistake's row; a row without words for a rule does not meet it. The
+rows are in `mistakes.txt`: the call (a command line, a request or Python), the words for rules 2 to 5, the status if it
+is not 2 or 422, and a corrected command that must run. Indented lines before a row are the file `p` of its command, or
+the body of its request. Rows of a set `refused` have the whole sentence in the cell of rule 2: they check the messages
+of each rule of a format, and not how much these help.
 """
 
 from __future__ import annotations

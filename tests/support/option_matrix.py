@@ -18,7 +18,7 @@ from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, va
 
 _TESTS = Path(__file__).parents[1]
 _UNTOLD = {"wall_time_s", "search_s", "read_with", "stop_reason"}
-"""The fields of answers that differ from run to run, and the one that repeats the options."""
+"""The fields of answers that differ from run to run, and the field that repeats the options."""
 ROWS = [
     {"id": "a", "size": 64, "start": 0, "end": 2},
     {"id": "b", "size": 48, "start": 1, "end": 4},
@@ -180,7 +180,7 @@ def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
-    """Return, for each option of reading, a value that changes something, and the options that it goes with."""
+    """Return, for each option of reading, a value that changes something, and the options that it needs."""
     example, problem = EXAMPLES[file], _problem(file)
     ids = ["tensor_0", "tensor_1"] if problem is None else [str(name) for name in problem.buffers.ids]
     over = {"graph": "0", "program": "x"}.get(file, ids[0])
@@ -210,7 +210,7 @@ def _following(problem: Problem) -> tuple[str, str]:
 
 
 def is_honoured(before: tuple[Any, Any, list[str]], after: tuple[Any, Any, list[str]]) -> bool:
-    """Return True if an option changed an answer, the problem that it is about, or what is said of the file."""
+    """Return True if an option changed an answer, the problem of the answer, or the warnings about the file."""
     return before[0] != after[0] or before[2] != after[2] or _hash(before[1]) != _hash(after[1])
 
 

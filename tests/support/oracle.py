@@ -124,7 +124,7 @@ def _check_colocation(problem: Problem, at: dict[int | str, Placement]) -> list[
     for names in problem.same_offset:
         offsets = {seat.offset for name in names if (seat := _seat(problem, at.get(name))) is not None}
         wrong += [f"one offset {names[0]!r}"] if len(offsets) > 1 else []
-    if problem.equal_use:  # each pool is used as far as the one that is used most
+    if problem.equal_use:  # each pool counts as used up to the largest end of any pool
         size = {row.id: row.size for row in problem.buffers}
         most = max((seat.offset + size[name] for name, seat in at.items() if size.get(name)), default=0)
         wrong += [f"use of {pool.name!r}" for pool in problem.pools if pool.size is not None and pool.size < most]

@@ -74,7 +74,7 @@ class Group:
     def next_legal(self, at: int, horizon: int) -> int | None:
         """The lowest offset from `at` to the horizon that all rules about single buffers allow."""
         step = 1
-        for modulus, remainder in self.rules():  # a sieve: each rule is met by steps that keep those before it
+        for modulus, remainder in self.rules():  # a sieve: the steps for each rule keep the earlier rules
             common = gcd(step, modulus)
             if (remainder - at) % common:
                 return None

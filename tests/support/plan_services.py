@@ -45,7 +45,7 @@ _METRICS = Metrics()
 
 @dataclass
 class Room:
-    """A room of one place, and those who ask there."""
+    """A plan service with place for one search, with its cache, workers and metrics."""
 
     solving: PlanService
     cache: PlanCache

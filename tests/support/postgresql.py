@@ -106,7 +106,7 @@ class PostgreSQL:
 
 @contextmanager
 def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
-    """Make and start a server, and remove it at the end; where `is_safe`, what it was told survives a power cut."""
+    """Make and start a server, and remove it at the end; if `is_safe`, committed data survives a power cut."""
     folder = Path(tempfile.mkdtemp(prefix="memplan-postgresql-"))
     server = PostgreSQL(folder, free_port(), is_safe)
     try:

@@ -43,7 +43,7 @@ class RunningServer:
 def run_server(settings: Settings | None = None) -> Iterator[RunningServer]:
     """Run the service on a free port until the block ends.
 
-    It has a store of its own, unless the settings say otherwise.
+    Its store is a new one, unless the settings name another.
     """
     with (
         TemporaryDirectory(prefix="memplan-") as folder,

@@ -1,8 +1,8 @@
 """Random programs with views, branches and loops, drawn as importers draw them, and their execution, byte by byte.
 
-Every value that is computed is a token of its own. The program runs on a memory of bytes at planned offsets: what
-computes a value writes its token there; a view that is an alias writes nothing, one that is not copies. Whoever reads a
-value must find the token that it has by the program alone, whatever was decided about views.
+Every computed value is a unique token. The program runs on a memory of bytes at planned offsets: an operation writes
+the tokens of its outputs; a view that is an alias writes nothing, any other view copies. Each reader must find the
+token that the program alone gives the value, whichever views are aliases.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SIZE = 4
 
 @dataclass(frozen=True)
 class Step:
-    """What a statement does: `op` computes; `view` and `hand-out` say that `outputs[0]` has what `inputs[0]` has.
+    """The effect of a statement: `op` computes; `view` and `hand-out` give `outputs[0]` the value of `inputs[0]`.
 
-    `if` goes through one of its bodies; `loop` goes through its first body a few times. `move` gives each output
-    what the input at its place has, one after the other.
+    `if` runs one of its bodies; `loop` runs its first body a few times. `move` gives each output in turn the value of
+    the input at the same position.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class _Author:
         inside = [*visible, *state]
         steps = self.body(inside, depth + 1)
         sources = []
-        for _ in state:  # as importers do, what is state itself is copied before it is overwritten
+        for _ in state:  # as importers do, the state itself is copied before it is overwritten
             source = self.chance.choice(inside[-4:])
             if source in state:
                 aside = self.declare_buffer()

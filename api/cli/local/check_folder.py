@@ -38,7 +38,7 @@ _FLAGS = {
 _KEYS = {flags_of(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
 """Maps the keys of a table (flags without dashes) to option names."""
 Tables = Mapping[Path | None, Mapping[str, Any]]
-"""The extra flags for each model, by its real path; those for all others at None."""
+"""The extra flags for each model, by its real path; the flags for all other models at None."""
 
 
 def is_folder(line: CommandLine) -> bool:
@@ -51,7 +51,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return the command line of one model, with what a file of budgets says of it; raises InputError."""
+    """Return the command line of one model, with its flags from a file of budgets; raises InputError."""
     tables = _tables_of(line, of_all=False)
     return line if tables is None else _line_of(line, line.given["problem"], tables)
 

@@ -132,7 +132,7 @@ def _parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _show(call: Call, answer: Plan) -> Plan:
-    """Print a plan in the requested format, and its messages for people; return it with what its certificate says."""
+    """Print a plan in the requested format, and its messages for people; return it with its certificate's claims."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

@@ -28,7 +28,7 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
-    gc.disable()  # what is loaded for a server stays; it is enabled once that is done
+    gc.disable()  # modules loaded for a server stay; enabled again once they are loaded
     from memplan.api.http.serving import server
 
     try:

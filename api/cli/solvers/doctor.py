@@ -38,7 +38,7 @@ def solvers(display: str | None) -> None:
 
 @click.command(cls=SectionedCommand)
 def doctor() -> None:
-    """Report which code runs and why, which extras are installed, and how to install those that are missing."""
+    """Report which code runs and why, which extras are installed, and how to install the missing extras."""
     write(None, "".join(f"{line}\n" for line in report()).encode())
 
 

@@ -87,8 +87,8 @@ class _Batch:
         """Yield a line for each submission, in the order in which they are ready.
 
         As many are in work as there are places, so that memory does not grow with the batch; the time limit of each
-        counts from when a worker takes it. When `cancelled` is set, those in work end with the best plan so far, and
-        those that have had no turn yet with an error.
+        counts from when a worker takes it. When `cancelled` is set, submissions in work end with the best plan so far,
+        and waiting submissions with an error.
         """
         numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
         try:

@@ -61,7 +61,7 @@ async def plan(request: Request, job_id: str) -> Response:
 
 @_route("result")
 async def result(request: Request, job_id: str) -> Response:
-    """Answer as the call of the job's kind does, with the best so far; it is the final one once the job has ended.
+    """Answer as the call of the job's kind does, with the best answer so far, in the end the final one.
 
     Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
     """

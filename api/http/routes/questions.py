@@ -58,9 +58,10 @@ _SHORT_CELLS = 3_000
 class _Call:
     """A call that was read, while it is answered.
 
-    head, body: what was sent.
-    asked: what was read of it, without its inputs where another process answers.
-    problem_hash: that of a plain plan so large that only another process reads it.
+    head, body: the request as it was sent.
+    asked: the parsed request, without its inputs where another process answers.
+    problem_hash: the problem's hash, if the request is for a plain plan and so large that only another process reads
+        it.
     deadline: when the answer is due.
     cancelled: set when the caller hangs up, or the service stops.
     """

@@ -37,16 +37,16 @@ _LEVEL = 1
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The plan of one search, and what that search proved about it.
+    """The plan of one search, and the bounds that this search proved.
 
     status: `optimal` or `feasible`, as the search says.
     pool, offset: of each buffer, (n,), in canonical order.
-    used: the units that are used of each pool.
+    used: the used units of each pool.
     bound: the least score; empty where none is known.
-    total: the least sum of what is used of the pools, in units.
+    total: the least sum of used units over the pools.
     kind, by: how the bound was proved.
     solver: who made the plan.
-    searched_s: how long was searched.
+    searched_s: the seconds of the search.
     units: the bytes and the traffic that count as one in the problem for which this process proved the bound; None
         where it did not.
     """
@@ -200,8 +200,8 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
     """Return the better of two plans: a proved one, else the better score, else the longer search.
 
-    Claims of `known` do not count beside those that this process made for other bytes. Of two bounds that hold for the
-    same bytes, the plan has the better one.
+    Claims of `known` do not count if this process proved the claims of `found` for other units. Of two bounds that hold
+    for the same units, the plan has the better one.
     """
     if known is None:
         return found

@@ -80,12 +80,12 @@ class PlanCache:
         return await self._read_entry(problem_hash, with_claims=True)
 
     async def read_stored(self, problem_hash: str) -> StoredPlan | None:
-        """Return what the store has for a problem that another process reads; None also where it does not answer."""
+        """Return the store's entry for a problem that another process reads; None also if it does not answer."""
         await self.write()
         return await self._looked_up(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store what a process found that was given `before`, unless another one was faster."""
+        """Store the result of a process that was given `before`, unless another process has stored one since."""
         await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 

@@ -51,7 +51,7 @@ def bring_up(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
-    else:  # a table that was dropped is made again, empty; those of the numbers are there
+    else:  # a dropped table is made again, empty; the tables of numbers exist
         METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 

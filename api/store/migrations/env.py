@@ -10,5 +10,5 @@ context.configure(given["connection"], literal_binds=context.is_offline_mode())
 for statement in given["first"]:
     context.execute(statement)
 context.run_migrations()
-# By this, servers from before there were revisions refuse to start on what is later.
+# Servers older than the revisions refuse to start on a later version.
 context.execute(update(versions).values(version=REVISION))

@@ -195,8 +195,8 @@ class Jobs:
     ) -> bool:
         """Return True if `more` would be above a limit; the rows are counted again near it, or after a while.
 
-        All jobs are far too many to be counted each time. What others accept meanwhile stays below what is near, and
-        near it one transaction counts after the other.
+        The jobs are far too many to be counted each time. The jobs that other servers accept meanwhile are fewer than
+        `near`, and near the limit transactions count one after the other.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:

@@ -137,7 +137,7 @@ class Leases:
     def tend(self) -> tuple[list[str], list[str]]:
         """End waiting jobs past their deadline; return jobs with expired leases to the queue.
 
-        Of the latter, those that were begun too often fail. Return the ids of both.
+        Jobs with expired leases that were begun too often fail. Return the ids of the ended and of the returned jobs.
         """
         with self._database.reading() as connection:
             late = and_(_JOBS.state == "queued", _JOBS.deadline_at < time_in(connection))
@@ -201,8 +201,8 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
     """Return a query for the jobs of the first key in the queue that is not in `full`; None if there is none.
 
-    That of the very next job, mostly. Else one index gives each key that waits in one step from the one before, and its
-    first job in two more, however many jobs a full key has.
+    Mostly this is the key of the very next job. Else one index gives each waiting key in one step from the previous
+    key, and its first job in two more, however many jobs a full key has.
     """
     waits = _JOBS.state == "queued"
     highest = select(func.max(_JOBS.priority)).where(waits)

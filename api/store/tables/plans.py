@@ -36,7 +36,7 @@ class Plans:
     def change(self, changes: Mapping[str, Change]) -> None:
         """Replace the known plans of problems with the results of functions of the old plans.
 
-        Where a change returns None, what is known stays. It may be called twice.
+        Where a change returns None, the known plan stays. A change may be called twice.
         """
         rows = [_row(plan) for to in changes.values() if (plan := to(None)) is not None]
         # In one order on every server, so that two servers never deadlock.
@@ -52,7 +52,7 @@ class Plans:
                     put(connection, schema.plans, _row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store what a process found that was given `before`, unless another one was faster."""
+        """Store the result of a process that was given `before`, unless another process has stored one since."""
         named = replace(found, hash=problem_hash)  # that process knows of no keys
         self.change({problem_hash: lambda now: named if now == before else None})
 

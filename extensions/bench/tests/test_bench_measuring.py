@@ -162,7 +162,7 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
 
 
 class ScriptedParent:
-    """A parent in this process, which has a task and keeps what it is sent."""
+    """A parent in this process, which has a task and keeps the facts sent to it."""
 
     def __init__(self, task: BenchTask) -> None:
         self.task, self.facts = task, dict[str, object]()

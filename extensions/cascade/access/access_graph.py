@@ -166,9 +166,9 @@ class AccessOperation:
     A `striped` operation may run for a part of its one output. A `sum` is accumulated over its one input, in `sums`
     bytes, and may end a region. A `barrier` reads all and makes all; `reason` says why it is one. `macs` is the number
     of multiplications for a pixel of the output (for a barrier, for all of it), `weights` the bytes of constants that
-    each run reads, `work` bytes it needs beside its tensors. `partial` are the bytes of sums in which it may be
-    accumulated over ranges of the channels of what it reads; 0 where it may not. Operations of different labels do not
-    run together. `alternatives` are other ways to compute all of it: the multiplications and the work of each.
+    each run reads, `work` the bytes that it needs in addition to its tensors. `partial` are the bytes of sums in which
+    it may be accumulated over ranges of its input channels; 0 if it must not. Operations of different labels do not run
+    together. `alternatives` are other ways to compute all of it: the multiplications and the work of each.
     """
 
     kind: str

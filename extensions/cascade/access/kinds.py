@@ -1,9 +1,9 @@
 """The access maps of each kind of operation; a kind that is not in the table is a barrier.
 
 The attributes of a kind are lists of two integers for rows and columns: `kernel`, `strides`, `dilations`; `pads` are
-those before rows, before columns, behind rows, behind columns; sequences have one and two. `groups` is one integer, as
-is `axis`. Those of a pad or slice are by the axes of the shape. Operations of a caller's own have their maps as
-`access_rows` and `access_columns`.
+the pads before rows, before columns, after rows and after columns; sequences have one integer, and two pads. `groups`
+and `axis` are one integer. A pad or slice has a value for each axis of the shape. Operations that a caller defines have
+their maps as `access_rows` and `access_columns`.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _mean(facts: Facts) -> KindAccess:
 def _matmul(facts: Facts) -> KindAccess:
     """Return the access of a matrix product: rows of the first operand, and all of a variable second one."""
     first = facts.inputs[0]
-    # Along the last axis it adds up; what is in the others stays where it is.
+    # A product adds up along the last axis; positions along the other axes stay the same.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
         raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")

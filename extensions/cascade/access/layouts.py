@@ -1,7 +1,7 @@
 """The layout of each tensor, derived from operations that fix it and propagated through the others.
 
 A layout has a letter for each axis: N for images of a batch, H for rows, W for columns, C for channels. Channels may
-take several axes, before rows and columns and behind them: what moves channels only moves no pixel.
+take several axes, before and after rows and columns: moving channels alone moves no pixel.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ def family_of(layout: str) -> str:
 
 
 def layouts_of(graph: OperationGraph) -> list[str | None]:
-    """Return the layout of each tensor, None where it does not follow.
+    """Return the layout of each tensor, None if it cannot be derived.
 
-    An operation with an attribute `layout` says it for what it reads and makes; others pass it on, transpositions and
-    reshapes of channels changed. Three axes before what works along the last one are batch, rows and channels. Where
-    nothing says it, four axes are those of the first operation that has a layout, three are batch, rows and channels.
+    An operation's attribute `layout` is the layout of its inputs and outputs; other operations propagate layouts, and
+    transpositions and reshapes of channels change them. Three axes before an operation along the last axis are batch,
+    rows and channels. By default, four axes have the layout of the first operation that has one, three are batch, rows
+    and channels.
     """
     return _Following(graph).run()
 
@@ -59,7 +60,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
         return next((n for n in names if all(s == 1 or c == "C" for s, c in zip(wanted, n, strict=True))), None)
     rest = list(shape)
     for size in wanted:
-        # An axis of one element is ambiguous: it may be the previous axis, columns behind rows, or channels.
+        # An axis of one element is ambiguous: it may be the previous axis, columns after rows, or channels.
         if size == 1:
             is_column = letters.endswith("H") and "W" not in layout
             letters += layout[k] if k < len(rest) and rest[k] == shape[k] == 1 else "W" if is_column else "C"

@@ -153,7 +153,7 @@ class StripedLoops:
         """Return how a region's sums are initialised, where they lie, and how they become the output."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
-        # Those that have a place of their own; else the output is where they are.
+        # The separate buffer of the sums, if there is one; else they are in the output's place.
         buffer = sums_name(number, sink) if sums_of(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         view, reads = self._view(number, region, sink), self._reads(number, region, last)

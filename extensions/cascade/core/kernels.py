@@ -44,7 +44,7 @@ class Access(NamedTuple):
     is_streamed: I64  # (tensors,): 1 for an input that is delivered, or an output that is taken, in pieces
     reader_first: I64  # (tensors + 1,)
     reading: I64  # (edges,): for each tensor the edges that read it, ascending
-    live: I64  # (ops + 1,): bytes of tensors made before, with a use at or behind
+    live: I64  # (ops + 1,): bytes of tensors made before, with a use at or after
     alignment: int
 
 
@@ -80,8 +80,8 @@ class RegionTrace(NamedTuple):
     row_end: Rows
     column_first: Rows  # (slots, steps)
     column_end: Rows
-    capacity: Rows  # (2, l): rows, then columns, that buffers hold; negative for what is kept from step to step
-    piece: Rows  # (2, e): those that buffers of inputs in pieces hold, at the first edge that reads them
+    capacity: Rows  # (2, l): rows, then columns, that buffers hold; negative for tensors kept from step to step
+    piece: Rows  # (2, e): rows and columns in buffers of inputs in pieces, at the first edge that reads them
     widens: I64  # (l,): 1 for an operation that makes wider pixels of single ones
     slide: I64  # (3,): bytes saved by sliding, the input that the output grows into, how far below it
     answer: I64  # (2,): steps along rows and columns
@@ -108,8 +108,8 @@ class Staircase(NamedTuple):
     """Costs sorted by all three, group by group."""
 
     costs: Rows  # (f, 3), sorted within each group
-    group: I64  # (f,): equal for those that are compared, which stand together
-    kept: I64  # (f,): filled with the positions of those that are kept
+    group: I64  # (f,): equal for costs that are compared, which are contiguous
+    kept: I64  # (f,): filled with the positions of the costs that are kept
 
 
 undominated_of_three = LIBRARY.kernel("undominated_of_three", tables=1)

@@ -92,8 +92,8 @@ def runs_of(cascade: Cascade) -> int:
 def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
     """Check the slides of a cascade against the ranges of its regions; return the number of steps checked.
 
-    Rows are counted in bytes, as tensors lie row by row. Raises InvalidPlanError for the first step in which an output
-    reaches into rows that are read in that step or behind it.
+    Rows are counted in bytes, as tensors are stored row by row. Raises InvalidPlanError for the first step in which an
+    output reaches into rows that this step or a later one reads.
     """
     looked = 0
     for number, region in enumerate(cascade.regions):

@@ -42,7 +42,7 @@ def check_by_value(
 ) -> int:
     """Run a cascade in an arena of `peak` bytes with the given offsets; return the number of values compared.
 
-    `pause` is called at each read of a tensor; what it raises ends the check.
+    `pause` is called at each read of a tensor; an exception from it ends the check.
     Raises InvalidPlanError, which names the region, the step and the operation, for the first value that differs.
     """
     return _Run(cascade, offsets, peak, seed, pause).run()

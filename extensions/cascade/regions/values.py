@@ -26,7 +26,7 @@ _AT_ONCE = 2**20
 def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None] = lambda: None) -> list[Bytes8]:
     """Return the value of each tensor when the operations run whole, one after another.
 
-    Inputs are drawn. `pause` is called before each, and at each read of a tensor; what it raises ends the run.
+    Inputs are drawn. `pause` is called before each, and at each read of a tensor; an exception from it ends the run.
     """
     random, values = np.random.default_rng(seed), dict[int, Bytes8]()
     for tensor, (row, maker) in enumerate(zip(graph.tensors, graph.maker, strict=True)):

@@ -36,7 +36,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
-    # The last operation may make channels one by one, or add up ranges of those that it reads.
+    # The last operation may make channels one by one, or add up ranges of its input channels.
     if row.partial:
         cut.append((row.reads[0].tensor, True))
     for tensor, adds_up in cut:
@@ -69,7 +69,7 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
             break
         tensor, k = row.outputs[0], j - 1 - v
         macs, fixed = macs + graph.macs_of(v), fixed + row.weights + graph.tensors[tensor].bytes
-        # An operation behind the region reads it, so all of its channels are kept.
+        # An operation after the region reads it, so all of its channels are kept.
         if tables.last[tensor] >= j:
             inside += int(tables.whole[tensor])
         else:

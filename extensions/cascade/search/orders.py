@@ -40,8 +40,8 @@ def alternative_orders(
 ) -> Iterator[AccessGraph]:
     """Yield graphs in other orders; none if the order is unique.
 
-    `after` are, for each operation, those that it must not run before; empty where only tensors say it. The regions of
-    chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
+    `after` lists, for each operation, the operations that must run before it; empty if only tensors order operations.
+    The regions of chains of up to `most` multiplications are ordered; `streamed` tensors take no bytes between them.
     """
     graph, single = given.graph, _operation_graph(given.graph, after)
     if not _has_several(single):
@@ -134,7 +134,7 @@ def _region_graph(
         made = [t for v in region for t in graph.operations[v].outputs if graph.last_users[t] > region[-1]]
         read = {one.tensor for v in region for one in graph.operations[v].reads}
         outside = [t for t in read if graph.maker[t] is None or (graph.maker[t] or 0) < region[0]]
-        # What is whole while the region runs: made before it and read in it or behind it, or made in it for behind it.
+        # Tensors whole while the region runs: made before it and read in it or later, or made in it and read later.
         is_alive = (maker < region[0]) & (last >= region[0]) | (maker <= region[-1]) & (last > region[-1])
         alive = sum(sizes[t] for t in np.flatnonzero(is_alive).tolist())
         ops.append({"in": sorted(outside), "out": sorted(set(made)), "work": max(0, peaks[k] - alive)})

@@ -1,10 +1,10 @@
 """Second passes: operations that run again after a small sum, so that no large tensor is kept across it.
 
-A tensor that is read before and behind a global pool (squeeze-and-excite) must be whole in between, and so must a
-shortcut beside it. Where the operations that make them run again in front of the late reader, only what those begin
-with is whole. Graphs with such second passes share their cuts outside of them with the graph that is given, so the
-best chain through all of these graphs chooses for each place whether, and from where, operations run again. Other
-tensors that are alive at the least peak are then made again for their late readers, one by one.
+A tensor that is read before and after a global pool (squeeze-and-excite) must be whole in between, and so must a
+shortcut around it. If the operations that make them run again right before the late reader, only the inputs of these
+operations are whole. Graphs with such second passes share their cuts outside of them with the given graph, so the best
+chain through all of these graphs chooses for each place whether, and from where, operations run again. Other tensors
+that are alive at the least peak are then recomputed for their late readers, one by one.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
             while k < len(ends) and cut > sum(ends[k]):
                 shift, k = shift + ends[k][1], k + 1
             since = since if is_apart else cut - shift
-            # Inside of a pass a cut stands behind the last one that is shared.
+            # A cut inside a pass has the key of the last shared cut before it.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
     numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
@@ -193,7 +193,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 def _sets_of(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of disjoint second passes: each pass, with and without its neighbours."""
-    # A region goes from behind a second pass on to the next sum, whose pass it has then, or has not.
+    # A region extends from after a second pass to the next sum, with or without the pass of that sum.
     every = (chosen[start::step] for chosen in _sets_at_once(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 

@@ -54,7 +54,7 @@ class Planning:
     def run(self, search: RegionSearch, after: After) -> None:
         """Plan the chains of a search, then chains in other orders, then chains with operations that run again.
 
-        `after` are, for each operation, those that must run before it, whatever tensors say; empty for none.
+        `after` lists, for each operation, the operations that must run before it for another reason than tensors.
         """
         if self.options.pools:
             self._run_in_pools(search)
@@ -94,8 +94,7 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # With all of the fast memory, tensors return where there is room; with the least, the peak is that of
-                # the chain.
+                # With all fast memory, tensors return where there is room; with the least, the peak is the chain's.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._keep(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
@@ -132,7 +131,7 @@ class Planning:
         # Orders and repeats are those without a limit, so that no limit finds more than none.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains(variant) if self._is_wanted(chain)]
-        # From both ends of the front inwards: where the time ends early, what is planned still spans it.
+        # From both ends of the front inwards: if the time ends early, the planned points still span the front.
         order = sorted(range(len(chains)), key=lambda k: (min(k, len(chains) - 1 - k), k))
         steps = RegionSteps(variant.graph, how)
         for k in self._chains_in_time(order):

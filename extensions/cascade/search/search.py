@@ -1,8 +1,8 @@
 """The search for regions: for each last operation, in stripes and tiles, grown backwards.
 
 Networks repeat their blocks, and graphs in which operations run again repeat most of a graph. Regions that end with an
-operation depend on those before it that may be in one, on what these read, and on the bytes alive around them:
-operations for which all of that is equal are searched once.
+operation depend on the earlier operations that may be in one, on their inputs, and on the bytes alive around them:
+operations for which all of these are equal are searched once.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def strides_of(size: int) -> list[int]:
 class RegionSearch:
     """The search for a graph's regions, one last operation after another; `elsewhere` tensors take no bytes.
 
-    Without `rolling` each step makes again what it reads, but for inputs that come in rows.
+    Without `rolling`, each step recomputes its inputs, except inputs that come in rows.
     """
 
     def __init__(

@@ -157,7 +157,7 @@ class RegionSteps:
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
         """Return a buffer of rows and columns; negative numbers mean that it is kept between steps."""
         made = self.graph.tensors[tensor]
-        # What is kept from one row to the next has all columns.
+        # Rows that are kept from one step to the next have all columns.
         width = made.columns if rows < 0 else abs(columns)
         bytes_ = rounded_up(abs(rows) * width * made.pixel, self.options.alignment)
         capacity = abs(rows), width, made.pixel
@@ -188,7 +188,7 @@ class RegionSteps:
             bytes_ = rounded_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # The sums are a buffer of their own, which the output takes over at the end.
+        # The sums are a separate buffer, which the output takes over at the end.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _slide(self, followed: RegionTrace, end: int) -> Slide | None:

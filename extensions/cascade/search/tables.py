@@ -133,9 +133,9 @@ def moved_elsewhere(graph: AccessGraph, options: CascadeOptions, elsewhere: Coll
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph, the most bytes first; `layers` are its operations run whole.
+    """Return the barriers of a graph, the most bytes first; `layers` has a row for each operation run whole.
 
-    An operation that is accumulated over all rows may end a region, and what is read behind it, too, is whole then.
+    An operation that is accumulated over all rows may end a region, and later operations then read it whole.
     """
     barriers = []
     for v, row in enumerate(graph.operations):

@@ -1,9 +1,9 @@
 """Networks on a target: tiled operations and regions of a cascade, simulated visit by visit.
 
-What lies `far`, in the last of three memories, goes over both links, through a slot of the second memory, while other
-bytes move and the engine works. `far` has numbers of tensors; -1 - v stands for the constants of operation v.
+A tensor in `far`, the last of three memories, passes over both links, through a slot of the second memory, while other
+bytes move and the engine works. `far` has numbers of tensors; -1 - v denotes the constants of operation v.
 
-It counts anew what searches and plans claim, and shares with them nothing but access maps, regions and targets.
+It recounts the figures that searches and plans claim, and shares only access maps, regions and targets with them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def run_step(
 ) -> StepFigures:
     """Return the figures of one step that starts with some tensors whole in the fast memory.
 
-    Where it `keeps` what it loads, the next visit loads it only if that is other bytes; else each visit loads anew.
+    If the step `keeps` its loads, the next visit loads only bytes that differ; else each visit loads all bytes anew.
     """
     graph = graph.choose_way(step.region.first_operation, step.region.alternative)
     return _StepRun(graph, step, resident, target, far, keeps).run()

@@ -1,4 +1,4 @@
-"""Price certificates: those that the checker accepts, and those that it refuses."""
+"""Price certificates that the checker accepts, and price certificates that it refuses."""
 
 from __future__ import annotations
 

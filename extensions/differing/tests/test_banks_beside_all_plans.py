@@ -1,4 +1,4 @@
-"""Plans that differ by the banks that they pay for, beside all plans."""
+"""Plans that differ by the banks that they pay for, compared with an enumeration of all plans."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
 
 
 def faults_of_others(seed: int) -> Faults | None:
-    """What is false of plans that differ; None where they are refused."""
+    """Return the errors of an answer of plans that differ; None if the options are refused."""
     problem, distance = banked_problem(seed), 1 + seed % 2
     try:
         answer = memplan.plan(problem, options=memplan.PlanOptions(plans=9, distance=distance, time_limit_s=5))

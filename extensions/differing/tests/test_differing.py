@@ -1,4 +1,4 @@
-"""Plans that differ: each the cheapest beside those before it, and lists that are complete."""
+"""Plans that differ: each is the cheapest that differs from all earlier ones, and lists are complete."""
 
 from __future__ import annotations
 

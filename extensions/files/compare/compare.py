@@ -99,7 +99,7 @@ class ModelComparison(Answer):
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
     """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the bytes saved.
 
-    A service reads the file in a process of its own, with limits of time and memory.
+    A service reads the file in a separate process, with limits of time and memory.
     """
     format_name = detect(file, options.name)
     if format_name is None:

@@ -26,7 +26,7 @@ from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 _OF_SECTIONS = ("c", TFLITE)
-"""The targets whose arrays have sections: C, and a model beside which C is written."""
+"""The targets whose arrays have sections: C, and a model with a C file next to it."""
 
 
 def convert(
@@ -39,8 +39,8 @@ def convert(
 
     From a file of another system, the problem in it is written, or the plan. C, linker scripts and files of runtimes
     are written from a plan, which is verified first; if no plan is given, one is made. A model for TFLite Micro
-    without a plan is brought into the form with the smallest whole arena, or, with a size to fit, into the one that
-    fits with the fewest multiplications. These forms differ in the order of the operators, in operators that run in
+    without a plan is brought into the form with the smallest whole arena, or, with a size to fit, into the fitting
+    form with the fewest multiplications. These forms differ in the order of the operators, in operators that run in
     parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
     """
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
@@ -88,7 +88,7 @@ def _dims_text(dims: Mapping[str, Size]) -> str:
 def _text(problem: Problem, target: str, running: Control) -> bytes:
     """Write a problem as text in another format; raises InputError if that cannot express it."""
     if target in MODELS:
-        # The libraries behind it take longer to import than most commands take to run.
+        # Its libraries take longer to import than most commands take to run.
         from memplan.solvers.mip.model_file import write_model
 
         return write_model(problem, f".{target}", lambda: running.is_over)

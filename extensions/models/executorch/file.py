@@ -48,10 +48,10 @@ class PteTensor:
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction; its values are given by index.
+    """An instruction, with its values by index.
 
-    `arguments` are those of a kernel or delegate, what is moved from and to, what decides on a jump, or what is freed;
-    `destination` is that of a jump.
+    `arguments` are the values of a kernel or delegate, the source and target of a move, the condition of a jump, or the
+    freed value; `destination` is the target of a jump.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Delegate:
 class Method:
     """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions.
 
-    `delegates` are those that it calls.
+    `delegates` are the delegates that it calls.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """ExecuTorch: a program with another memory plan; all other bytes of its file stay unchanged and in place.
 
-A place of 0 is not in the file, so that it cannot be written over: each planned tensor gets a new table for its place,
-all of them behind the program. Segments (weights), which follow the program, move by a multiple of their alignment.
+A place of 0 is not stored in the file, so it cannot be overwritten: each planned tensor gets a new table for its place,
+appended to the program. Segments (weights), which follow the program, move by a multiple of their alignment.
 Source: pytorch/executorch v1.5.1, schema/program.fbs, schema/extended_header.h; https://flatbuffers.dev/internals/.
 """
 

@@ -1,11 +1,11 @@
 """ExecuTorch programs: each planned tensor is a buffer, its lifetime given by the order of instructions.
 
-The file says of an instruction which values it works on, but not which it writes. Here, a kernel writes what its last
-argument is, which stands for what it returns, and a delegate the last of its arguments and those before it that
-nothing has written. What is read although nothing has written it is a view, if it has the place and the bytes of a
-tensor that was written, and else state that is there from the start. Buffers are aligned to 16 bytes, ExecuTorch's
-default; what a kernel or a delegate needs for itself is not in the problem. The file says it of Arm's Ethos-U alone:
-ExecuTorch allocates that beside what is planned, for one call after the other.
+The file lists the values of an instruction, but not which of them it writes. Here, a kernel writes its last argument,
+which represents its result, and a delegate writes its last argument and any earlier arguments that nothing has written.
+A tensor that is read although nothing has written it is a view, if it has the place and the bytes of a written tensor,
+and else state that exists from the start. Buffers are aligned to 16 bytes, ExecuTorch's default; the workspaces of
+kernels and delegates are not in the problem. The file has them for Arm's Ethos-U alone: ExecuTorch allocates these
+outside of the plan, for one call after the other.
 Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for what instructions do.
 """
 
@@ -136,7 +136,7 @@ class _Program:
     def _choice(self, at: int, end: int) -> int:
         """Convert a choice; return the position after it.
 
-        A jump to behind the first way begins it; that way ends with a jump, never missed, to behind the second.
+        A jump past the first branch begins it; that branch ends with an unconditional jump past the second.
         """
         row = self.chain[at]
         other = row.destination
@@ -260,7 +260,7 @@ class _Program:
     def _note_write(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
-        if tensor.place is not None and tensor.elements:  # an empty tensor may lie at any offset, also that of others
+        if tensor.place is not None and tensor.elements:  # an empty tensor may have any offset, also another tensor's
             self.last_at[tensor.place] = value
 
     def _is_planned(self, value: int) -> bool:

@@ -1,7 +1,7 @@
 """Shapes of operators that ONNX does not infer: classical models (ai.onnx.ml) and qonnx.
 
-The former are those that onnxruntime gives: a row without a batch is one of a batch of one, and labels are strings
-where any are. What qonnx, Brevitas and FINN quantise has the shape that it had.
+Classical models have onnxruntime's shapes: a row without a batch is a row of a batch of one, and labels are strings if
+any label is. Tensors that qonnx, Brevitas and FINN quantise keep their shapes.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class FoldedNumbers:
             return None
         try:
             return fold(node, small, self._version).get(name)
-        except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
+        except Exception:  # noqa: BLE001  # values unknown to the evaluator are unknown here
             return None
 
 

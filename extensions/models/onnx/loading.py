@@ -55,7 +55,7 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        inferred = model  # node after node, what is wrong or unknown has a place
+        inferred = model  # inference node by node says where shapes are wrong or unknown
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
     return OnnxModel(inferred, NodeShapes(inferred).causes)

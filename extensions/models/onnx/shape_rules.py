@@ -190,7 +190,7 @@ def _windows(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            if any(pads) or width < stride:  # a window must not begin in the padding behind
+            if any(pads) or width < stride:  # a window must not begin in the padding at the end
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
         else:

@@ -1,7 +1,8 @@
 """Shapes and small constants of an ONNX model, node by node, where inference of the whole fails.
 
-A node's outputs follow from what its inputs are, and from their numbers where these are known: constants, shapes of
-known tensors, and what is computed from these. ONNX's own inference of one node and its reference evaluator say both.
+A node's outputs follow from the types and shapes of its inputs, and from their values where known: constants, shapes of
+known tensors, and values computed from these. Both come from ONNX's own inference of one node and its reference
+evaluator.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class NodeShapes:
             made = fold(node, {name: known[name] for name in node.input if name}, self.versions[""])
             known.update(made)
             return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
-        except Exception:  # noqa: BLE001  # what the evaluator does not know is not known here
+        except Exception:  # noqa: BLE001  # values unknown to the evaluator are unknown here
             return {}
 
     def _body_types(

@@ -1,7 +1,7 @@
 """Shapes of an ONNX model with expressions over symbols as dimensions, node by node.
 
-An expression stands in a type as the name of a dimension, so that ONNX's own inference hands it on; operators that
-compute sizes have rules. Small tensors of whole numbers are followed as well: shapes, and what is computed of them.
+An expression is the name of a dimension in a type, so that ONNX's own inference passes it on; operators that compute
+sizes have rules. Small tensors of whole numbers are followed as well: shapes, and values computed from them.
 """
 
 from __future__ import annotations

@@ -32,14 +32,14 @@ Run = Callable[[bytes, int], MicroRun]
 
 
 class Form(NamedTuple):
-    """A form of a model: what it was written by, and its file."""
+    """A form of a model: the name of its writer, and its file."""
 
     name: str
     data: bytes
 
 
 def forms(data: bytes, seconds: float) -> Iterator[Form]:
-    """Yield the forms of a model that memplan writes, but for those that are the model as given."""
+    """Yield the forms of a model that memplan writes; where it writes none, the model as given."""
     running = Control().begin(OrderOptions(time_limit_s=seconds))
     best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
     yield Form("convert", best.run().data)
@@ -57,7 +57,7 @@ def forms(data: bytes, seconds: float) -> Iterator[Form]:
 
 
 def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> Iterator[str]:
-    """Yield what is wrong with the forms of a model, and with the arena that is told of it; count what was run."""
+    """Yield the errors of a model's forms and of the arena computed for it; count the runs."""
     given = arena.arena_of(data)
     before = run(data, given.least)
     if before.outputs is None and not given.unknown:

@@ -39,7 +39,7 @@ def draw_models(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def faults(data: bytes, tally: Counter[str], seconds: float = 2.0) -> Iterator[str]:
-    """Yield what is wrong with a model's plan and with that of the order that is written; count what was run."""
+    """Yield the errors of a model's plan and of the plan of its written order; count the runs."""
     read = read_model_graph(data, "model.onnx")
     found = order(read.graph, OrderOptions(time_limit_s=seconds, goal="placed", alignment=64))
     inputs = [draw_inputs(data, seed) for seed in range(_RUNS)]

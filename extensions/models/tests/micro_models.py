@@ -403,12 +403,12 @@ LAYERS: dict[str, Callable[[MicroModel, str], int]] = {
     "CUMSUM": lambda m, name: m.op(name, [m.at, m.numbers(1)], m.shape()),
     "PRELU": lambda m, name: m.op(name, [m.at, m.filled((1, 1, m.shape()[3]), -1)], m.shape()),
 }
-"""From an operator to what adds it, and what it needs around it, to an image."""
+"""For each operator, the function that adds it, and the operators that it needs around it, to an image."""
 FLOAT_ONLY = {*_SAME_FLOAT, *_BOTH_FLOAT, "L2_POOL_2D", "FILL", "ARG_MAX", "ARG_MIN", "ADD_N", "ZEROS_LIKE"}
 
 
 def micro_model(seed: int, *, is_int8: bool, names: Sequence[str] = (), n: int = 5) -> bytes:
-    """Return a model of some operators, and of drawn ones up to n, behind two branches."""
+    """Return a model of two branches, followed by the named operators and drawn ones up to n."""
     m = MicroModel((1, 12, 12, 4), is_int8=is_int8, seed=seed)
     choice = sorted(LAYERS.keys() - FLOAT_ONLY if is_int8 else LAYERS)
     m.at = add_crossing(m, m.draw.choice([12, 16, 24]))

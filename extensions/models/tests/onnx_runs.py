@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 _START, _END = -1, 1 << 60
 Arrays = dict[str, np.ndarray]
 Names = dict[str, str]
-"""From the names of values that a graph may read to their ids, which are names behind those of the nodes around."""
+"""The ids of the values that a graph may read, by name; an id begins with the names of the enclosing nodes."""
 
 
 def _session(model: bytes) -> Any:
@@ -49,7 +49,7 @@ def run_whole(data: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]
 class ArenaRun:
     """One run of a model in the bytes of a plan of it.
 
-    What is made of constants alone lies apart, as initializers do.
+    Values computed from constants alone are kept outside of the arena, as initializers are.
     """
 
     data: bytes
@@ -163,7 +163,7 @@ class ArenaRun:
             self.apart[names[row.name]] = numpy_helper.to_array(row)
 
     def _node(self, node: Any, names: Names, prefix: str) -> None:
-        """Run one node alone, on what it reads in the arena."""
+        """Run one node alone, on its inputs in the arena."""
         if node.op_type == "Shape":  # which is known before
             names[node.output[0]] = f"#constant {prefix}{node.output[0]}"
             self.apart[names[node.output[0]]] = np.array(self._shape(names[node.input[0]]), np.int64)

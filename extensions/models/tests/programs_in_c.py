@@ -1,4 +1,4 @@
-"""Cascades in C beside numpy: values for networks, what numpy makes of them layer by layer, and programs that run."""
+"""Cascades in C compared with numpy: values for networks, numpy's results layer by layer, and programs that run."""
 
 from __future__ import annotations
 

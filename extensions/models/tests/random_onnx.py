@@ -51,7 +51,7 @@ class _Draft:
         self.values: list[Value] = [("x", (2, 8))]
 
     def add(self, name: str, op: str) -> None:
-        """Add a node of an operator, and what it needs."""
+        """Add a node of an operator, and the nodes that it needs."""
         first, shape = self.rng.choice(self.values)
         if op in _BINARY[1:]:
             other = self.rng.choice([value for value, found in self.values if found == shape])
@@ -219,4 +219,4 @@ _ADDED: dict[str, Callable[[_Draft, str, str, tuple[int, ...]], None]] = {
     "Clip": _Draft.add_clip,
     "Squeeze": _Draft.add_squeeze,
 }
-"""From an operator to what adds it to two-dimensional values, with what it needs around it."""
+"""For each operator, the function that adds it, and the nodes that it needs around it, to two-dimensional values."""

@@ -1,4 +1,4 @@
-"""Models compared with the planners of their own, where time is short."""
+"""Models compared with the planners of their runtimes, where time is short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models tell beside bytes and order: the same words, whatever format says them."""
+"""Facts about models other than bytes and order: the same words for every format."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_loop_is_one_operation_whose_region_has_its_own_order() -> None:
 
 
 def _late_order(region: OperationGraph) -> list[int]:
-    """Return the order in which the second node comes behind the third one, where there are such."""
+    """Return the order with the second node after the third one, if there are such nodes."""
     where = {row.source: v for v, row in enumerate(region.ops)}
     order = list(range(len(region.ops)))
     if (0, 0, 1) in where:

@@ -31,7 +31,7 @@ def shuffle_orders(graph: OperationGraph, seed: int) -> OperationGraph:
 
 
 def assert_it_is_read_in_that_order(read: ModelGraph, graph: OperationGraph, again: ModelGraph) -> None:
-    """Compare peaks, unless another view is a buffer of its own: of two in one family, it is the second in the file."""
+    """Compare peaks, unless other views are separate buffers: of two in one family, the second in the file is."""
     assert read.imported is not None
     assert again.imported is not None
     if again.imported.views == read.imported.views and not read.imported.views.apart:

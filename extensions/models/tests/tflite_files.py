@@ -51,7 +51,7 @@ def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
 
 
 def _put(out: bytearray, value: Any) -> int:
-    """Append a table, a list or a text, and what it points at behind it; return where it is."""
+    """Append a table, a list or a text, then the parts that it points at; return its position."""
     if isinstance(value, Mapping):
         n_fields = max(value, default=-1) + 1
         index = len(out)

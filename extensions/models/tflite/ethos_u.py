@@ -1,11 +1,11 @@
 """Models compiled by Vela for an Ethos-U: its commands address memory at fixed distances, in one memory or two.
 
 An Ethos-U operator is given its commands, its constants, `scratch` and `scratch_fast`, and then its inputs. The
-commands count the addresses of inputs and outputs from the start of `scratch`: whatever the plan in the file puts
-into it keeps its distance, and what shares bytes with it does so because Vela knows when they are used.
-`scratch_fast` is the same memory where it is the same tensor, or one of the same place and bytes; otherwise it is a
-memory of its own, beside the arena. Source: ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and
-tflite_writer.py; tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
+commands count the addresses of inputs and outputs from the start of `scratch`: tensors that the plan in the file puts
+into it keep their distance, and tensors that share bytes do so because Vela knows their lifetimes. `scratch_fast` is
+the same memory where it is the same tensor, or a tensor of the same place and bytes; otherwise it is a separate memory,
+next to the arena. Source: ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and tflite_writer.py;
+tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
 """
 
 from __future__ import annotations

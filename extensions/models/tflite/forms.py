@@ -42,7 +42,7 @@ class RewritableModel:
         """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
 
         The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-        runtime's rules; those that cannot be written are left out. What is yielded within fewer multiplications is
+        runtime's rules; forms that cannot be written are left out. A form yielded within fewer multiplications is
         also yielded within more. Raises OperationsError if none can be written.
         """
         refused: OperationsError | None = None
@@ -107,9 +107,9 @@ class Rewriting:
 def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
     """Yield all unrolled forms of points, except those whose operations alone cost more than `most`.
 
-    What memory a point needs as a loop says little of that: joined parts are copies, inputs die part by part, and
-    where operations have bytes of their own, several steps as one need fewer of them. Raises OperationsError, the last
-    one, where no point can be unrolled.
+    The memory of a point as a loop says little about its unrolled form: joined parts are copies, inputs die part by
+    part, and if operations have workspaces, several steps merged into one need less. Raises the last OperationsError if
+    no point can be unrolled.
     """
     last: OperationsError | None = OperationsError("points: must have one to be written")
     seen = set[object]()

@@ -1,7 +1,7 @@
 """TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and joins.
 
-Weights, options and quantisation are those of the file, which follows behind the new tables. Operators in parts have no
-padding of their own: where a part reaches beyond the border, a PAD puts the zero point there.
+Weights, options and quantisation are those of the file, which follows the new tables. Operators in parts have no
+padding themselves: if a part reaches beyond the border, a PAD puts the zero point there.
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
 """
 

@@ -148,7 +148,7 @@ class TfliteTensors:
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
         """Return all tensors; unused ones of the file get no elements.
 
-        TFLite Micro gives memory to each tensor, also to those that no operator has.
+        TFLite Micro gives memory to each tensor, also to tensors that no operator uses.
         """
         olds = [
             OldReference(table.at) if k in used or own.is_constant else self._empty_tensor(own)

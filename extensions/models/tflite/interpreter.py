@@ -45,9 +45,9 @@ LIMIT_S = 30.0
 class MicroRun:
     """A run of a model on fixed random inputs, or the reason why there is none.
 
-    said: what the runtime says of it, as a part of a sentence.
-    outputs: what it computed; None where it computed nothing.
-    fails: True where the runtime refused, and not where it was not there, or its time was over.
+    said: the runtime's message, as a part of a sentence.
+    outputs: the computed outputs; None if there are none.
+    fails: True if the runtime refused the model; False if the runtime was missing, or its time was over.
     """
 
     said: str

@@ -1,7 +1,7 @@
 """Shapes of a TFLite model with open dimensions, recomputed operator by operator for other sizes.
 
-The rules work on whole numbers, plain ones and such that follow from symbols, and on tensors that hold sizes. What they
-say for the sizes in a file is compared with the shapes that the file states.
+The rules work on integers, plain or derived from symbols, and on tensors that hold sizes. Their results for the sizes
+in a file are compared with the shapes that the file states.
 Source: tflite 2.18, `Prepare` of the kernels.
 """
 

@@ -1,10 +1,9 @@
 """TensorFlow Lite models: each tensor is a buffer, its lifetime given by the order of operators.
 
-As TFLite Micro runs it, a subgraph has tensors of its own, into which the operator that runs it copies what it is
-given, and from which it copies what it gives; a tensor keeps its place however often its subgraph is run. Scratch
-buffers of kernels are not in the file; those of TFLite Micro's reference kernels, which follow from types and shapes,
-are temporaries of their operators, and where they are not known, that is said. Buffers are aligned to 16 bytes, as in
-its arena.
+As TFLite Micro runs it, a subgraph has separate tensors: the operator that runs it copies its inputs into them, and its
+outputs from them; a tensor keeps its place however often its subgraph is run. Scratch buffers of kernels are not in the
+file; those of TFLite Micro's reference kernels, which follow from types and shapes, are temporaries of their operators,
+and unknown ones are reported. Buffers are aligned to 16 bytes, as in its arena.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     )
     unknown = () if options.dims else _unknown_scratch(model)
     imported = program.draft.make_program([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
-    # TFLite Micro takes what a subgraph is given and gives to be alive longer; variables by name are in no such plan.
+    # TFLite Micro extends the lifetimes of a subgraph's inputs and outputs; named variables are in no such plan.
     if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
         imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
     return ethos_u.add_regions(model, imported)
@@ -198,7 +197,7 @@ class _Program:
             self._add_if(operator, inputs, outputs)
         elif name in _LOOPS:
             self._add_while(operator, inputs, outputs)
-        elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs what a composite is made of
+        elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs the operators of a composite
             self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
             self.draft.begin_block()
@@ -229,7 +228,7 @@ class _Program:
         self._run_inside(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # The last iteration ends here. What is alive behind the loop is its state, which is so all through it.
+        # The last iteration ends here. Tensors alive after the loop are its state, alive during all of it.
         self._run_inside(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 

@@ -2,8 +2,8 @@
 
 A tensor of an arena is alive from the node that writes it to the last one that reads it, inputs from before the first
 node, outputs to the end, temporaries while their node runs, in the order of the execution plan. An output that lies in
-an input of its node is the same buffer where the operator only gives it another shape, or works element by element
-and nothing reads that input later. Each subgraph has an arena of its own; persistent and dynamic tensors lie elsewhere.
+an input of its node is the same buffer where the operator only gives it another shape, or works element by element and
+nothing reads that input later. Each subgraph has a separate arena; persistent and dynamic tensors lie elsewhere.
 Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc: PrintInterpreterState; lite/arena_planner.cc.
 """
 

@@ -10,7 +10,7 @@ IDENTIFIER = b"TFL3"
 
 def is_tflite(data: bytes) -> bool:
     """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
-    # FlatBuffers have the identifier of their schema behind the first offset.
+    # FlatBuffers have the identifier of their schema after the first offset.
     return data[4:8] == IDENTIFIER
 
 

@@ -2,11 +2,11 @@
 
 Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. It adds offsets to the start
 of its arena, which is aligned to 16 bytes, and checks nothing but their number. Offsets are counted over the tensors of
-all subgraphs, one subgraph behind the other; only whether a variable tensor lies in the tail is read at its number
+all subgraphs, one subgraph after the other; only whether a variable tensor lies in the tail is read at its number
 inside of its subgraph.
 
-A file with one metadata entry more has all that was in it, byte for byte, behind a new root with new lists of buffers
-and of metadata, whose entries but for the new ones point into the old file.
+A file with one more metadata entry keeps all its old bytes, after a new root with new lists of buffers and of metadata;
+all entries except the new ones point into the old bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VERSION, _SUBGRAPHS = 0, 1
 def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the model with its plan: an offset for each tensor, -1 for constants and unplanned ones.
 
-    Raises FormatError for what is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
+    Raises FormatError for a file that is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
     """
     if layout.model is None or not is_tflite(layout.model):
         way = "give the file that the plan was made of, with that ending"

@@ -218,7 +218,7 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 
     O(n^2), as the original.
     """
-    # What the file places comes first, as in TFLite Micro; the rest goes around it.
+    # Tensors that the file places come first, as in TFLite Micro; the others are placed around them.
     fixed = [request for request in requests if request.offset is not None]
     others = sorted((request for request in reversed(requests) if request.offset is None), key=lambda each: -each.size)
     placed: list[tuple[int, int, _Request]] = []

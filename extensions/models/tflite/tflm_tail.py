@@ -1,9 +1,9 @@
 """The tail of TFLite Micro's arena, with everything that persists, and the least arena for starting.
 
-The tail grows down from the arena's end, one allocation behind the other: the allocator itself, a row for each tensor
-and operator, options, what kernels keep, variables, inputs and outputs. Above the head lies for a while what kernels
-ask for while they prepare, and then the planner's rows. The arena must be as large as the two ends ever are together:
-the runtime looks whether there is room for what is temporary, yet lets the tail grow into it. Source: as in
+The tail grows down from the arena's end, one allocation after the other: the allocator itself, a row for each tensor
+and operator, options, data that kernels keep, variables, inputs and outputs. Above the head are, for a while, the
+requests of kernels that prepare, and then the planner's rows. The arena must be as large as the two ends ever are
+together: the runtime checks that there is room for temporary data, yet lets the tail grow into it. Source: as in
 `tflm_arena`; and micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
 arena_allocator/single_arena_buffer_allocator.cc, micro_resource_variable.cc.
 """
@@ -42,7 +42,7 @@ _MOST_REQUESTS = 12
 
 
 def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
-    """Return the arena of a model's file, for what the options say; raises OptionError for what is not known."""
+    """Return the arena of a model's file for some options; raises OptionError for unknown values of these."""
     return replace(whole_arena(model_for_options(read_model(data), options)), flash=len(data))
 
 
@@ -89,10 +89,10 @@ def _round_up(size: int) -> int:
 
 @dataclass
 class Space:
-    """What is in use of an arena at its two ends: the head with what is temporary above it, and the tail.
+    """The bytes in use at an arena's two ends: the head with temporary data above it, and the tail.
 
     `least` is the smallest arena in which they have never met, `unguarded` the smallest that the runtime lets pass, and
-    `temporary` the most that lay in the head's place before tensors did.
+    `temporary` the most bytes in the head's place before tensors were there.
     """
 
     target: Target
@@ -116,7 +116,7 @@ class Space:
         self.keep(count * size.size, alignment or size.alignment)
 
     def take(self, name: str, count: int = 1, more: int = 0) -> None:
-        """Take some of the runtime's structures, and bytes behind them, from above the head."""
+        """Take some of the runtime's structures, and bytes after them, from above the head."""
         size = self.target.runtime(name)
         self.top = -(-self.top // size.alignment) * size.alignment + count * size.size + more
         self._meet()
@@ -189,7 +189,7 @@ def _planning(model: Model, space: Space, head: int) -> None:
         if tensor.is_variable and place < 0:
             space.keep(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
-    # What is between the ends for the planner's rows is rounded at both.
+    # The space between the ends for the planner's rows is rounded at both ends.
     between = _round_up(space.top) + rows + _round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
     space.temporary = max(space.temporary, _round_up(space.top) + rows)

@@ -100,7 +100,7 @@ class Target:
 
 
 _LATER = {"options FULLY_CONNECTED": Size(32, 8)}
-"""What is larger in PyPI's `tflite_micro`, of 23 October 2026, than in the headers that the table is of."""
+"""Sizes that are larger in PyPI's `tflite_micro`, of 23 October 2026, than in the headers that the table comes from."""
 _NOTHING = dict.fromkeys(_CORES, Size(0, 1))
 
 
@@ -119,7 +119,7 @@ HOST = Target()
 
 
 def target_of(name: str | None, kernels: str | None) -> Target:
-    """Return the target of two options; raises OptionError for what is not known, or does not go together."""
+    """Return the target of two options; raises OptionError for unknown or incompatible values."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
         raise OptionError.from_rule("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}")

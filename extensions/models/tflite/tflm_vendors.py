@@ -1,6 +1,6 @@
-"""Kernels of vendors in TFLite Micro: what they require and keep where they differ from the reference kernels.
+"""Kernels of vendors in TFLite Micro: bytes required and kept, where they differ from the reference kernels.
 
-They differ for whole numbers only. Sources: tensorflow/tflite-micro 90b983c2b, kernels/cmsis_nn; ARM-software/CMSIS-NN
+They differ for integers only. Sources: tensorflow/tflite-micro 90b983c2b, kernels/cmsis_nn; ARM-software/CMSIS-NN
 99f736a63, the `*_get_buffer_sizes_s8.c`; espressif/esp-tflite-micro 99f49e149, kernels/esp_nn; espressif/esp-nn
 d45b843ca, the functions `esp_nn_get_*_scratch_size_*`. CMSIS-NN is taken as GCC builds it: for Arm's own compiler,
 convolutions of 1 x 1 require more.
@@ -62,7 +62,7 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
 
 
 def vendor_keeps(operator: Operator, target: Target) -> int:
-    """Return the bytes that a vendor's kernel keeps beside what the reference kernel does."""
+    """Return the bytes that a vendor's kernel keeps in addition to the reference kernel's."""
     if is_on_npu(operator, target):
         return _NPU
     name = "CONV_2D" if operator.name == "DEPTHWISE_CONV_2D" else operator.name
@@ -73,7 +73,7 @@ def vendor_keeps(operator: Operator, target: Target) -> int:
 
 @dataclass(frozen=True)
 class _Window:
-    """Rows, columns and channels of input and output, and the window that goes over the input."""
+    """Rows, columns and channels of input and output, and the window that slides over the input."""
 
     batch: int
     image: tuple[int, int, int]

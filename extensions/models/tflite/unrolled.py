@@ -1,8 +1,8 @@
 """A cascade unrolled into operations on parts of tensors, for runtimes without loops and ring buffers.
 
-A tensor that is made in steps is never put together: it is its parts, each a value of its own that is free when its
-last reader has run. A reader takes the rows and columns that it needs as slices of parts, joined. So what a ring keeps
-are parts here, an input of a region dies part by part, and only what runs whole needs a tensor in one piece.
+A tensor that is made in steps is never put together: it is its parts, each a separate value that is free once its last
+reader has run. A reader takes the rows and columns that it needs as slices of parts, joined. So the contents of a ring
+are parts here, an input of a region dies part by part, and only operations that run whole need a tensor in one piece.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class UnrolledCascade:
     def lifetimes(self) -> list[tuple[int, int]]:
         """Return for each value its maker (-1 for an input), and its last user.
 
-        A kept value is needed by the step behind the last one.
+        The last user of a kept value is the step after the last one.
         """
         first, last = [-1] * len(self.values), [-1] * len(self.values)
         for at, step in enumerate(self.steps):

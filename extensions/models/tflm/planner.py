@@ -31,9 +31,9 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
-    """Return those with an offset of their own as they come, then the others by size; of equal ones the last first.
+    """Return tensors with a given offset in their order, then the others by size; of equal sizes the last tensor first.
 
-    The original fills its list of these from the end, and then sorts it stably.
+    The original fills its list of the others from the end, and then sorts it stably.
     """
     planned = [tensor for tensor in found if tensor.offset is not None]
     others = [tensor for tensor in reversed(found) if tensor.offset is None]

@@ -130,7 +130,7 @@ def _sharing_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs of buffers that are alive together and of which no execution has written both.
 
-    These are written in different branches of one choice that runs once, and read behind it.
+    These are written in different branches of one choice that runs once, and read after it.
     """
     if way[0] != "usage":
         return
@@ -163,7 +163,7 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
 
 def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
     """Return the bytes alive in each step, including the steps before the first and after the last."""
-    # From step -1, in which inputs are written, to the one after the last, in which outputs are read.
+    # From step -1, which writes inputs, to the step after the last, which reads outputs.
     change = _changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 

@@ -47,10 +47,10 @@ def expand(
     workspaces: Mapping[str, Sequence[CallWorkspace]] | None = None,
     most: int = MAX_EXPANDED,
 ) -> ProgramTimeline:
-    """Lay a function (the program's entry, by default) out in time, with all that it calls.
+    """Lay a function (the program's entry, by default) out in time, with all functions that it calls.
 
-    Where `workspaces` are given, by function, a call is one step that needs these beside its arguments. Raises
-    OperationsError for more than `most` statements and buffers, and for arguments that cannot be what they stand for.
+    Where `workspaces` are given, by function, a call is one step that needs them in addition to its arguments. Raises
+    OperationsError for more than `most` statements and buffers, and for arguments that do not match their parameters.
     """
     name = function or operations.entry
     if workspaces is None:

@@ -50,7 +50,7 @@ class Step:
 class FunctionFacts:
     """A function: how often it is called, its temporaries, and the most bytes of these alive in its first call.
 
-    Temporaries of what it calls count in `live_bytes`, which is null for a function that is never called.
+    Temporaries of called functions count in `live_bytes`, which is null for a function that is never called.
     """
 
     name: str

@@ -71,7 +71,7 @@ def is_planned(variable: Variable, reading: Reading) -> bool:
 def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
     """Yield the lifetimes of each variable that is planned, used and no alias; O(uses x depth of parts) each.
 
-    Of the reading, only the options about what is planned matter. Raises OperationsError for uses outside of scopes.
+    Only the options that select planned buffers matter. Raises OperationsError for uses outside of scopes.
     """
     for root, row in enumerate(timeline.variables):
         if row.root != NOWHERE or not is_planned(row, reading):

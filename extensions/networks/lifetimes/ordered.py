@@ -17,13 +17,13 @@ from memplan.planner.model.problem import Problem
 def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: int = 1) -> Problem:
     """Return the problem of placing a graph's tensors and workspaces when the operations run in an order.
 
-    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. What takes no bytes is left out, and so
-    is what is resident, or given while nothing reads or keeps it. Offsets are multiples of `alignment`. Step k of the
-    order is the time step k; where operations have regions, the steps inside have time steps of their own, and what is
-    counted inside are buffers as well: tensor j of region r of operation k is `operation_k/region_r/tensor_j`.
-    An output that is written over an input is an alias of it; if it is smaller, the bytes of the input, tensor j, that
-    it leaves free are the buffer `rest_j`, and `tensor_j` has those below only. Raises OperationsError for an order
-    that is not legal, or an alignment below 1.
+    Tensor k is the buffer `tensor_k`, the workspace of operation k is `work_k`. Tensors and workspaces without bytes
+    are left out, and so are resident tensors, and given ones that nothing reads or keeps. Offsets are multiples of
+    `alignment`. Step k of the order is the time step k; where operations have regions, the steps inside have separate
+    time steps, and tensors counted inside are buffers as well: tensor j of region r of operation k is
+    `operation_k/region_r/tensor_j`. An output that is written over an input is an alias of it; if it is smaller, the
+    bytes of the input, tensor j, that it leaves free are the buffer `rest_j`, and `tensor_j` has only the bytes below.
+    Raises OperationsError for an order that is not legal, or an alignment below 1.
     """
     if alignment < 1:
         raise OperationsError(f"alignment: must be at least 1, got {alignment}")

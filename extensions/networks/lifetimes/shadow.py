@@ -1,7 +1,7 @@
 """Shadow execution: operations run on a plan's addresses, and every read is compared with the last write.
 
-An overlap check trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes: it tracks what
-may have been written where, and what was overwritten, for all paths through the program at once and for any number of
+An overlap check trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes: it tracks
+which values may be where, and which were overwritten, for all paths through the program at once and for any number of
 iterations.
 """
 
@@ -54,9 +54,9 @@ class Clobber:
 class _Memory:
     """The possible contents of memory at a point of the program.
 
-    Bytes that are always written together are a piece: a family is cut where its aliases begin and end. `written` says
-    of each piece whether something wrote it; `lost` has those that may hold something else by now, with the piece that
-    was written over them, and the stretch.
+    Bytes that are always written together are a piece: a family is cut where its aliases begin and end. `written` is
+    True for each piece that some statement wrote; `lost` maps each piece whose bytes may hold another one by now to
+    that piece, and the stretch that wrote it.
     """
 
     written: NDArray[np.bool_]
@@ -77,7 +77,7 @@ def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
     """Return every buffer that some statement may find overwritten; none if the operations can run on the plan.
 
     Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
-    is. Raises PlanError for a plan that does not place what the operations use, or places what they do not have.
+    is. Raises PlanError for a plan without a buffer that the operations use, or with an unknown one.
     """
     timeline = expand(operations)
     return tuple(_Execution(timeline, _places(timeline, plan)).run())

@@ -1,8 +1,8 @@
-"""A program laid out in time: what runs when, which buffers there are, and where they are used.
+"""A program laid out in time: the step of each statement, the buffers, and the steps that use them.
 
-Every statement without a body takes one step of time. Calls are replaced by what they do; branches lie one after the
-other, so that they never meet in time, while what lives across them covers them all; a loop's body lies there once.
-The caller's filling of the inputs is step -1, and its reading of the outputs the step after the last.
+Every statement without a body takes one step of time. Calls are replaced by their bodies; branches follow one another,
+so that they never meet in time, while buffers that live across them cover them all; a loop's body occurs once. The
+caller's filling of the inputs is step -1, and its reading of the outputs the step after the last.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Role = Literal["input", "output", "constant", "temporary"]
 Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
 """The actions of a statement on a buffer.
 
-`update` reads and writes it, `part` writes some of it, `scratch` uses it as its own temporary, `hold` keeps what is in
-it. The last three are about scopes only; `end` is the end of one that no statement ends.
+`update` reads and writes it, `part` writes some of it, `scratch` uses it as its own temporary, `hold` keeps its
+contents. The last three are about scopes only; `end` is the end of a scope that no statement ends.
 """
 NOWHERE = -1
 

@@ -219,7 +219,7 @@ class _Walk:
 
     def _crosses_iterations(self, loop: Loop) -> bool:
         """Return True if an iteration may read a value left by an earlier one, of a variable used nowhere else."""
-        if loop.body.depth <= self.born_at:  # the loop goes round the call, and each call has a variable of its own
+        if loop.body.depth <= self.born_at:  # the loop contains the call, and each call has a separate variable
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

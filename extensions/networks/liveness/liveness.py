@@ -47,9 +47,9 @@ class PlannedPeak:
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
     """Plan operations in every variant: by usage or scope, with nested or lifted temporaries, and by function.
 
-    `reading` says what is planned of inputs and outputs. Each solve has an equal part of the time that is left; what
-    comes too late is `unknown`. There is nothing local where a called function has persistent buffers: they are in no
-    call. Raises OperationsError.
+    `reading` says which inputs and outputs are planned. Each solve has an equal part of the remaining time; a plan that
+    comes too late is `unknown`. There are no plans by function if a called function has persistent buffers: they are in
+    no call. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}

@@ -2,7 +2,7 @@
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
 request 2120. An operation's outputs come before its inputs are released, for nothing is computed in place. A view, such
-as what a reshape makes, is in the storage of what it views. Storages of different pools never mix, and a pool whose
+as the output of a reshape, is in the storage of its source. Storages of different pools never mix, and a pool whose
 name ends in a scope of textures has storages of two dimensions, which mix no types of elements either. Sizes are those
 of the operations, where elements of less than a byte are packed; Relay gives each a byte.
 """
@@ -46,8 +46,8 @@ class StoragePlan:
 def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
     """Plan the entry, whose results stay alive; raises OperationsError where it is more than a list of operations.
 
-    A storage is taken for what is between a `match_range`th and `match_range` times its size; 0 takes none again.
-    Params, constants and persistent buffers have storages of their own, which are never taken again.
+    A storage is reused for tensors between a `match_range`th and `match_range` times its size; 0 reuses none. Params,
+    constants and persistent buffers have separate storages, which are never reused.
     """
     function = operations.functions[operations.entry]
     ops = [op for op in function.body if isinstance(op, Operation)]
@@ -142,7 +142,7 @@ class _Allocator:
         self.at[root] = storage = self.made[token.storage]
         storage.realloc &= not token.has_grown
         self._counted |= {name, root}
-        # What is never taken again has a use more than will ever be.
+        # A storage that is never reused gets one use that is never released.
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:

@@ -70,7 +70,7 @@ class FreeTokens:
 class FreeTextures:
     """The textures that are free.
 
-    The original goes through the free ones in the order of a hash table; here the lowest number comes first.
+    The original visits the free ones in the order of a hash table; here the lowest number comes first.
     """
 
     def __init__(self) -> None:

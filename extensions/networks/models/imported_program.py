@@ -22,8 +22,8 @@ from memplan.planner.model.problem import Problem
 class ImportedProgram(ImportedProblem):
     """Operations, and where they come from.
 
-    `facts` are what the file says of its operations beside their order. `symbolic_sizes` are the sizes of buffers that
-    follow from symbols, each a `SymbolicNumber` of the extension `shapes`.
+    `facts` are the file's facts about its operations other than their order. `symbolic_sizes` are the sizes of buffers
+    that follow from symbols, each a `SymbolicNumber` of the extension `shapes`.
     """
 
     operations: Operations = field(kw_only=True)

@@ -54,7 +54,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             root[made] = root[under]
             below["alignment"] = lcm(below.get("alignment", 1), row.pop("alignment", 1))
             row["alias_of"] = below["id"]
-    for row in rows.values():  # what lies in an output lies in what that lies in
+    for row in rows.values():  # an alias of an output that became an alias itself gets that one's buffer
         if "alias_of" in row:
             row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
     return replace_fields(problem, buffers=[*rows.values()])

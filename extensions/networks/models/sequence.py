@@ -39,10 +39,10 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
-    """Return a model's file with its operations as the graph lists them, and as its regions list those inside.
+    """Return a model's file with its operations as the graph lists them, and as its regions list the inner operations.
 
-    The graph is one that was read of this file, put in another order. What it has not, such as views and constants,
-    runs right before what needs it. Raises FormatError for a format whose order is not free, and OperationsError.
+    The graph was read from this file and put in another order. Operations that it lacks, such as views and constants,
+    run right before their first use. Raises FormatError for a format of fixed order, and OperationsError.
     """
     system = system_of(detect(data, name))
     if system is None or system.reorders is None:

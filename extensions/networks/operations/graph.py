@@ -234,7 +234,7 @@ class OperationGraph(Value):
                     if tensor >= len(self.size):
                         yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
             if row.work < 0:
-                # While it runs, no less is alive than before: what it makes is all that it may count for less.
+                # No fewer bytes are alive than before it: at most the bytes of its outputs are subtracted.
                 made_here = {
                     tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
                 }

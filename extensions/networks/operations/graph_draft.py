@@ -66,7 +66,7 @@ class GraphDraft:
     """A graph under construction from the operations in a body; `number` maps buffers to tensors so far.
 
     Touched buffers in `counted` are counted here; the others are resident. `given` buffers exist before the body,
-    `kept` ones are needed behind it.
+    `kept` ones are needed after it.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # What several branches touch is one tensor, though nothing reads it behind them.
+            # A buffer that several branches touch is one tensor, though nothing reads it after them.
             branches = [self._locate_statements(where, *block) for block in blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers

@@ -43,7 +43,7 @@ def _attribute(value: object) -> object:
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
     PlainValidator(_attribute),
-    PlainSerializer(lambda value: value),  # that of the union warns of lists
+    PlainSerializer(lambda value: value),  # the union's serializer warns of lists
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]

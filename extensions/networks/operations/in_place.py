@@ -27,8 +27,8 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
 def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
     """Return the outputs of an operation that are written over an input, each mapped to that input.
 
-    The inputs are those that are `overwritable` all of whose other readers ran `before`. None is written over twice. Of
-    all such choices it is one with the most bytes.
+    Each is an overwritable input all of whose other readers ran `before`, and none is written over twice. Of all such
+    choices, one with the most bytes is returned.
     """
     if not graph.ops[operation].may_overwrite:  # true of nearly all operations
         return {}

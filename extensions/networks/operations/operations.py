@@ -268,7 +268,7 @@ class Operations(WireValue):
         try:
             TopologicalSorter(called).prepare()
         except CycleError as error:
-            # What is called comes first there, and the first function again in the end.
+            # In the error's cycle, callees come first, and the first function again at the end.
             cycle: list[str] = error.args[1][:0:-1]
             first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
             names = [*cycle[first:], *cycle[: first + 1]]

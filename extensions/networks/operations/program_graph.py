@@ -34,10 +34,10 @@ from memplan.extensions.networks.operations.statements import (
 
 @dataclass(frozen=True)
 class ProgramGraph:
-    """A graph of operations and the program that it comes from.
+    """A graph of operations, and the program from which it was made.
 
     `statements` has, for each operation, the positions of its statements in the entry's body (none for `given`, which
-    stands for the caller); `buffers` are the ids of the tensors.
+    represents the caller); `buffers` are the ids of the tensors.
     """
 
     graph: OperationGraph

@@ -1,8 +1,8 @@
 """Certificates that no order of operations has a lower peak: by a state, a flow, or a complete search.
 
-While an operation runs, some operations have run: those that must, and others, closed under what must run before. The
-fewest bytes alive meanwhile, over all these sets, are a minimum cut; the flow that is as large proves it. What is
-written is checked by `checkers/order.py`, which knows nothing of memplan.
+While an operation runs, the operations that have run include its predecessors, and with each operation its
+predecessors. The fewest bytes alive meanwhile, over all such sets, are a minimum cut; a flow of the same value proves
+it. The certificate is checked by `checkers/order.py`, which knows nothing of memplan.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) ->
 
 
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
-    """Return a largest flow from earlier to later operations, one line for each arc; None if out of time.
+    """Return a maximum flow from earlier to later operations, one line for each arc; None if out of time.
 
-    Nodes are operations, tensors behind them, and what surely has not run.
+    The nodes are operations, then tensors, then a sink for all operations that surely have not run.
     """
     n = len(graph.ops)
     sink = n + len(graph.size)

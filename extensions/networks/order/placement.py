@@ -84,7 +84,7 @@ def order_and_pose(
     order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
-    # Time that the search of orders did not need, as it ended with a proof, goes to the plans.
+    # If the search of orders ends early with a proof, its remaining time is used for the plans.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -130,7 +130,7 @@ class PlannedOrders:
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The search's own order is easy to plan more often than those that are preferred, then those by chance.
+        # The search's own order is more often easy to plan than preferred or random orders.
         self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._take_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:

@@ -1,6 +1,6 @@
 """Alternatives of operations: order with the least work of each, then switch to the cheapest that fit.
 
-What an operation needs beside its tensors counts while it runs alone, so that no order has a lower peak in other ways.
+An operation's workspace counts only while it runs, so no order has a lower peak with other alternatives.
 """
 
 from __future__ import annotations

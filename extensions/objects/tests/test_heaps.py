@@ -1,4 +1,4 @@
-"""Heaps of at most so many bytes: as few as all ways to deal buffers out need, verified, and what is refused."""
+"""Heaps of at most so many bytes: as few as an enumeration of all deals finds, verified, and the refusals."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def server() -> Iterator[RunningServer]:
 
 
 def mode_fields(answer: Any) -> Any:
-    """Return what of an answer shows its mode."""
+    """Return the part of an answer that shows its mode."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
     if answer.get("others"):

@@ -1,4 +1,4 @@
-"""Pages as files and in notebooks: what is in them, and what their policy allows."""
+"""Pages as files and in notebooks: their contents, and the sources that their policy allows."""
 
 from __future__ import annotations
 

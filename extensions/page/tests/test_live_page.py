@@ -362,7 +362,7 @@ def test_levers_answer_for_a_buffer_and_open_their_plans(opened_tab: Tab) -> Non
     assert opened_tab.page.evaluate("document.activeElement.className") == "over"  # keys go on where the picture is
     for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
         opened_tab.page.click(f".levers button:text-is('{button}')")
-        # A row comes at once, with what the plan on show has then, and gets better as the service answers.
+        # A row appears at once, with the values of the plan on show, and improves as the service answers.
         opened_tab.page.locator(".levers tbody tr", has_text=rows[0]).filter(has_text=rows[1]).wait_for()
         peaks = opened_tab.page.locator(".levers tbody tr td:nth-child(3)").all_inner_texts()
         assert not any(text.startswith("+") for text in peaks) or button == "alignment"
@@ -528,7 +528,7 @@ def test_a_key_is_entered_by_keyboard_and_kept_in_the_tab(browser: Any) -> None:
             assert found.page.evaluate(described).startswith(note)
             assert found.serious_violations() == []
             found.page.keyboard.type(key or "wrong")
-        found.page.keyboard.press("Escape")  # no key: the dialog behind says so
+        found.page.keyboard.press("Escape")  # no key: the dialog underneath reports it
         found.page.wait_for_selector("dialog.jobs [role=alert] li")
         found.page.keyboard.press("Escape")
         assert focused_name(found) == "Jobs"

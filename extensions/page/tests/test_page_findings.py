@@ -1,4 +1,4 @@
-"""Corners in which a page once said what was not so, or broke: a table of problems and plans, read in a browser."""
+"""Corner cases in which a page was once wrong, or broke: a table of problems and plans, read in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules of the page: their size, their bundles, and what they compute."""
+"""The modules of the page: their size, their bundles, and their results."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class PieceTable(NamedTuple):
     step: I64  # (n,)
     first: I64  # (n + 1,)
     other: I64  # (e,)
-    price: I64  # (e,), NEVER for those that must not meet
+    price: I64  # (e,), NEVER for pairs that must not meet
     grid: I64  # (e,)
     gap: I64  # (e,)
     reserved: Rows  # (r, 2), ascending and disjoint

@@ -15,7 +15,7 @@ class Reruns(NamedTuple):
     """n operations and m tensors, of which operations may run again in any order.
 
     Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
-    waits for the first run of before[...], and, where `is_again`, may run again until one of behind[...] has run.
+    waits for the first run of before[...], and, where `is_again`, may run again until one of `behind` has run.
     `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is made.
     """
 
@@ -128,7 +128,7 @@ class LeastRuns(NamedTuple):
     most: int
     node_limit: int
     run: I64  # filled
-    answer: I64  # (4,): steps of the run, the cost of what runs again, what no runs cost less than, states
+    answer: I64  # (4,): steps of the run, the cost of repeated runs, the lower bound on that cost, states
     flag: I64  # (1,)
 
 
@@ -154,10 +154,10 @@ class LeastTime(NamedTuple):
     most: int
     node_limit: int
     transfer: I64  # (m,): the time that the link takes for each tensor; -1 for one that stays
-    kind: I64  # filled: 0 for runs, 1 for what is sent, 2 for what is fetched
+    kind: I64  # filled: 0 for runs, 1 for sent tensors, 2 for fetched ones
     what: I64  # filled
     start: I64  # filled
-    answer: I64  # (4,): steps, the time, what no program takes less time than, states
+    answer: I64  # (4,): steps, the time, the lower bound on the time of all programs, states
     flag: I64  # (1,)
 
 
@@ -173,20 +173,20 @@ CHOSEN = 1
 
 
 class Sequence(NamedTuple):
-    """n runs, one after the other, and the stays that may be away during some of them.
+    """n runs, one after the other, and the stays of tensors that may be away during some of them.
 
-    A stay of a tensor lies between the uses of it at runs `begin` and `end`: -1 is the start, n the end. It can be sent
-    from behind run `made` on.
+    A stay is the time between two uses of a tensor, at runs `begin` and `end`: -1 is the start, n the end. The tensor
+    can be sent from the end of run `made` on.
     """
 
-    before: I64  # (n + 1,): the time in front of each run, and behind all, if nothing is waited for
-    bytes: I64  # (n + 1,): during each run, and behind all, if nothing is away
+    before: I64  # (n + 1,): the time before each run, and after all, if nothing is waited for
+    bytes: I64  # (n + 1,): during each run, and after all, if nothing is away
     tensor: I64  # by stays, and so are the rest
     size: I64
     made: I64
     begin: I64  # rising
     end: I64
-    transfer: I64  # what it takes to send it, or to fetch it
+    transfer: I64  # the time to send it, or to fetch it
 
 
 class AwayChoice(NamedTuple):

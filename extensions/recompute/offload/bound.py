@@ -1,8 +1,8 @@
 """Lower bounds on the time of programs with a link within a limit, from what must be away during one operation.
 
-While operation v runs for the first time, all that runs before it in any order has run, and nothing that must run
-behind it. So of what is of use both before and behind, the bytes above the limit are away from the begin of that run to
-its end: they are made again, which takes time of its own, or they have been sent before and are fetched behind.
+While operation v runs for the first time, all its predecessors have run, and none of its successors. So of the tensors
+needed both before and after it, the bytes above the limit are away from the begin of that run to its end: they are
+recomputed, which takes extra time, or they were sent before it and are fetched after it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from memplan.extensions.recompute.offload.steps import LinkedGraph
 class _OperationMemory(NamedTuple):
     """The facts about one operation: the bytes that it needs, and the tensors that may be away meanwhile.
 
-    `freed` and `cost` are sums of what can be made again, the cheapest first. `movable` are all bytes that may be away,
-    `sendable` those that can be sent, at most `per_unit` bytes per unit of time. `before` and `behind` are the time
-    that operations surely take before and behind the run. `sent` is the time before the first of these tensors can be
-    sent, and `fetched` that behind the fetch of the last one.
+    `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, the cheapest
+    first. `movable` are all bytes that may be away, `sendable` the bytes that can be sent, at most `per_unit` bytes per
+    unit of time. `before` and `behind` are the times that operations surely take before and after the run. `sent` is
+    the time before the first of these tensors can be sent, and `fetched` the time after the fetch of the last one.
     """
 
     needed: int
@@ -70,7 +70,7 @@ class LinkedBound:
         if self._is_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # Everything made again, or sent and fetched before and behind it all, is enough.
+        # It is enough to recompute everything, or to send and fetch everything before and after the run.
         while not self._is_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:

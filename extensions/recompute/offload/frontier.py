@@ -118,7 +118,7 @@ class _Search:
         self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # What is inside of operations has one workspace, and runs once.
+        # The inside of an operation has one workspace, and runs once.
         roomy = add_region_room(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
@@ -168,7 +168,7 @@ class _Search:
         """Return points within a limit; where their plans exceed it, return points of lower programs."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            # Counted work has no clock to share: each has half as much as the one before.
+            # Counted work has no clock to share: each search has half as much as the previous one.
             found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
@@ -230,7 +230,7 @@ class _Search:
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
         """Return what may be away in each sequence that takes less than the least time, the best first."""
         tries = list[_Try]()
-        # Without clones first, then those that are nearest to the limit.
+        # Sequences without clones first, then the sequences nearest to the limit.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:

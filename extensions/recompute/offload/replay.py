@@ -65,7 +65,7 @@ class _Replay:
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # By tensors, the operations that change them in place, and by operations, those that wait for them alone.
+        # By tensor, the operations that change it in place; by operation, the operations that wait only for it.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -218,7 +218,7 @@ class _Addresses:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # by begins: what is whole there; no two meet
+        self.copies: list[int] = []  # by begins: the values that are whole there; no two meet
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]

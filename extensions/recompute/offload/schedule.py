@@ -1,8 +1,8 @@
 """Sequences of runs with a link: the tensors away during each run, and the start times of transfers.
 
-A *stay* of a tensor lies between two of its uses. It is away during some of the runs between, one behind the other: its
-sending ends before the first of them, and its fetch begins behind the last. So the bytes during each run follow from
-what is away alone, and the time from the queues of both directions.
+A *stay* of a tensor is the time between two of its uses. The tensor is away during some consecutive runs in it: its
+sending ends before the first of them, and its fetch begins after the last. So the bytes during each run follow from the
+tensors away alone, and the time from the queues of both directions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Effort(NamedTuple):
 class Stay(NamedTuple):
     """A tensor between two runs that use it, by their places in the sequence: -1 is the start, n the end.
 
-    It can be sent from behind the run at `made` on, as long as others read it.
+    It can be sent from the end of the run at `made` on, also while other runs read it.
     """
 
     begin: int
@@ -126,7 +126,7 @@ class Runs:
     ) -> list[int] | None:
         """Return the runs with one fetched tensor recomputed instead, or with one clone removed.
 
-        None where what was drawn is not possible.
+        None if the drawn change is not possible.
         """
         places = {v: k for k, v in reversed([*enumerate(self.runs)])}
         clones = [k for k, v in enumerate(self.runs) if places[v] != k]

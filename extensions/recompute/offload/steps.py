@@ -1,8 +1,8 @@
 """The steps of a program with a link: runs of operations, and tensors that are sent and fetched, each with its start.
 
 Time is counted in units of cost: an operation takes its cost, and a tensor of b bytes over a link of r bytes per unit
-takes b / r units, rounded up. Operations run one after the other. Beside them one tensor at a time is sent, and one at
-a time is fetched.
+takes b / r units, rounded up. Operations run one after the other. In parallel with them, one tensor at a time is sent,
+and one at a time is fetched.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from math import ceil
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 State = tuple[int, int, int, tuple[tuple[int, int], ...]]
-"""What has run, what is in memory, what is at the other end (all as bits), and what is run, sent and fetched: each by
-its number and the time that it takes yet; -1 for nothing."""
+"""The operations that have run, the tensors in memory and at the other end (all as bits), and the operation that runs,
+the tensors being sent and fetched: each by its number and its remaining time; -1 for nothing."""
 _RUN, _SEND, _FETCH = range(3)
 
 
@@ -57,7 +57,7 @@ def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: i
                     is_tight = True
                 else:
                     yield 0, (done, memory, apart, (*busy[:2], (t, duration)))
-        # What is in memory is given up where something does not fit beside it.
+        # A tensor in memory is dropped if another one does not fit in addition.
         for t in range(len(size) if is_tight else 0):
             if memory & ~used & ~coming & 1 << t:
                 yield 0, (done, memory & ~(1 << t), apart, busy)

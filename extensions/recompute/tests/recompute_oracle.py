@@ -9,10 +9,10 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
-    """Return the least cost of what runs again within a budget of bytes; None where nothing is within.
+    """Return the least cost of repeated runs within a budget of bytes; None if no program is within it.
 
-    A state is what has run and which tensors are in memory; any of these may be given up at any time. For graphs
-    without tensors that are made twice, and without control edges.
+    A state is the operations that have run and the tensors in memory; any of these tensors may be dropped at any time.
+    For graphs without tensors that are made twice, and without control edges.
     """
     n, size = len(graph.ops), graph.size
     given = frozenset(
@@ -75,7 +75,7 @@ def min_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
 
 
 def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
-    """Return the most bytes alive when operations run in a sequence, some again; a reader takes what was made last."""
+    """Return the most bytes alive when operations run in a sequence, some again; a reader takes the latest clone."""
     uses: list[list[tuple[str, int]]] = [[] for _ in graph.size]
     for step, v in enumerate(runs):
         for t in dict.fromkeys((*graph.ops[v].inputs, *graph.ops[v].outputs)):

@@ -243,7 +243,7 @@ def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
 @pytest.mark.slow
 def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> None:
     graph = OperationGraph.model_validate(FIRST_CHAIN)
-    # Outputs over inputs are not counted by states; here no output fits into what it might be written over.
+    # States do not count outputs over inputs; here no output fits into an input that it might overwrite.
     ops = (*graph.ops[:-1], graph.ops[-1].model_copy(update={"may_overwrite": ((0, 1),)}))
     wide = OperationGraph(size=(*graph.size[:10], 8, *graph.size[11:]), ops=ops)
     expected = searched(OperationGraph(size=wide.size, ops=graph.ops), 2375)
@@ -280,7 +280,7 @@ def test_infeasibility_is_claimed_only_with_a_proof() -> None:
 @pytest.mark.drawn
 @pytest.mark.slow
 def test_a_kept_input_that_is_overwritten_and_made_again_refutes_no_limit() -> None:
-    # The second operation writes over what the first made, which runs once more.
+    # The second operation overwrites the output of the first, which runs once more.
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
     assert bound_recomputed(graph) <= 8 < bound_unsearched(graph)[0]

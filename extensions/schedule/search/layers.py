@@ -1,9 +1,9 @@
 """Single operations in tiles of rows, columns and channels: all tilings in closed form, the best for each memory.
 
 Bytes over the link are a product for each operand, and bound the time together with the arithmetic. The time itself is
-a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is counted for those tiles alone
-whose bound is below the time of all that need no more memory. An operation that has no parts runs whole, or is a sum
-over stripes of what it reads.
+a sum over kinds of tiles: the first one along an axis, and others by their lengths. It is counted only for tilings
+whose bound is below the time of all tilings that need no more memory. An operation that has no parts runs whole, or is
+a sum over stripes of its input.
 """
 
 from __future__ import annotations

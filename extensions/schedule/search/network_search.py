@@ -93,7 +93,7 @@ class NetworkSearch:
     ) -> NetworkRun | None:
         """Return the best schedule found in `capacity` bytes, verified and placed; None if time ends first.
 
-        The capacity must hold `min_memory`. So many sets of tensors are followed behind each operation.
+        The capacity must be at least `min_memory`. At most `states` sets of tensors are followed after each operation.
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
@@ -136,7 +136,7 @@ class NetworkSearch:
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
         """Simulate cascade regions for up to `most` ranges of operations, with intermediates in rings.
 
-        Those that save most are run first, and regions that are known stay.
+        The ranges that save most are simulated first; known regions stay.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)

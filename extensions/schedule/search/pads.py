@@ -1,6 +1,6 @@
 """Zero pads that only convolutions read: these pad tile by tile themselves, so the pad needs no step.
 
-The operations that are left have numbers of their own, `origins` those of the network that was given.
+The remaining operations are numbered anew; `origins` are their numbers in the given network.
 """
 
 from __future__ import annotations

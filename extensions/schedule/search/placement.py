@@ -1,6 +1,6 @@
 """Placement of a schedule: slots in the fast memory, planned and verified; homes in the slower memories.
 
-What lies in the second memory has a place there as long as it is needed; what lies in the last one goes through a slot
+A tensor in the second memory has a place there as long as it is needed; a tensor in the last one passes through a slot
 of the second one, piece by piece, over both links.
 """
 
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
     """Return a kind, a tensor, a size and a half-open lifetime for each slot.
 
-    What is retained lives in the step that makes it, and in those in which it is resident.
+    A retained tensor lives in the step that makes it, and in the steps in which it is resident.
     """
     slots = []
     for i, step in enumerate(steps):
@@ -47,10 +47,10 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return offsets for all slots in a memory; None without any; raises InvalidPlanError for a bad plan.
+    """Return offsets for all slots in a memory; None if none are found; raises InvalidPlanError for a bad plan.
 
-    There is one in the bytes alive if what is retained lives two steps: it may lie at the two ends of the memory in
-    turns, and all else between. What stays for several steps may leave gaps that are too small.
+    If retained tensors live two steps, the most bytes alive are enough: retained tensors are placed at the two ends of
+    the memory in turns, and all others between. Tensors that stay for several steps may leave gaps that are too small.
     """
     problem = _problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -129,8 +129,8 @@ def homes(
 ) -> frozenset[int]:
     """Return the contents of the last memory such that the rest fits the second; `run` simulates a choice.
 
-    A few tensors and constants are tried in all ways. Of more, those that move the fewest bytes for their size leave
-    where the second memory is fullest, and come back where there is room.
+    For a few tensors and constants, all choices are tried. Of more, the tensors and constants with the fewest moved
+    bytes for their size leave where the second memory is fullest, and come back where there is room.
     """
     numbers, room = items_of(graph), target.memories[1].capacity or 0
     if len(numbers) <= MOST_EXHAUSTED:

@@ -195,7 +195,7 @@ class _Search:
     def _is_late(self, until: float) -> bool:
         return time.monotonic() > until or self.control.is_over
 
-    # What is known
+    # Known values
 
     def _sample(self, points: Sequence[Values]) -> None:
         """Add values to the sample."""

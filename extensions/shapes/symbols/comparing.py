@@ -1,8 +1,8 @@
 """Proof that one polynomial is never above another for any values of the symbols. Exact; a "no" means not proved.
 
 In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1`, with one `r`
-for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. What is left
-is a polynomial over the symbols in a box. Its coefficients in Bernstein's basis never exceed its values there, so it is
+for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. The rest is a
+polynomial over the symbols in a box. Its coefficients in Bernstein's basis never exceed its values there, so it is
 proved if none is negative; above a minimum without a maximum, the coefficients in `symbol - min` serve instead.
 """
 
@@ -125,8 +125,8 @@ class Comparer:
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
         """Return polynomials over the symbols alone, one of which is never above the given one at each value.
 
-        So where none of them is negative, it is not. There are several where it has atoms of `max`. Without any, where
-        it has too many of these, a polynomial that is negative stands for what cannot be said.
+        So if none of them is negative, the given polynomial is not either. There are several if it has atoms of `max`.
+        If it has too many of these, the only one returned is negative, so that nothing is proved.
         """
         bounds: list[Exact] = []
         for case in self._cases([polynomial]):

@@ -122,9 +122,9 @@ class SymbolicNumber(int):
         return other - other // self * self
 
     def __eq__(self, other: object) -> bool:
-        """True where both are equal for all values.
+        """True if both are equal for all values.
 
-        Where they are equal at some values only, they are taken as different: what is read is compared with what is
+        Numbers that are equal at some values only count as different: the problem read is compared with the problems
         read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
         """
         return isinstance(other, int) and not minus(self.form, _form(other))

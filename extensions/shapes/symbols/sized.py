@@ -28,9 +28,9 @@ class CompiledSizes:
     """A symbolic problem, read: its distinct sizes as polynomials, padded to the alignment, and its maximal live sets.
 
     `form_of` is the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
-    in `sets[first[b]:first[b + 1]]`, which rise. The last sets are those that conflicts make, `apart`. `pins` are pairs
-    of a buffer and the index in `forms` of its place, `views` rows of an alias, the buffer that it lies in, and the
-    index of how far it is into that; aliases are in no set.
+    in `sets[first[b]:first[b + 1]]`, which rise. The last sets, `apart`, come from conflicts. `pins` are pairs of a
+    buffer and the index in `forms` of its place, `views` rows of an alias, the buffer that it lies in, and the index of
+    how far it is into that; aliases are in no set.
     """
 
     problem: SymbolicProblem
@@ -222,9 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that pairwise must not share bytes: each conflict, and what is alive beside one of the
-    two.
-    """
+    """Return sets of buffers that pairwise must not share bytes: a conflict, and buffers alive with one of its two."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:

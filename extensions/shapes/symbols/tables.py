@@ -54,9 +54,10 @@ def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[
 
 
 class Frame:
-    """Monomials over symbols of given names, in each of the ways in which maxima fall out.
+    """Monomials over symbols of given names, in each case of which maxima are positive.
 
-    `cases` expand a monomial; `rests` has the largest value of each rest. What is not negative in all cases is not.
+    `cases` expand a monomial; `rests` has the largest value of each rest. A polynomial is non-negative if it is so in
+    all cases.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def programs_in(answer: dict[str, Any]) -> OffsetPrograms:
 
 
 def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
-    """Return what is wrong with the programs of a problem at its values."""
+    """Return the errors in the programs of a problem at its values."""
     symbolic = SymbolicProblem.model_validate(problem)
     answer = answer_of(problem)
     found = [] if answer["proof"]["ratio"] is None or checker_verdict(answer, problem) == "proved" else ["not proved"]

@@ -1,10 +1,10 @@
 """Graphs of ggml, as `integrations/ggml/graph_json.h` writes them once they have memory.
 
-A node reads tensors and computes one; a view has the bytes of its root. What a node writes into a view changes the
-root. A tensor that lies where one of its sources lies was computed in place, where ggml's operation may be and the
-source is not read later; both are one buffer. Leaves are inputs, alive from before the first node; outputs, and what no
-node reads, stay to the end, as ggml keeps them. What lies outside of its compute buffers and is never written, weights,
-is constant; what is written there, such as a cache of keys and values, is state.
+A node reads tensors and computes one; a view has the bytes of its root. Writing into a view changes the root. A tensor
+at the place of one of its sources was computed in place, where ggml's operation may be and the source is not read
+later; both are one buffer. Leaves are inputs, alive from before the first node; outputs, and tensors that no node
+reads, stay to the end, as ggml keeps them. Tensors outside of its compute buffers are constants (weights) if they are
+never written, and else state, such as a cache of keys and values.
 
 Several graphs in one file are one graph at several sizes of a dimension, which is a symbol.
 Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
@@ -108,7 +108,7 @@ class _Program:
     def _merge(self) -> None:
         """Share a source's buffer with tensors that ggml visibly computed in place."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # of each home, the last node that reads what is in it
+        ends = dict(self.last)  # of each home, the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():

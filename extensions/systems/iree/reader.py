@@ -2,7 +2,7 @@
 
 A file is a program as text, in the phase before `iree-stream-layout-slices`, or what the compiler prints around that
 pass (`--mlir-print-ir-before=…` and `…-after=…`), which has its own layout's sizes, too. Lifetimes include their last
-step. Each pack is a memory of its own; IREE aligns its slices to 64 bytes.
+step. Each pack is a separate memory; IREE aligns its slices to 64 bytes.
 
 The pass replaces the results of a pack by constants and changes nothing else: without constants and packs, the lines
 of a function before it are those after it, one by one, and so are the names in them. So are offsets found.

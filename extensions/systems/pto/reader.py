@@ -1,13 +1,13 @@
 """Kernels of PTO as text: the output of PTOAS after its pass `pto-plan-memory`, or before it.
 
-`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name what they
-read, `ins`, and what they write, `outs`. A tile at the address of another one is the same buffer if it is read before
-it is written, as a reshape is, or written and never read while the other one is read later, as what a loop carries is,
-both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
-without addresses are to be planned, each a buffer of its own, and so is `memref.alloc` of a memory of PTO, which
-`pto-plan-memory` takes. The bytes of `pto.reserve_buffer` are a reserved range of
-their memory or, without a base, a buffer that is always alive.
-Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
+`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name their
+inputs, `ins`, and their outputs, `outs`. A tile at the address of another one is the same buffer if it is read before
+it is written, as a reshape is, or written and never read while the other one is read later, as a loop's carried value
+is, both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
+without addresses are to be planned, each a separate buffer, and so is `memref.alloc` of a memory of PTO, which
+`pto-plan-memory` takes. The bytes of `pto.reserve_buffer` are a reserved range of their memory or, without a base, a
+buffer that is always alive. Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3,
+include/PTO/IR/PTOOps.td.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _NAME, _BASE, _AUTO = (
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
     """Return the kernels with an address for each tile, and nothing else changed.
 
-    Tiles that nothing uses are at 0. Raises FormatError for what is no file of PTO, InvalidPlanError where the kernels
-    that are written do not have the plan when they are read again.
+    Tiles that nothing uses are at 0. Raises FormatError for a file that is not PTO, InvalidPlanError if the written
+    kernels do not have the plan when they are read again.
     """
     if layout.model is None or not is_pto(layout.model):
         raise FormatError("problem: must be kernels of PTO, a .pto file, for pto")

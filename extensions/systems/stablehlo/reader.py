@@ -1,6 +1,6 @@
 """StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive by the order of the operations.
 
-Calls are followed, so that each has buffers of its own. Numbers that follow from sizes alone are computed before the
+Calls are followed, so that each has separate buffers. Numbers that follow from sizes alone are computed before the
 program runs, and are no buffers; nor are constants, which lie apart. A reshape is a view. The state of a `while` lies
 in its results, and each trip ends with copying the new state there; each branch of `case` and `if` writes their
 results. The sizes `?` of arguments are symbols: with the names that JAX gives them, and the ranges and equalities that
@@ -257,7 +257,7 @@ class _Program:
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
         """Return True for a value that depends on constants and sizes alone, which compilers fold.
 
-        A program without arguments would be nothing else, so that it is taken as it stands.
+        All values of a program without arguments would be constant, so such a program is read as written.
         """
         kinds = [*operation.types, *(value.kind for value in given)]
         is_plain = all(each.is_static and each.element != "token" for each in kinds)

@@ -1,4 +1,4 @@
-"""What the schema of HTTP says of answers, held against those that are given."""
+"""The schema of HTTP's answers, checked against given answers."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class AskedFile:
 
     @cached_property
     def imported_file(self) -> ImportedProblem:
-        """Return what was read: a model, operations, or a problem."""
+        """Return the file's content: a model, operations, or a problem."""
         if detect(self.data, self.name) is not None:
             return read_model(self.data, self.name, self.options)
         if is_graph(self.data):

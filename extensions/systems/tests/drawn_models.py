@@ -1,7 +1,7 @@
 """Small models drawn by a seed, and the bytes that each needs; `drawn_files` writes them.
 
-The bytes alive at once are counted here, of the steps alone, by rules that the readers' documents say: a view has its
-source's bytes, unless both are the caller's; inputs are there before the first step, and results behind the last one; a
+The bytes alive at once are counted here, of the steps alone, by rules that the readers' documents state: a view has its
+source's bytes, unless both are the caller's; inputs are there before the first step, and results after the last one; a
 choice is made after its condition was read, and each branch writes the result.
 """
 
@@ -41,7 +41,7 @@ class DrawnModel:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how models are written in it, what it supports, and the properties of its tensors.
+    """A format: how models are written in it, its kinds of operations, and the properties of its tensors.
 
     An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. With
     `copies_callers`, results that are views of an input are copies. With `keeps_unread`, unread tensors are results.

@@ -1,4 +1,4 @@
-"""A reader of models that did not foresee what it was given: the first bytes say what happens to it."""
+"""A reader of models that fails on unforeseen input: the first bytes of the file say how."""
 
 from __future__ import annotations
 

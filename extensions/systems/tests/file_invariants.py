@@ -1,6 +1,6 @@
 """Invariants between the answers to all questions about one file, of any format.
 
-The bytes alive at once are counted anew, of the problem, of the graph of operations, and of what is written and read
+The bytes alive at once are counted anew, of the problem, of the graph of operations, and of the files written and read
 again. A question that refuses a file with a sentence gives no answer, and is counted.
 """
 

@@ -8,7 +8,7 @@ Content = int | str | bytes
 
 
 def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
-    """Return a message; a list is a repeated field, and what is neither a number nor a text is a message inside."""
+    """Return a message; a list is a repeated field, and any value but a number or a text a nested message."""
     return b"".join(
         field(number, value)
         for number, values in fields.items()

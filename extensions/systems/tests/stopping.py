@@ -52,7 +52,7 @@ class CancelledAt(threading.Event):
 def clock_of(asks: Asks) -> Iterator[None]:
     """Expire all deadlines after the n-th check.
 
-    Deadlines that are made of what is left then lie in the past for every clock, that of a search as well.
+    Deadlines made from the remaining time are then in the past for every clock, a search's clock included.
     """
 
     def remaining_s(deadline: Deadline) -> float:

@@ -1,4 +1,4 @@
-"""Files of other systems: what is read of each, with the plan inside, or the sentence that refuses it."""
+"""Files of other systems: the content read of each, with the plan inside, or the sentence that refuses it."""
 
 from __future__ import annotations
 

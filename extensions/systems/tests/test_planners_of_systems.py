@@ -17,9 +17,9 @@ from memplan.solvers.portfolio.solve import solve
 @pytest.mark.parametrize(
     ("planner", "rows", "expected"),
     [
-        # The gap of 2 bytes is smaller than that of 4, though it lies higher.
+        # The gap of 2 bytes is smaller than the gap of 4, though it has a higher offset.
         ("mlir-best-fit", [(4, 0, 1), (3, 0, 9), (2, 0, 1), (3, 0, 9), (2, 1, 2)], [0, 4, 7, 9, 7]),
-        # Behind all that is alive there is room up to the end of what was ever placed.
+        # After all live buffers there is room up to the end of everything ever placed.
         ("mlir-best-fit", [(4, 0, 9), (4, 0, 1), (3, 1, 2), (2, 1, 2)], [0, 4, 4, 7]),
         # What starts earlier is placed earlier, so that a large buffer that comes late lies on top.
         ("mlir-best-fit", [(2, 0, 2), (2, 1, 3), (8, 2, 4)], [0, 2, 4]),

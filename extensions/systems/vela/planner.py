@@ -144,7 +144,7 @@ class _OrderSearch:
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Those that are not alive with the bottleneck make the gaps, and are picked more often.
+        # Buffers that are not alive with the bottleneck make the gaps, and are picked more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]

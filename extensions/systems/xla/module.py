@@ -1,9 +1,9 @@
 """Programs of XLA: the entry computation of an HLO module, whose instructions are operations.
 
-The order is that of the module's schedule, where it has one. Tuples are what is in them, and a bitcast is a view. What
-other computations do (of fusions, loops, reductions) is inside of the instructions that call them, and not looked into.
-In a module with a schedule, loops and updates of slices change their first operand in place. Instructions with side
-effects, and those that control edges join, keep their order.
+The order is that of the module's schedule, where it has one. A tuple is its elements, and a bitcast is a view. Other
+computations (of fusions, loops, reductions) are inside of the instructions that call them, and not examined. In a
+module with a schedule, loops and updates of slices change their first operand in place. Instructions with side effects,
+and instructions that control edges join, keep their order.
 Source: xla/service/hlo.proto and xla/xla_data.proto.
 """
 

@@ -83,8 +83,8 @@ def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerA
 def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
     """Number allocations and releases in the order of XLA's heap simulator.
 
-    At each step come the releases of what is no longer alive, by start and then position, before the allocations, by
-    end and then position.
+    At each step, the releases of tensors that are no longer alive, by start and then position, come before the
+    allocations, by end and then position.
     """
     alive = [tensor for tensor in found if tensor.size > 0 and tensor.start < tensor.end]
     releases = [(tensor.end, False, tensor.start, tensor.position) for tensor in alive]

@@ -1,10 +1,10 @@
 """Buffer assignments of XLA: the values that its heap simulator places, and their offsets.
 
-A file is an HloProto of a module behind buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator
-says which buffer is allocated, freed, or shares the place of another one, event by event; its steps are our time.
-What shares a place is one buffer, alive from the first to the last. Inputs, constants and what a caller gets have
-allocations of their own, in which nothing is left to choose. Each trace has a memory of its own.
+A file is an HloProto of a module after buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator says which buffer
+is allocated, freed, or shares the place of another one, event by event; its steps are our time. Values that share a
+place are one buffer, alive from the first to the last. Inputs, constants and outputs have separate allocations, in
+which nothing is left to choose. Each trace has a separate memory.
 Source: xla/service/hlo.proto.
 """
 

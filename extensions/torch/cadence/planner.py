@@ -3,7 +3,7 @@
 Of a pool they know size and alignment; alignments of buffers count for nothing. Offsets are multiples of the pool's
 alignment, and so must be the end of a buffer, rounded up, within the pool's size. Views, placed relative to another
 buffer, are not placed themselves ("skipped"): that one lives as long as any of them. Buffers pinned to an offset are
-placed first, then those that may use one pool only, pool by pool, then all others.
+placed first, then buffers that may use one pool only, pool by pool, then all others.
 
 Source: pytorch/executorch v1.5.1, backends/cadence/aot: memory_planning_algo.py (MemoryPlanningState,
 MemoryPlanningAlgo.plan_with_constraints, is_valid_placement), memory_constraints.py (MemConstraints) and

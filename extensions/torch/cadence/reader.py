@@ -1,12 +1,12 @@
-"""Memories of a Cadence DSP: the fields of ExecuTorch's MemoryConfig as JSON, with or without buffers beside them.
+"""Memories of a Cadence DSP: the fields of ExecuTorch's MemoryConfig as JSON, with or without buffers.
 
 ```
 {"memory_sizes": [65536, 4194304], "memory_alignments": [64, 64], "memory_names": ["dram0", "sysram"],
  "base_addrs": [1073741824, 1610612736], "buffers": [{"id": "conv1", "size": 4096, "start": 0, "end": 2}]}
 ```
 
-The first memory is the one that ExecuTorch calls `mem_id` 1, and that is used first. `buffers` are those of a problem;
-without them, the problem has pools only. Source: backends/cadence/aot/utils.py.
+The first memory is `mem_id` 1 in ExecuTorch, and is used first. `buffers` are the buffers of a problem; without them,
+the problem has pools only. Source: backends/cadence/aot/utils.py.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class PlannedCall:
 class MemplanAlgorithm:
     """The algorithm that MemoryPlanningPass calls; it writes the places into the specs.
 
-    `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own
-    planner, with an OwnPlannerWarning. `planned` has what was done, submodules before the graphs that they are in.
+    `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own planner,
+    with an OwnPlannerWarning. `planned` lists the planned calls, submodules before the graphs that contain them.
     """
 
     def __init__(self, source: Source = HERE) -> None:

@@ -1,8 +1,8 @@
 """The memory of the submodules of control flow, kept apart where results of one are read after another has run.
 
-ExecuTorch plans each submodule as if the memories were its own, from 0 on, and what a submodule computes stays there
-until it is read. So of two choices in one graph, the second overwrites what the first has computed; 1.5.1 does not see
-that. Here, a submodule's tensors are moved behind those of others whose results are still needed.
+ExecuTorch plans each submodule as if the memories were its own, from 0 on, and the results of a submodule stay there
+until they are read. So of two choices in one graph, the second overwrites the results of the first; 1.5.1 does not see
+that. Here, a submodule's tensors are moved after the tensors of other submodules whose results are still needed.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (_apply_algo_to_submodules), exir/emit/_emitter.py (cond).
 """
 

@@ -31,10 +31,10 @@ from memplan.planner.model.problem import Problem, Profile
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
-    """Places all specs of a graph at once: memories that they may be in, pinned ones, and those placed before.
+    """Places all specs of a graph at once: free ones in their allowed memories, pinned ones, and ones placed before.
 
     If the service is away or finds nothing in time, ExecuTorch's own algorithm takes over, with an OwnPlannerWarning.
-    `planned` has what was done.
+    `planned` lists the planned calls.
     """
 
     def __init__(self, *arguments: Any, source: Source = HERE, **named: Any) -> None:

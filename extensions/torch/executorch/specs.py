@@ -1,8 +1,8 @@
 """ExecuTorch's specs as a problem, and a plan as the numbers that ExecuTorch stores.
 
 A spec is alive from the first node that names it to the last one, both included. Memories are counted from 1, as 0 is
-that of constants; each is a pool. What control flow's submodules use of a memory lies at its beginning, for good: what
-a branch has computed stays there behind the branch.
+for constants; each is a pool. The bytes that submodules of control flow use in a memory are at its beginning,
+permanently: the results of a branch stay there after the branch.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (apply_algo, greedy, MemoryPlanningAlgorithmSuite).
 """
 
@@ -60,8 +60,8 @@ class SpecPlacements:
 class SpecsRequest:
     """One call of a planner: the specs to place, their common alignment, and the bytes to keep free.
 
-    `names` are those of the specs, for people. `taken` are the bytes at the beginning of each memory that submodules
-    use, `padding` those that each memory is to have behind the last tensor.
+    `names` are the names of the specs, for people. `taken` are the bytes at the beginning of each memory that
+    submodules use, `padding` the bytes that each memory must have after the last tensor.
     """
 
     specs: tuple[Spec, ...]

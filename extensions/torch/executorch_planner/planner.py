@@ -63,7 +63,7 @@ def _side_by_side(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, in
 
 
 def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
-    """Put a tensor into the first object that is free while it lives, else above what it meets in one, else alone."""
+    """Put a tensor into the first object free in its lifetime, else above its conflicts in one, else into a new one."""
     for shared in objects:
         if shared.is_free_for(tensor):
             shared.take(tensor, 0, size)

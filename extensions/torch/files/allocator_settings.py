@@ -22,7 +22,7 @@ class AllocatorSettings:
     """Settings that change the reserved bytes; sizes are in bytes.
 
     `max_split_size` is the least size of blocks that are not split. `divisions` are the parts of each power of two that
-    sizes are rounded to, by its interval; 0 and 1 leave 512 bytes. Above `threshold` of the capacity, which stands for
+    sizes are rounded to, by its interval; 0 and 1 leave 512 bytes. Above the fraction `threshold` of the capacity, here
     the memory that the process may use, free segments that were not used for long are given back.
     """
 

@@ -1,8 +1,8 @@
 """Exported programs of PyTorch in a file, `.pt2`, as `torch.export.save` writes it: a ZIP archive with JSON in it.
 
 Only that JSON is read: the graph, its signature and the metadata of tensors. Weights stay in the archive, and nothing
-of it is run or unpickled. The nodes become those that the reader of graphs in memory knows; which operators return
-views, or change what they are given, is a table here, as their schemas are not in the file.
+of it is run or unpickled. The nodes become nodes as the reader of graphs in memory knows them; a table here lists the
+operators that return views, or change their arguments, as their schemas are not in the file.
 Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 Archive Spec.
 """
 

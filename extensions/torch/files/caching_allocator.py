@@ -1,11 +1,11 @@
 """A simulation of torch's caching allocator for CUDA by its rules: the memory that a step requests from the driver.
 
-Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of
-20 MiB, or of their own size where they need 10 MiB and more, rounded to 2 MiB. The free block of the stream that fits
-best is taken, and split where enough is left; what is freed is joined with free neighbours. Segments stay reserved
-until the driver has no more, when all free ones are given back, but those of private pools, which CUDA graphs use.
-With expandable segments, blocks grow into pages that are mapped when they are needed. What settings change is in
-`allocator_settings`. Rules as of torch 2.13: c10/cuda/CUDACachingAllocator.cpp.
+Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of 20
+MiB, or of the requested size, rounded to 2 MiB, from 10 MiB on. The free block of the stream that fits best is taken,
+and split if enough is left; a freed block is joined with free neighbours. Segments stay reserved until the driver has
+no more, when all free ones are given back, but those of private pools, which CUDA graphs use. With expandable segments,
+blocks grow into pages that are mapped when they are needed. What settings change is in `allocator_settings`. Rules as
+of torch 2.13: c10/cuda/CUDACachingAllocator.cpp.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class CachingAllocator:
             pool.add(block)
         while not block.is_mapped or block.size < size:
             hole = block.next if block.is_mapped else block
-            assert hole is not None  # the bytes behind the block are free
+            assert hole is not None  # the bytes after the block are free
             wanted = size - (block.size if block.is_mapped else 0)
             length = min(hole.size, _round_up(wanted, _page(pool)))
             if not self._has_left(length):

@@ -1,8 +1,8 @@
 """Graphs of PyTorch that are in memory: torch.fx graph modules, AOT training graphs, exported programs.
 
 Every tensor that an operation makes is a buffer, its lifetime by the order of the nodes. A view, as the schema of its
-operation says, has the storage of what it looks at, and so have tensors that are changed in place. What an operation
-needs for itself, and what is inside of operations of higher order (cond, map), is not in the graph, nor in the problem.
+operation says, has the storage of the tensor that it views, and so have tensors that are changed in place. Workspaces
+of operations, and the inside of operations of higher order (cond, map), are not in the graph, nor in the problem.
 Buffers are aligned to 64 bytes, as PyTorch's allocator on CPUs does. Nothing here imports torch.
 Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and FunctionSchema's alias_info.
 """

@@ -2,10 +2,10 @@
 
 A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
 anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each stream of a
-device is a pool, as a buffer that is freed on one stream is free on another only behind an event that the file does not
-name; where other streams used it, it ends as that is over. So is each private pool, those of CUDA graphs. Time is the
-position among allocations and ends. What was there before the recording, or still is behind it, is alive from its begin
-or to its end. Segments, what the allocator requests from the driver, lie one behind the other, in the order of their
+device is a pool, as a buffer that is freed on one stream is free on another only after an event that the file does not
+name; a buffer that other streams used ends with their use. Each private pool, of CUDA graphs, is a pool, too. Time is
+the position among allocations and ends. A buffer from before the recording is alive from its begin, one that remains
+after it to its end. Segments, which the allocator requests from the driver, follow one another, in the order of their
 addresses, as gaps between them are no memory.
 Source: torch/cuda/_memory_viz.py.
 """

@@ -16,7 +16,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 class Storage:
     """A storage: its bytes, its origin, and its events, from `start` to `end` if that is recorded.
 
-    `stream` is the one that it is allocated for, `private` the pool of a CUDA graph. `address` is where it was.
+    `stream` is the stream that it is allocated for, `private` the pool of a CUDA graph. `address` is where it was.
     """
 
     size: int
@@ -51,10 +51,10 @@ class Segment:
 class StepMemory:
     """The storages of a step, in the order in which they are allocated and freed.
 
-    `events` are positions of tensors, n where tensor n begins and ~n where it ends; those that are there from the start
-    have no event that begins them. Of a snapshot there are the segments at the begin and at the end, those that were
-    requested between, as address and size, the events at which free ones went back, and the settings. `unmeasured` are
-    operators that may make more storage than is counted.
+    `events` are positions of tensors, n where tensor n begins and ~n where it ends; tensors that exist from the start
+    have no begin event. A snapshot also gives the segments at its begin and at its end, the segments requested between,
+    as address and size, the events at which free ones were released, and the settings. `unmeasured` are operators that
+    may make more storage than is counted.
     """
 
     tensors: list[Storage] = field(default_factory=list)

@@ -3,8 +3,8 @@
 Each statement is a step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one, and kernels of others
 make storages whose shapes `assert_size_stride` says. A new name for an old one on a line that says `# reuse` or
 `# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A buffer is
-alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it; what
-is returned stays. In the wrapper's own plan each storage is a pool of its bytes; what is planned is one arena for each
+alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it;
+returned buffers stay. In the wrapper's own plan each storage is a pool of its bytes; the problem is one arena for each
 device, where a storage is alive from its first buffer to its last, and begins anew with each reuse that its first
 kernel only writes, as the kernel's source says (`out_ptr`) or a call with `out=`. The code is parsed and never run.
 Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.

@@ -17,7 +17,7 @@ _REUSED = "# reuse"
 _NEW_BUFFER = (_REUSED, "# alloc")
 _SIGNATURE = re.compile(r"\b(?:void|def)\s+\w+\(([^()]*)\)")
 _OUT = "out_ptr"
-"""How inductor begins the names of parameters that a kernel only writes; those of what it also reads, `in_out_ptr`."""
+"""The prefix of inductor's names for parameters that a kernel only writes; if it also reads them, `in_out_ptr`."""
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
@@ -86,7 +86,7 @@ class WrapperStorages:
     """The state after the steps so far: storages, buffers, and the buffer of each name.
 
     `unseen` are values of other kernels that are passed on and whose bytes nothing says, `assumed` those whose shape is
-    known and whose type is not. `dims_named` are the symbols in sizes, `open` those that are not given.
+    known and whose type is not. `dims_named` are the symbols in sizes, `open` the symbols without a given size.
     """
 
     def __init__(self, module: ast.Module, lines: Sequence[str], dims: Mapping[str, int]) -> None:
@@ -95,7 +95,7 @@ class WrapperStorages:
         """The bytes of an element of each argument, from the examples that a wrapper runs itself with."""
         self.device, self.element = "default", 4
         self.parameters: dict[str, list[str]] = {}
-        """The names of each kernel's parameters, by which it says what it only writes; none where its source is not."""
+        """The names of each kernel's parameters, which show the ones only written; none for a kernel without source."""
         self._look_around(module)
         self.storages: dict[str, WrapperStorage] = {}
         self.buffers: list[WrapperBuffer] = []

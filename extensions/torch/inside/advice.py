@@ -82,7 +82,7 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         raise OptionError(f"advise: must be given for allocators that are simulated, not for {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
     reserved = _reserved_bytes(whole, device, settings)
-    # Both where the snapshot says what was there, and from an empty device.
+    # Both from the snapshot's first state, and from an empty device.
     now = simulate(step, device, None).allocator.peak
     rows = [
         *_settings_rows(whole, device, settings),
@@ -180,10 +180,10 @@ def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSe
 def _priming_rows(
     step: StepMemory, device: FitsOptions, settings: AllocatorSettings, reserved: int | None
 ) -> Iterator[AdviceRow]:
-    """Yield the row of the block that is allocated and freed first; of equal totals, that of the least block.
+    """Yield the row of the block that is allocated and freed first; of equal totals, the row of the smallest block.
 
-    A block takes a segment of its own in steps of 2 MiB, and nothing smaller changes a segment, so that all blocks up
-    to the best total are all there are. A simulation ends as soon as it reserves more than the best one.
+    A block takes a separate segment in steps of 2 MiB, and no smaller step changes a segment, so the blocks up to the
+    best total in these steps are all candidates. A simulation ends as soon as it reserves more than the best one.
     """
     of_stream = Counter[int]()
     for row in step.tensors:

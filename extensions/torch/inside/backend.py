@@ -3,8 +3,8 @@
     torch.compile(model, backend="memplan", options={"capacity": "8GiB", "inner": "eager"})
 
 Each graph that AOT autograd traces is ordered and given to inductor, whose scheduler is ordered once more after it has
-fused, or run operation by operation as eager mode does, with the same bits. With a capacity, of joint graphs operations
-run again in the backward pass where what they make does not fit.
+fused, or run operation by operation as eager mode does, with the same bits. With a capacity, operations of joint graphs
+run again in the backward pass if their outputs do not fit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
-        # With a capacity, the order is that of both passes.
+        # With a capacity, the order covers both passes.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
@@ -117,7 +117,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
 def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
     """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the least bytes.
 
-    What they need is inductor's estimate once it has fused them; parts that are tried end there.
+    The bytes are inductor's estimate after it has fused the passes; compilations for a trial end there.
     """
     from torch._functorch import config
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -168,7 +168,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     try:
         with config.patch({"_post_fusion_custom_pass": stop}):
             compile_fx_inner(deepcopy(graph), inputs, is_backward=is_backward)
-    except Exception:  # noqa: BLE001  inductor wraps what is raised within
+    except Exception:  # noqa: BLE001  inductor wraps inner exceptions
         return peaks[0] if peaks else _UNKNOWN
     return 0
 

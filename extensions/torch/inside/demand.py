@@ -73,7 +73,7 @@ def is_within(step: StepMemory, device: FitsOptions) -> bool:
 class Simulation:
     """A step as the caching allocator runs it, up to the first allocation that fails, if any.
 
-    `blocks` are the ranges of all allocated blocks, and `misplaced` those that a snapshot has at another address.
+    `blocks` are the ranges of all allocated blocks, and `misplaced` counts blocks with another address in a snapshot.
     """
 
     allocator: CachingAllocator

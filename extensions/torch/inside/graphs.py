@@ -1,8 +1,8 @@
 """Graphs of operations from torch.fx modules, with the node of each operation, so that orders can be applied.
 
-Every call whose result has a storage of its own is an operation; views and items of tuples belong to what they look at,
-as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only
-the cost of a node imports torch: its floating-point operations where torch counts them, else what it writes.
+Every call whose result has a separate storage is an operation; views and items of tuples belong to their tensor or
+tuple, as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only the
+cost of a node imports torch: its floating-point operations if torch counts them, else its output elements.
 Source: torch 2.13, FunctionSchema's alias_info and tags.
 """
 
@@ -40,8 +40,8 @@ def graph_of(
 ) -> ModuleGraph:
     """Return the graph of a torch.fx.GraphModule whose nodes have their values in `meta["val"]`.
 
-    `resident` are the names of the placeholders that lie apart; None is all of them. `cost` gives what it costs to run
-    a node again. `looking` are operations, by their schemas' names, that only look at their first argument. Raises
+    `resident` are the names of the placeholders that lie apart; None is all of them. `cost` returns the cost of running
+    a node again. `looking` are operations, by their schemas' names, that return views of their first argument. Raises
     FormatError for a graph that has other nodes than calls of operations, or a shape with symbols.
     """
     draft = _Draft(resident, cost, looking)

@@ -88,7 +88,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     own = PlannedPool(len(blocks), tree, tree)
     sizes = [sympy.sympify(block.symbolic_size) for block in blocks]
     if any(block.earliest_available is not None for block in blocks):
-        return own  # sizes that are known late must not move what is needed before
+        return own  # sizes known late must not move blocks needed earlier
     try:
         problem = _problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))

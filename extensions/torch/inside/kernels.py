@@ -1,8 +1,8 @@
 """Operators whose fake kernels report less storage than real ones allocate; real ones are run once to measure it.
 
-HIDING are all such operators of torch 2.13 on the CPU among the samples of its own tests, as `lab/kernels.py` of
-commit 3a961589 compared them, and those of GPUs whose workspaces fake kernels leave out, which are not run. An operator
-runs on zeros, and what it returns has the storages that it makes of them. Imports torch.
+HIDING are all such operators of torch 2.13 on the CPU among the samples of torch's tests, as `lab/kernels.py` of commit
+3a961589 compared them, and those of GPUs whose workspaces fake kernels leave out, which are not run. An operator runs
+on zeros, and its results have the storages that it allocates for them. Imports torch.
 """
 
 from __future__ import annotations

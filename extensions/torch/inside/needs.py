@@ -45,7 +45,7 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
 def _scratch(node: Any, measured: dict[str, int]) -> int:
     """Return the scratch of a convolution, measured once for each shape; other kernels need less.
 
-    Where it cannot be run it is taken to copy all that it reads and makes into a layout of its own.
+    If it cannot be run, it is assumed to copy all its inputs and outputs into another layout.
     """
     if "convolution" not in str(node.target):
         return 0

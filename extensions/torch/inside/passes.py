@@ -1,7 +1,7 @@
 """Passes for torch.fx that return a new graph module with another order, or with recomputation.
 
-What is computed is the same, node by node: each node of the new graph is a copy of one of the first graph, reads copies
-of what that one reads, and each of the first graph's nodes is there.
+The computation is the same, node by node: each node of the new graph is a copy of a node of the first graph and reads
+copies of its inputs, and each of the first graph's nodes has a copy.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
         copies[node] = made
         _forget(node, looking, copies)
         for item in filter(is_getitem, looking.get(node, ())):
-            copy.copy_of(item)  # what is taken late would keep all that was made beside it
+            copy.copy_of(item)  # an item taken late would keep all outputs made with it
     for node in found.module.graph.nodes:
         if node.op == "output":
             graph.node_copy(node, copy.copy_of)

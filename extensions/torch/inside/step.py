@@ -67,7 +67,7 @@ class TorchStep:
         `is_compiled` the graphs of AOT autograd, operation by operation.
         """
         recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
-        is_quiet, log.disabled = log.disabled, True  # what it logs is raised, too
+        is_quiet, log.disabled = log.disabled, True  # logged errors are raised, too
         try:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
                 model = self.model if isinstance(self.model, nn.Module) else self.model()

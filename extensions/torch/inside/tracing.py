@@ -12,8 +12,8 @@ from typing import Any
 def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
     """Return both passes of a function as one torch.fx.GraphModule, and the results of the forward pass.
 
-    `inputs` are tensors, fake or real; those that require a gradient get one. The first results are those of the
-    function, one tensor or several, then come the gradients.
+    `inputs` are tensors, fake or real; tensors that require a gradient get one. The first results are the function's,
+    one tensor or several, then come the gradients.
     """
     from copy import deepcopy
 

@@ -110,7 +110,7 @@ def largest_by_symbols(
         with FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True):
             step = step_of(env.create_symintnode(symbol, hint=size, source=source))
             recording = run(step)
-    except Exception:  # noqa: BLE001  what a script does with a number that has no value can raise anything
+    except Exception:  # noqa: BLE001  a script that uses a number without a value can raise anything
         return None
     sizes = [_expression(tensor.size) for tensor in recording.tensors]
     if symbol in env.replacements:  # a loop took so many steps

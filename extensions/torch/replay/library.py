@@ -59,7 +59,7 @@ def library_path() -> str:
             built = Path(folder) / "replay.so"
             flags = ["-O2", "-std=c11", "-shared", "-fPIC", "-o", str(built), str(sources[0]), "-ldl"]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
-            built.replace(made)  # at once, beside other processes
+            built.replace(made)  # atomically, as other processes may build it, too
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error
         raise InputError(f"allocator: must be compiled by {compiler[0]} into {cached}, got {said}") from error
@@ -121,7 +121,7 @@ class ReplayLibrary:
         return list(rows)
 
     def release(self) -> None:
-        """Give what is free back to the driver."""
+        """Give free memory back to the driver."""
         self.functions.memplan_release()
 
     def stats(self) -> dict[str, int | str]:

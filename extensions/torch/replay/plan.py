@@ -23,7 +23,7 @@ from memplan.solvers.portfolio.solve import solve
 class PlannedAllocation:
     """An allocation: bytes, device, the number of its stream, 0 for the default one, and the events of begin and end.
 
-    `offset` is that in the arena of the device; None for one that outlives its scope, and gets bytes of its own.
+    `offset` is in the arena of the device; None for an allocation that outlives its scope, and gets separate bytes.
     """
 
     size: int
@@ -89,7 +89,7 @@ def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
 
 
 def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
-    """Return a verified plan of a scope, in which each stream has bytes of its own; for options see ReplayOptions."""
+    """Return a verified plan of a scope, in which each stream has separate bytes; for options see ReplayOptions."""
     asked = validate_options(ReplayOptions, options)
     scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
     places = list(allocations)

@@ -55,9 +55,9 @@ def install() -> ReplayLibrary:
 def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, **options: object) -> ReplayPlan:
     """Run a step once, record each allocation and free of all its threads, and return a verified plan.
 
-    The step must have run once before, so that what stays, such as the state of an optimizer, is there. What it
-    allocates and does not free is in no plan, and gets bytes of its own. The options are those of `ReplayOptions`;
-    without a `library` it is torch's, by `install`. Raises InputError, and what the step raises.
+    The step must have run once before, so that lasting allocations, such as the state of an optimizer, exist.
+    Allocations that it does not free are in no plan, and get separate bytes. The options are those of `ReplayOptions`;
+    without a `library` it is torch's, by `install`. Raises InputError, and any exception of the step.
     """
     asked = validate_options(ReplayOptions, options)
     used = library or install()

@@ -1,4 +1,4 @@
-"""Storages of real kernels of torch beside those of fake ones: each operation that is dispatched runs both ways."""
+"""Storages of torch's real and fake kernels, compared: each dispatched operation runs both ways."""
 
 from __future__ import annotations
 

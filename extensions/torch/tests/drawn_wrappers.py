@@ -43,7 +43,7 @@ class Wrapper:
 
 
 def draw_wrapper(seed: int, version: str) -> Wrapper:
-    """Draw a chain of kernels, some of which are of others, whose operands are drawn from what is there."""
+    """Draw a chain of kernels, some of them external, whose operands are drawn from the existing buffers."""
     draw, how = random.Random(f"{version} {seed}"), DIALECTS[version]
     dtype = draw.choice([*TYPES])
     count = draw.randint(5, 9)
@@ -82,7 +82,7 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
 
 
 def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
-    """Return the file of a function `call`, of which the first half may be a partition of its own."""
+    """Return the file of a function `call`, whose first half may be a separate partition."""
     head = ["# AOT ID: ['0_inference']", "import torch", "from torch._inductor.async_compile import AsyncCompile"]
     example = f"arg0_1 = rand_strided((8, ), (1, ), device='{how.device}:0', dtype=torch.{dtype})"
     foot = ["def benchmark_compiled_module():", f"    {example}", "    return call([arg0_1])"]

@@ -88,7 +88,7 @@ class PlainAllocator:
                 self.event("segment_free", address, pieces[0][0], stream)
 
     def snapshot(self, settings: dict[str, Any], cut: int = 0) -> dict[str, Any]:
-        """Return what is there now, and the events from a position on."""
+        """Return the current segments, and the events from a position on."""
         segments = [
             {
                 "device": 0,

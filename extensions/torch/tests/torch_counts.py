@@ -62,7 +62,7 @@ def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> 
 
 
 def peak_of(step: Any) -> int:
-    """Return the most bytes that torch's allocator gave out in a step beside what was there."""
+    """Return the most bytes that torch's allocator gave out in a step, in addition to earlier ones."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())

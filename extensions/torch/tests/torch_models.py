@@ -63,7 +63,7 @@ class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """Two layers of a transformer, `width` numbers wide and `wide` within, with views of what is computed at once."""
+    """Two layers of a transformer, `width` numbers wide and `wide` within, with views of jointly computed values."""
 
     def __init__(self, width: int, wide: int) -> None:
         super().__init__()

@@ -368,7 +368,7 @@ def custom_function_model() -> Made:
 
 
 def changed_in_place() -> Made:
-    """Return a model that writes into views of what it has made."""
+    """Return a model that writes into views of tensors that it has made."""
 
     def run(own: Any, x: Any) -> Any:
         y = own.first(x)

@@ -1,8 +1,8 @@
 """Relax programs of TVM as TVMScript, parsed and never run: every tensor one buffer, its lifetime by the statements.
 
 A program is read at any stage: where its tensors are values (`lv: R.Tensor(…) = R.nn.relu(x)`), where they are
-allocated and passed to what fills them, or where TVM has planned storages for them, which are then its own plan. A
-reshape is a view. Params behind the first `num_input` are weights, which lie apart. Sizes of dimensions that are only
+allocated and passed to calls that fill them, or where TVM has planned storages for them, which are then its own plan. A
+reshape is a view. Params after the first `num_input` are weights, which lie apart. Sizes of dimensions that are only
 named are options. Statements run one after the other, without branches, in one memory. Buffers are aligned to 64 bytes.
 """
 

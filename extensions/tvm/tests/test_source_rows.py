@@ -193,7 +193,7 @@ def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
 
 def test_s4_01_the_pass_stands_where_the_own_one_stood() -> None:
     _, after = plan_module(make_module(CHAIN))
-    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # what is returned
+    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # the returned tensor
     assert "R.memory.alloc_tensor" in after["main"].script()
 
 

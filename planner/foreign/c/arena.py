@@ -1,7 +1,8 @@
 """C: one static array a pool, and macros that say where in it each buffer lies.
 
-Names are a prefix, what is said, and the name of the buffer or pool, in this order: so no two can be the same. The
-source is C11; the header can be read by C99, C++ and, but for its declarations, by the preprocessor of an assembler.
+A name joins a prefix, a word for its meaning, and the name of the buffer or pool, in this order: so all names differ.
+The source is C11; the header can be read by C99, C++ and, but for its declarations, by the preprocessor of an
+assembler.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def section_of(pool: PlacedPool, prefix: str) -> str:
 
 
 def section_name(prefix: str, what: str, section: str | None) -> str:
-    """Return the section of an array: the one that is given, or else one of its own."""
+    """Return the section of an array: the given section, or else a separate section for this array."""
     return section or f".bss.{prefix}_{what}"
 
 
@@ -95,7 +96,7 @@ def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
         if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
-        # What C can say of the base address, so that a linker that puts it there has nothing to contradict.
+        # C gets an alignment of which the base address is a multiple, so that the linker can put the array there.
         alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (

@@ -88,7 +88,7 @@ def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
 
 
 def _alignment(pool: PlacedPool) -> int:
-    """Return what to align a pool to: some libraries refuse less than a pointer's alignment."""
+    """Return the alignment for a pool: some libraries refuse less than a pointer's alignment."""
     return max(pool.alignment, 16)
 
 

@@ -22,10 +22,10 @@ NO_END = 2**63 - 1
 
 
 class OffsetRule(NamedTuple):
-    """What is required of a buffer's offset o in one pool: it is in an interval, and o % step == remainder; in bytes.
+    """The rule for a buffer's offset o in one pool: o is in one of the intervals, and o % step == remainder; in bytes.
 
-    The `intervals` are half-open (low, high), ascending, and apart; where there is none, the buffer may not lie there.
-    Where `page` is not 0, no multiple of it lies among the addresses of its bytes but at the first.
+    The `intervals` are half-open (low, high), ascending and disjoint; without any, the buffer may not be in the pool.
+    Where `page` is not 0, no address of the buffer's bytes but the first is a multiple of it.
     """
 
     intervals: tuple[tuple[int, int], ...] = ((0, NO_END),)
@@ -128,7 +128,7 @@ def cyclic_buffers(following: dict[int, int]) -> list[int]:
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:
-    """Return the lowest buffer of the rigid group that a buffer, or the one it lives in, belongs to."""
+    """Return the lowest buffer of the rigid group that a buffer, or its root, belongs to."""
     i = problem.root_of(name)
     return problem.rigid_leads.get(i, (i, 0))[0]
 

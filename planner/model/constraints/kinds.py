@@ -30,12 +30,11 @@ Check = Callable[[ProblemFields], Breaks]
 class ConstraintKind(NamedTuple):
     """A constraint kind, of which nothing is called for a problem that has none of the values that state it.
 
-    `stated_by` names these: fields of a problem, or fields that few buffers have.
-    `checks` are of a problem, by stage: each stage relies on what those before it have found to be sound. `columns`
-    makes columns of an instance, in bytes, by name; where it is not called, they have the values that require nothing.
-    `offsets` says what a value of the field, which is one of buffers, means for the offset of its buffer in a pool.
-    `clearances` yields pairs of ids, with the bytes that the two keep free between them wherever they lie in one pool.
-    `findings` are a rule of lint.
+    `stated_by` names these: fields of a problem, or fields that few buffers have. `checks` are of a problem, by stage:
+    each stage relies on the checks of earlier stages. `columns` makes columns of an instance, in bytes, by name; where
+    it is not called, they have the values that require nothing. `offsets` says what a value of the field, which is one
+    of buffers, means for the offset of its buffer in a pool. `clearances` yields pairs of ids, with the bytes that the
+    two keep free between them wherever they lie in one pool. `findings` are a rule of lint.
     """
 
     stated_by: tuple[str, ...]

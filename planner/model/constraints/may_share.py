@@ -42,7 +42,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `share` of those that are alive together; others share bytes anyhow."""
+    """Return the lists `share` of the `may_share` pairs that are alive together; others share bytes anyhow."""
 
     def lives(i: int) -> list[tuple[int, int]]:
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
@@ -70,7 +70,7 @@ def long_sharing(problem: ProblemFields) -> Iterator[Finding]:
 
 
 def _lifetimes_of_families(problem: ProblemFields, roots: set[int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the lifetimes of some buffers, with those of their aliases."""
+    """Return the lifetimes of some buffers and of their aliases."""
     lifetimes: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
     for i in (*roots, *problem.roots):
         root, _ = problem.roots.get(i, (i, 0))

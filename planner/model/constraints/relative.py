@@ -48,8 +48,8 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 def views_that_cut_each_other(problem: ProblemFields) -> Iterator[Finding]:
     """Report views that share part of their bytes while both are alive; legal, since they are views.
 
-    A view of a view lies inside it, and slices lie side by side. So what is tied together like this is often a real
-    conflict that a flag such as "may overlap" hides.
+    A view of a view lies inside it, and slices lie side by side. So a partial overlap is often a real conflict that a
+    flag such as "may overlap" hides.
     """
     table = problem.buffers
     views: dict[int, list[tuple[int, int]]] = {}  # of each lowest buffer: (bytes from its start, view)

@@ -45,7 +45,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `reuse_pairs` and `reuse_price`, the sum of what the entries say of a pair.
+    """Return `reuse_pairs` and `reuse_price`, the sum of each pair's costs over the entries.
 
     Left out is what costs nothing whatever the plan: pairs that are alive together or conflict, those without a pool in
     common, and all where costs are not minimised.

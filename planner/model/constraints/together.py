@@ -17,7 +17,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def colocation_groups(problem: ProblemFields) -> I64:
-    """Return, for each buffer that is no alias, the first of those that must lie in one pool with it."""
+    """Return, for each buffer that is no alias, the first buffer of the group that must be in one pool with it."""
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:

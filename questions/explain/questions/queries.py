@@ -54,8 +54,8 @@ class Queries:
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
         """Return the answer for a problem: `no` is proved, and `fits` leaves a verified plan in `last`.
 
-        A quick question runs no solver that needs a process of its own; by default, where others can prove. It takes at
-        most a share of the time that is left.
+        A quick question runs no solver that needs a separate process; by default, it is quick where other solvers can
+        prove. It takes at most a share of the time that is left.
         """
         if self.is_over:
             self.opens += 1

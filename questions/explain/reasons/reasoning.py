@@ -46,7 +46,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
     """Return why a problem does not fit its pools, based on the answer of a solve; None if it fits.
 
     Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest. A quick look
-    runs no solver that needs a process of its own.
+    runs no solver that needs a separate process.
     """
     if plan.status in ("optimal", "feasible"):
         return None
@@ -72,7 +72,7 @@ def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Contr
 class Reasoning:
     """The search for the reason of a proved infeasibility; `first` is the explanation by the solve.
 
-    Without `with_enough`, no size that would do is looked for; where it `is_quick`, no solver has a process of its own.
+    Without `with_enough`, no sufficient size is searched; where it `is_quick`, no solver runs in a separate process.
     """
 
     problem: Problem

@@ -36,8 +36,8 @@ def delete_unneeded(
 ) -> tuple[list[Item], int]:
     """Return a subset of items that still fails, and how many of them are not proved to be needed.
 
-    Goes once through the items, in chunks that double where they can be left out and halve where they cannot; what
-    stayed open is tried again at the end, when fewer are left. `report` is called with each smaller list.
+    One pass covers the items, in chunks that double where they can be left out and halve where they cannot; items that
+    stayed open are tried again at the end, when fewer are left. `report` is called with each smaller list.
     """
     items_left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []

@@ -171,7 +171,7 @@ class Candidates:
                 events[end] -= sizes[root]
         if self.problem.may_share or self.problem.rigid_leads:  # sizes do not add up, so no row is certain
             return np.zeros(0, dtype=np.int64), []
-        # Where a change lets a buffer come back, a row of its own begins.
+        # A separate row begins where a change lets a buffer come back.
         extra = {end for candidate in self.found for _, end in candidate.gone}
         times, excess, load = [], [], 0
         for time in sorted(events.keys() | extra):

@@ -20,7 +20,7 @@ class ChangedProblems:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
-        # An alias would bring what entries say of it to the buffer that it lies in.
+        # Entries that name an alias would also apply to the buffer that contains it.
         entries = (entry for each in entries_of(problem).values() for entry in each)
         self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}

@@ -19,8 +19,9 @@ _ROWS_COMPARED = 200
 def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> Iterator[Cover]:
     """Yield every minimal set of exactly `count` candidates that covers all rows.
 
-    Of two that touch one buffer, only one is taken. A set is found by its members in turn: each helps the row that is
-    hardest to cover after those before it, so at most all that help that row are tried. Ends early once it is over.
+    Of two candidates that touch one buffer, only one is taken. A set is found member by member: each next member helps
+    the row that is hardest to cover with the earlier members, so only candidates that help this row are tried. Ends
+    early once it `is_over`.
     """
     if len(candidates.excess) == 0 or len(candidates.found) == 0:
         return

@@ -1,1 +1,1 @@
-"""Re-planning: what of an old plan is still legal, plans that keep it, and differences."""
+"""Re-planning: the placements of an old plan that are still legal, plans that keep them, and differences."""

@@ -1,4 +1,4 @@
-"""The fewest moves by CP-SAT: a choice for each old place, and the least weight of those given up."""
+"""The fewest moves by CP-SAT: a choice for each old place, and the least weight of places given up."""
 
 from __future__ import annotations
 

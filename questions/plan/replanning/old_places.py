@@ -192,8 +192,9 @@ class Cover:
 def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool) -> Cover:
     """Choose buffers, none of which is fixed, that cover all pairs.
 
-    Leaves are taken by their neighbours where that costs no more, which is always right; else the buffer with the most
-    pairs for its weight goes. The bound shares weights out to pairs: no buffer's pairs have more than its weight.
+    Leaves are covered by their neighbours where that costs no more, which is always right; else the buffer with the
+    most pairs for its weight is chosen. The bound shares weights out to pairs: no buffer's pairs have more than its
+    weight.
     """
     near: dict[int, set[int]] = {}
     for a, b in pairs:
@@ -224,18 +225,18 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
-                # Of a pair at the end of a chain, the other one covers more and weighs no more.
+                # In the last pair of a chain, the neighbour covers more pairs and weighs no more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
-            # Choices up to here are forced; from here on they are by guess, and the bound is what pairs can share out.
+            # Choices up to here are forced; later ones are guesses, and the bound is the weight pairs can get.
             is_exact, rest = False, _shared_out(near, weight)
         free = [i for i in near if not is_fixed[i]]
         if not free:  # both buffers of each pair are pinned: no plan separates them
             break
         if near:
-            # The one that covers most pairs for its weight.
+            # The buffer that covers most pairs for its weight.
             take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 

@@ -55,11 +55,11 @@ def replan(
     """Plan a problem with as many buffers as possible where an old plan has them; `kept` has their number.
 
     The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
-    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks goes to its `hint`, if
-    no old one moves for that; without an old plan, hints count as places of one. The
-    old plan may be for another problem: what is no longer right in it moves. Takes the time limit at the most, by
-    default that of the `options`, which are those of the solve for the best peak: a solver, what is good enough, a
-    seed. Where that is `fit`, pools may be filled to their ends. Where they require the same plan on every machine, the
+    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks gets its `hint`, if no
+    old one moves for that; without an old plan, hints count as old places. The old plan may be for another problem:
+    buffers whose old places are no longer legal move. Takes the time limit at the most, by default the limit of the
+    `options`, which are the options of the solve for the best peak: a solver, a sufficient quality, a seed. Where the
+    quality is `fit`, pools may be filled to their ends. Where the options require the same plan on every machine, the
     search for few moves counts its work as well. Raises OptionError for a wrong option.
     """
     chosen = options or SolveOptions()
@@ -100,7 +100,8 @@ def replan(
 class _Replan:
     """A re-plan: the best placements so far, their weight, and a lower bound on it.
 
-    `wished` has hints of new buffers beside the old places: of plans that weigh the same, that with more of them.
+    `wished` has the old places and, for new buffers, the hints: of plans of equal weight, the plan that meets more of
+    these is better.
     """
 
     problem: Problem

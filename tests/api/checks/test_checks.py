@@ -224,7 +224,7 @@ def test_junit_reports_are_valid_xml_with_any_characters_in_names() -> None:
 
 
 def test_sarif_reports_conform_to_their_schema() -> None:
-    """Check the properties that SARIF 2.1.0 requires, and those that code hosts require beyond it."""
+    """Check the properties that SARIF 2.1.0 requires, and further properties that code hosts require."""
     for found in (PASSED, FAILED, NOTHING):
         log = json.loads(REPORTS[".sarif"](found))
         assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)

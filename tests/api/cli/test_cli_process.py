@@ -1,4 +1,4 @@
-"""The command as a process of its own: pipes, terminals and signals."""
+"""The command as a separate process: pipes, terminals and signals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answers of the command that users once misunderstood; each test asks as the user did.
 
-Each test failed on the version that people met. What stands behind an answer is tested in its own room.
+Each test failed on the version that people used. The functions that compute the answers have tests in their folders.
 """
 
 from __future__ import annotations

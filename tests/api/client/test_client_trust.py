@@ -1,4 +1,4 @@
-"""A client beside a hostile service: its text, its time, its bytes and its claims."""
+"""A client of a hostile service: the service's text, time, bytes and claims."""
 
 from __future__ import annotations
 

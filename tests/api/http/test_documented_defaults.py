@@ -1,4 +1,4 @@
-"""What a generated client sends: each documented default, for every parameter of every call, and names of its own."""
+"""The requests of a generated client: each documented default of every parameter of every call, and added names."""
 
 from __future__ import annotations
 

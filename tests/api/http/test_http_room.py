@@ -16,7 +16,7 @@ from tests.support.server import RunningServer, key_for, run_server
 
 @pytest.fixture(scope="module")
 def separate_server() -> Iterator[RunningServer]:
-    """A server that requires keys, and keeps what they know apart."""
+    """A server that requires keys, and does not share plans between them."""
     with run_server(Settings(require_keys=True, share_plans=False, workers=0)) as found:
         yield found
 

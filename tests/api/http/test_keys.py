@@ -1,4 +1,4 @@
-"""Keys: their form, what is stored of them, how long a revoked one still works, and rate limits."""
+"""Keys: their form, their stored fields, how long a revoked key still works, and rate limits."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: Run
     plan = first.json()
     assert (plan["status"], first.headers["x-memplan-cache"]) == ("optimal", "miss")
     assert f"{made}{float(before) + 1}" in server.client.get("/metrics").text
-    # A child proves again what it is told of, so a later plan starts from the known one.
+    # A child proves a known plan again, so a later search starts from that plan.
     started = 'memplan_cache_lookups_total{result="started_from"} '
     assert started not in server.client.get("/metrics").text
     assert post(server, "/v1/plan?time_limit_s=100", BODY).json()["status"] == "optimal"

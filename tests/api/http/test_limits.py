@@ -117,7 +117,7 @@ def test_a_connection_that_sends_after_the_response_is_closed() -> None:
 
 @pytest.mark.usefixtures("short_heads")
 def test_a_complete_request_may_wait_longer_than_headers_may_take() -> None:
-    """The time for headers ends with them: a body, and an answer, have times of their own."""
+    """The time limit of headers ends with them: a body and an answer have separate limits."""
     body = b'{"buffers": []}'
     with run_server(Settings(workers=0)) as server, connection(server) as slow:
         head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"

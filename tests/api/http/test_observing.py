@@ -181,7 +181,7 @@ logging.getLogger("sqlalchemy").info("chatter")
 
 
 def log_lines(*arguments: str) -> list[str]:
-    """Log some lines in a process of their own, since logging is set up once for a process."""
+    """Log some lines in a separate process, since logging is set up once in each process."""
     done = subprocess.run(
         [sys.executable, "-c", _LOGS, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )

@@ -25,9 +25,9 @@ def kind() -> str:
 
 @contextmanager
 def far_apart(store: Store, pool: Pool) -> Iterator[JobWorkers]:
-    """Run workers that look by themselves so seldom that only what they are told can begin or end a job.
+    """Run workers that poll so seldom that only notifications can begin or end a job.
 
-    These alone: others of this process, of a service that many tests share, go on as they do.
+    Other workers in this process, of a service that many tests share, poll as usual.
     """
     with job_workers(store, pool) as found:
         found._look_s = found._last_place_s = 3600.0
@@ -88,7 +88,7 @@ def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
 
 @contextmanager
 def pooler(url: str, folder: Path) -> Iterator[str]:
-    """Run PgBouncer in transaction mode before a database, with two connections of its own; yield where it is."""
+    """Run PgBouncer in transaction mode in front of a database, with two connections to it; yield its URL."""
     server, _, name = url.removeprefix("postgresql://postgres@").partition("/")
     host, port = server.split(":")
     own = free_port()

@@ -130,7 +130,7 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
         waiting = asyncio.ensure_future(queue.take(wish(9.0)))
         await asyncio.sleep(0)
         assert queue.waiting_count == 1
-        with pytest.raises(NoTurnError):  # beside it there is no time for one that is due earlier and takes long
+        with pytest.raises(NoTurnError):  # it leaves no time for a long search with an earlier deadline
             await queue.take(wish(8.5, least_s=3.0))
         queue.leave(place)
         assert await waiting
@@ -145,7 +145,7 @@ def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_
         place = await take_seat(queue, wish())
         admitted = [await take_seat(queue, wish(2.0)) for _ in range(2)]
         assert (place.is_short.is_set(), queue.busy_slots, queue.waiting_count) == (True, 3, 0)
-        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # they are all short, and none ended
+        with pytest.raises(NoTurnError, match="all 1 places stay taken for"):  # all are short, and none has ended
             await queue.take(wish(2.0))
         for each in admitted:
             queue.leave(each)

@@ -1,4 +1,4 @@
-"""Answers from the cache beside the answers of the searches that made them, for eight callers at once."""
+"""Answers from the cache, compared with the answers of their searches, for eight callers at once."""
 
 from __future__ import annotations
 

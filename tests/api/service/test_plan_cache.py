@@ -1,4 +1,4 @@
-"""What the cache keeps in memory and in the store, and what it drops, on SQLite and PostgreSQL."""
+"""Plans that the cache keeps in memory and in the store, and plans that it drops, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_better_plan_replaces_a_worse_one_and_never_the_reverse(store: Store) 
     async def day() -> None:
         asked = compile_sized()
         for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):
-            mine = cache_over(store)  # each server knows only what it found itself, and what is stored
+            mine = cache_over(store)  # each server knows its own plans and the stored ones
             mine.keep(asked, plan_of_height(asked, found, searched_s=k))
             await mine.write()
             assert await height(cache_over(store), asked) == best

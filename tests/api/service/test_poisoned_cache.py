@@ -195,7 +195,7 @@ def test_every_field_of_a_problem_is_tried() -> None:
 
 
 _BESIDE = {("start", "lifetimes"), ("end", "lifetimes")}
-"""Fields that may not stand beside another."""
+"""Pairs of fields of which a buffer may have only one."""
 BANKS: Data = {
     "bank": [{"buffers": [1, 2], "weight": 2.0}],
     "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
@@ -218,7 +218,7 @@ BASES: tuple[Data, ...] = (
 
 
 def changed_copies(data: Data, field: str) -> Iterator[Data]:
-    """Yield the copies of a problem in which one field alone is another."""
+    """Yield copies of a problem, each with one field changed."""
     where, name = field.split(".")
     if where == "Problem":
         yield from (data | {name: value} for value in FIELDS[field])

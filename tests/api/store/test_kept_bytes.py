@@ -1,4 +1,4 @@
-"""What jobs keep: counted, limited for each key and for all, and given up where room is short; on both databases."""
+"""Bytes kept for jobs: counted, limited for each key and in all, removed when space is short; on both databases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stored_totals(store: Store) -> dict[str, int]:
 
 
 def row_totals(store: Store) -> dict[str, int]:
-    """Return what is there of jobs by key, as their rows have it: an answer counts from the end of the job."""
+    """Return the kept bytes of each key, summed over the rows of its jobs; an answer counts from the end of its job."""
     found = Counter[str]()
     asked = """SELECT coalesce(j.key_id, '') AS key, j.finished_at, coalesce(length(s.body), 0) AS body,
         coalesce(length(a.content), 0) AS answer FROM jobs j

@@ -135,7 +135,7 @@ def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
         assert len(waiting) == JOBS // 2
         assert all(store.leases.finish(job, "succeeded") for job in claimed)
         assert store.keys.find("farm") is not None
-        # Jobs of before count what was added to them since.
+        # Jobs of an older version count the bytes that later versions added to them.
         assert store.jobs.forget(claimed[0].id)
         assert store.jobs.counts().kept_bytes == 0
     Store.open(url, tmp_path).close()  # and again
@@ -243,7 +243,7 @@ def test_revisions_only_add_so_that_servers_of_the_version_before_go_on() -> Non
                     column = node.args[1]
                     assert isinstance(column, ast.Call)
                     named = {keyword.arg: ast.unparse(keyword.value) for keyword in column.keywords}
-                    # What a server of the version before inserts says nothing of the column.
+                    # A row that a server of the previous version inserts has no value for the column.
                     assert named.get("nullable") != "False" or "server_default" in named
     assert called <= {"op.add_column", "op.create_index", "op.create_table"}
 

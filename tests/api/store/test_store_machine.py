@@ -1,4 +1,4 @@
-"""Jobs in the store beside a plain model of them, through any order of what callers and workers do."""
+"""Jobs in the store, compared with a plain model after any sequence of actions of callers and workers."""
 
 from __future__ import annotations
 

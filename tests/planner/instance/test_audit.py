@@ -1,4 +1,4 @@
-"""Plans that claim what is not so: each field of a plan is forged, one at a time."""
+"""Plans with false claims: each field of a plan is forged, one at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COST = Problem.model_validate(
 
 
 def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
-    """Return what is said of the plan of a problem where a value is changed, by its path such as `pools.0.used`."""
+    """Return the messages of `verify` about a problem's plan with values changed, by paths such as `pools.0.used`."""
     data = json.loads(solve(problem, time_limit_s=2, profile="size").model_dump_json())
     assert verify(problem, Plan.model_validate(data)) == ()
     for path, value in change.items():

@@ -154,9 +154,9 @@ for n_pools in (100, 400):
     sys.setprofile(None)
     print(calls["call"] + calls["c_call"])
 """
-"""Prints how many functions are called to hash a problem of one buffer and so many pools without a size.
+"""Prints the number of function calls that hash a problem of one buffer and many pools without a size.
 
-It is a process of its own: under a profiler, finalizers of what other tests left behind would be called as well.
+It runs in a separate process: the profiler would also count finalizers of objects of earlier tests.
 """
 
 

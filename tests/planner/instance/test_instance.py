@@ -270,7 +270,7 @@ def test_an_instance_is_pickled_while_another_thread_completes_it() -> None:
     completed = []
 
     class Slow:
-        """Stands for an array that takes long enough for another thread to look at the instance."""
+        """A stand-in for an array whose pickling takes so long that another thread may read the instance."""
 
         def __reduce__(self) -> tuple[type[int], tuple[()]]:
             completed.append(instance.fixed_end)

@@ -1,4 +1,4 @@
-"""What is legal but surely not meant is said; what is usual is not."""
+"""Lint reports fields that are legal but surely not meant, and does not report usual ones."""
 
 from __future__ import annotations
 

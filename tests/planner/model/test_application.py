@@ -1,4 +1,4 @@
-"""Several models in one set of pools: conflicts as they are meant, the best of all orders, and what is refused."""
+"""Several models in one set of pools: conflicts by definition, the best of all orders, and refused applications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems keep what they are given, as columns and as rows, with the kinds that they ask for."""
+"""Problems keep their fields, as columns and as rows, and report the constraint kinds that they use."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_capacity_is_given_to_the_only_pool_or_by_name() -> None:
 
 
 def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
-    """Return the first check of each kind that a problem of two buffers asks for, or what it says of b's offset."""
+    """Return the first check of each kind that a problem of two buffers requires, and the rules for b's offset."""
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
     problem = Problem.model_validate({"buffers": rows, **fields})
     of_offsets = [rule for _, rule in offset_rules(problem)[0]]

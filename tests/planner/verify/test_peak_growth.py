@@ -15,7 +15,7 @@ Row = tuple[str, int, int, int]
 
 
 def stack_buffers(*rows: Row | dict[str, Any], pools: dict[str, str] | None = None) -> dict[str, Occupancy]:
-    """Lay buffers (id, start, end, size) one behind the other, in the pools that are given or in the only one."""
+    """Place buffers (id, start, end, size) at consecutive offsets, in the given pools or in the only one."""
     buffers: list[dict[str, Any]] = [
         row if isinstance(row, dict) else dict(zip(("id", "start", "end", "size"), row, strict=True)) for row in rows
     ]

@@ -212,7 +212,7 @@ def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
 
 
 def dense_problem(n: int, alive: int) -> tuple[Problem, list[int]]:
-    """n buffers of one byte of which `alive` are alive at any time, each in the place of the one that just died."""
+    """n buffers of one byte of which `alive` are alive at any time, each at the offset of the last buffer to end."""
     start = np.arange(n)
     table = BufferTable.from_columns(range(n), np.ones(n), start, start + alive)
     return Problem(buffers=table), (start % alive).tolist()

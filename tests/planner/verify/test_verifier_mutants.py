@@ -111,7 +111,7 @@ def plan_mutants(problem: Problem, plan: Plan, draw: random.Random) -> Iterator[
 
 
 def handmade_cases() -> Iterator[Case]:
-    """Yield what no drawn problem has: ends of the address space, many violations, what is above views, other plans."""
+    """Yield cases that no drawn problem has: ends of the address space, many violations, relatives above views."""
     a, b = A, B
     alone = Problem(buffers=[a])
     for offset in (-1, 0, 2**63 - 5, 2**63 - 4, 2**63 - 3):

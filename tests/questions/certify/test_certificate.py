@@ -1,4 +1,4 @@
-"""Certificates of plans that come along or are made, and what is said where there is none."""
+"""Certificates of plans that are given or made, and the messages if there is none."""
 
 from __future__ import annotations
 

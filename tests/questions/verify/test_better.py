@@ -1,4 +1,4 @@
-"""Plans compared with the best one: the excess, what is above the line, and the fewest moves."""
+"""Plans compared with the best one: the excess, the buffers above the best peak, and the fewest moves."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_a_certificate_checks_what_nothing_else_does() -> None:
     for profile in ("balanced", "speed", "size"):
         plan, text = certified_plan(TWO, profile=profile)
         alone, proved = makers_by_claim(verify(TWO, plan)), makers_by_claim(verify(TWO, plan, text))
-        # Where costs count, what is alive shows no least of these.
+        # Live bytes give no bound on costs.
         assert (alone["status"], alone["profile"]) == ("witness" if profile == "size" else None, None)
         assert {proved[name] for name in ("status", "profile", "certificate")} == {"certificate"}
         # A bound on the sum over both pools follows from no least end of one, and from no least cost.

@@ -1,4 +1,4 @@
-"""Compiling the core: what has not changed is not compiled again."""
+"""Compiling the core: unchanged sources are not compiled again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memplan.solvers.core.build import build, is_built, library_of
 
 
 def objects(folder: Path) -> dict[str, int]:
-    """Return when each object was made."""
+    """Return the time at which each object was made."""
     return {file.stem: file.stat().st_mtime_ns for file in folder.glob("built/objects/*.o")}
 
 

@@ -1,4 +1,4 @@
-"""The core behind its header in C, from programs without Python: real problems, drawn ones, and nonsense."""
+"""The core by its C header, in programs without Python: real problems, drawn problems, and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of sharing behind the header in C: the answers of Python's search, and of brute force."""
+"""Prices of sharing by the C header: the same answers as Python's search and brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as kernels see them: what is laid out, what is refused, and that both sides name the same fields."""
+"""Tables as kernels read them: their layout, refused values, and equal names of fields in Python and C++."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_the_program_is_that_of_one_pool() -> None:
 
 
 def draw_problem(seed: int) -> Problem:
-    """Return up to three cores with up to three buffers in several of them, and others beside."""
+    """Return up to three cores with up to three buffers in several of them, and other buffers."""
     rng = random.Random(seed)
     cores = [f"core{q}" for q in range(rng.randint(2, 3))]
     rows: list[dict[str, Any]] = []
@@ -142,7 +142,7 @@ def meet(a: Buffer, b: Buffer) -> bool:
 
 
 def min_use(problem: Problem) -> int | None:
-    """Return what each pool uses at least, by pushing the buffers down in every order; those of one offset as one."""
+    """Return the least use of each pool, by first fit in every order, with buffers at one offset placed together."""
     sets = [*problem.same_offset, *((row.id,) for row in problem.buffers if str(row.id)[0] == "x")]
     bodies = [[row for row in problem.buffers if row.id in ids] for ids in sets]
     named = {frozenset(pair) for pair in problem.conflicts}

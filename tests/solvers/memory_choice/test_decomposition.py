@@ -39,7 +39,7 @@ def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Se
 
 
 def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
-    """Return the score (bytes) that is proved best, None where it is proved that nothing fits, or what is wrong."""
+    """Return the proved best score (bytes), None if infeasibility is proved, or a sentence on the fault."""
     instance = compile_problem(problem)
     search = make_search(instance)
     if not search.is_over:
@@ -70,9 +70,7 @@ def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
 def test_an_undecided_part_proves_no_bound(seed: int) -> None:
-    """With hardly any work for a packing and few partial choices for a choice, what is claimed must be true all the
-    same.
-    """
+    """With little work for a packing and few partial choices for a choice, the claims must still be true."""
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = make_search(instance)

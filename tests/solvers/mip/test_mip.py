@@ -30,7 +30,7 @@ def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
 
 
 def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
-    """The program that minimises the last memory's peak, or what is over its floor, when nothing is known."""
+    """The program that minimises the last memory's peak, or the bytes over its lower bound, without an incumbent."""
     limits = tuple(sensible_limits(instance, None)) if limit is None else limit
     boxes = Boxes(instance, limits)
     cost = (0, Costs.from_instance(instance).max_steps) if instance.objective == "cost" else None

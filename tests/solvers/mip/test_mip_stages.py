@@ -16,9 +16,9 @@ from memplan.solvers.search.incumbent import Search
 
 
 class MipEngine:
-    """Gives prepared answers where the peak is minimised; keeps what it was asked: the first peak's two limits.
+    """Gives prepared answers to programs that minimise the peak; keeps the two limits of the first peak of each run.
 
-    The first so many questions without an objective, about any plan, it refuses, and leaves the next one open.
+    It finds the first `refused` programs without an objective infeasible, and leaves the next one open.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     search = Search(instance, deadline=started + LIMITS_S[when], trusted=trusted)
     if when == "cancelled":
         search.stop("cancelled")
-    if search.infeasibility_witness is None:  # what has no solution at first sight reaches no solver
+    if search.infeasibility_witness is None:  # an obviously infeasible problem reaches no solver
         row.function(instance, search)
     claimed = [claim for claim in search.claims.values() if claim is not None]
     says_infeasible = search.infeasibility_witness is not None or None in search.claims.values()

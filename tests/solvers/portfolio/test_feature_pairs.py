@@ -1,6 +1,6 @@
-"""Any two features together, on both sides of every size at which something else packs or searches.
+"""Any two features together, just below and above every size at which the solvers change their method.
 
-`python -m lab.agreement --pairs` goes through all sizes, solvers and engines; `test_meeting_kinds.py` has few buffers.
+`python -m lab.agreement --pairs` runs all sizes, solvers and engines; `test_meeting_kinds.py` has few buffers.
 """
 
 from __future__ import annotations

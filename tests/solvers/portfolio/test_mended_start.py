@@ -1,4 +1,4 @@
-"""Known plans that are not quite right any more: what is left of them is where a search starts."""
+"""Known plans of changed problems: a search starts from their remaining valid placements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES = frozenset({"holes", "conflicts", "pools", "alignment", "reserved", "p
 
 
 def peak(problem: Problem, plan: Plan) -> int | None:
-    """Return the peak of what is made of a plan's placements, None where nothing is."""
+    """Return the peak of the warm start made from a plan's placements, None if none can be made."""
     instance = compile_problem(problem)
     found = mended_assignment(problem, instance, plan.placements)
     if found is None:

@@ -1,4 +1,4 @@
-"""What a solver in a process of its own may do, and what is left of it."""
+"""Solvers in separate processes: their possible faults, and the processes that remain afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child processes: what they may answer, know and do, and why they are ended."""
+"""Child processes: their allowed answers, knowledge and actions, and the reasons to end them."""
 
 from __future__ import annotations
 

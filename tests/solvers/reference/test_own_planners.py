@@ -1,4 +1,4 @@
-"""`--solver module:function`: a planner of the caller's own, in a process of its own, verified like any other."""
+"""`--solver module:function`: a caller's planner, run in a separate process and verified like any other."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_an_additive_mask_on_heads_is_no_barrier(mask: list[int], is_early: bool
 
 
 def chain(*rows: dict[str, Any]) -> OperationGraph:
-    """Return operations on images of 32 x 32 x 8, one behind the other."""
+    """Return operations on images of 32 x 32 x 8, one after the other."""
     tensors = [{"shape": [1, 32, 32, 8], "dtype": "int8"} for _ in range(len(rows) + 1)]
     ops = [{"in": [k], "out": [k + 1], **row} for k, row in enumerate(rows)]
     return graph_from({"size": [8192] * len(tensors), "kept": [len(rows)], "tensors": tensors, "ops": ops})

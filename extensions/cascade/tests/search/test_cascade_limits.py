@@ -80,7 +80,7 @@ def test_regions_across_the_highest_peak_are_looked_for_first() -> None:
         ends[0] += 1
         return ends[0] > 1
 
-    # The time is over behind the first end of regions: that of the operation whose input and output are largest.
+    # The time is over after the first end of regions: the operation with the largest input and output.
     found = RegionSearch(graph, CascadeOptions()).run(is_over)
     found = found[found[:, 6] != KIND_WHOLE]
     assert {*found[:, FOUND_TO].tolist()} == {4}

@@ -175,7 +175,7 @@ def test_a_chain_has_one_order() -> None:
 
 @pytest.mark.slow
 def test_operations_run_in_another_order_where_some_run_again() -> None:
-    # The shortcut of a squeezed block runs before its gate, which then is not there beside three whole tensors.
+    # The shortcut of a squeezed block runs before its gate, so the gate is not alive with three whole tensors.
     result = cascade(regnet_y_400mf(), CascadeOptions(macs=1.11))
     assert result.points[-1].peak == result.points[-1].estimate <= 313_612
 

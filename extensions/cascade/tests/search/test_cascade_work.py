@@ -1,4 +1,4 @@
-"""Operations that need memory of their own, cut in parts: it counts in each step, in plans, parts and C."""
+"""Operations with workspaces, cut in parts: the workspace counts in each step, in plans, parts and C."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORK = 3000
 
 
 def add_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
-    """Return a graph some of whose operations need bytes beside their tensors."""
+    """Return a graph some of whose operations need workspaces."""
     rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
     return replace_fields(graph, ops=tuple(rows))
 

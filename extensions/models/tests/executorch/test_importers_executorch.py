@@ -1,4 +1,4 @@
-"""ExecuTorch programs: those of its compiler, and programs written field by field for what it does not write."""
+"""ExecuTorch programs: compiled ones, and ones written field by field for cases that the compiler never writes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def rows(found: ImportedProblem) -> Rows:
 
 
 def aliases(found: ImportedProblem) -> dict[str, str]:
-    """From each alias to what it lies in."""
+    """Return the buffer that contains each alias, by alias."""
     listed = ((row.id, row.alias_of) for row in found.problem.buffers if row.alias_of is not None)
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
 

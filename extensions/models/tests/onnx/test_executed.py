@@ -1,4 +1,4 @@
-"""What is said of ONNX models, held by ONNX Runtime: equal outputs in the arena of their plan, in both orders."""
+"""Answers about ONNX models, checked by ONNX Runtime: equal outputs in the arena of their plan, in both orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that ONNX Runtime prints, beside their models: what shares a buffer too early, too large, or across streams."""
+"""Plans that ONNX Runtime prints, with their models: buffers shared too early, too large, or across streams."""
 
 from __future__ import annotations
 

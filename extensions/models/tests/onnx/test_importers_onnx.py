@@ -1,4 +1,4 @@
-"""ONNX models: small ones made here, and those that come with the package onnx."""
+"""ONNX models: small ones made here, and models from the package onnx."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_model_with_free_dimensions_runs_in_one_arena_by_the_answer_alone(view
         for name, value in feeds.items():
             arena.put(name, value)
         for node, step in zip(model.graph.node, steps, strict=True):
-            # A view is where what it looks at is, or a copy where it has bytes of its own.
+            # A view has the place of its source, or is a copy in separate bytes.
             (made,) = step.run(None, {name: arena.get(name) for name in node.input})
             arena.put(node.output[0], made)
         assert np.array_equal(arena.get("y"), whole.run(None, feeds)[0])

@@ -1,4 +1,4 @@
-"""Allocation plans of ONNX Runtime, right and wrong ones, beside a run on values: none that computes wrong is valid."""
+"""Allocation plans of ONNX Runtime, right and wrong, compared with runs on values: no wrong plan is valid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Draft:
     kinds: dict[str, str] = field(default_factory=lambda: {"x": "PreExisting"})
 
     def is_right(self) -> bool:
-        """Run the nodes on the bytes of the plan, and say if each finds what it reads, and the caller the outputs."""
+        """Return True if, run in the bytes of the plan, each node finds its inputs, and the caller the outputs."""
         held = {name: [""] * rows for name, rows in self.rows.items()}
         held["x"], value = ["x"], {name: name for name in self.rows}
         for op, inputs, name in self.nodes:
@@ -44,7 +44,7 @@ class _Draft:
                 value[name] = value[inputs[0]]
                 continue
             if over and (op not in _ELEMENTWISE or any(self.rows[each] != rows for each in over)):
-                return False  # what is written may not be read any more
+                return False  # an overwritten input must not be read any more
             held[here][:rows] = [name] * rows
         return all(held[self.home[name]][: self.rows[name]] == [value[name]] * self.rows[name] for name in self.outputs)
 

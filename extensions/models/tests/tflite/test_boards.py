@@ -74,7 +74,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = tmp_path / "tensorflow/lite" / ("schema" if name.startswith("schema") else "micro")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    # The command of Debian's compiler for C++ has no library of its own.
+    # Debian's compiler for C++ comes without its own library.
     (tmp_path / "cstddef").write_text("#pragma once\n#include <stddef.h>\nusing std_size_t = size_t;\n")
     return tmp_path
 

@@ -68,7 +68,7 @@ def offline_offsets(read: Any) -> list[int]:
 
 
 def model_content(read: Any) -> dict[str, Any]:
-    """Return what is in a model, but for its metadata."""
+    """Return the content of a model without its metadata."""
     graph = read.Subgraphs(0)
     rows = [graph.Tensors(k) for k in range(graph.TensorsLength())]
     runs = [graph.Operators(k) for k in range(graph.OperatorsLength())]

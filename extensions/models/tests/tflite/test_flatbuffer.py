@@ -1,4 +1,4 @@
-"""FlatBuffers: what is read is in the file, whatever the file says."""
+"""FlatBuffers: all bytes read are in the file, whatever the file says."""
 
 from __future__ import annotations
 

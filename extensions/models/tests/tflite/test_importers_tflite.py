@@ -1,4 +1,4 @@
-"""TFLite models: those of the converter, and files written field by field for what it does not write."""
+"""TFLite models: converted ones, and ones written field by field for cases that the converter never writes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rows(found: ImportedProblem) -> Rows:
 
 
 def chain(*tensors: Fields) -> bytes:
-    """Return a model in which each tensor is computed from the one before."""
+    """Return a model in which each tensor is computed from the previous one."""
     operators = [operator("RELU", [k], [k + 1]) for k in range(len(tensors) - 1)]
     return model(subgraph(tensors, [0], [len(tensors) - 1], operators))
 

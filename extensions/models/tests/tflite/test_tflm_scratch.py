@@ -1,4 +1,4 @@
-"""Scratch of kernels in every question about a model, and what is not known of it."""
+"""Scratch of kernels in every question about a model, and scratch of unknown size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 GIVEN = {"CUSTOM": 8192, "MEAN": 5000}
 SIZES = {"x": 64, "wide": 4096, "small": 64, "y": 64}
-# What is wide is made before the custom operator runs, whose kernel needs 8192 bytes; the other order is better.
+# The wide tensor is made before the custom operator runs, whose kernel needs 8192 bytes; the other order is better.
 LATE = model(
     subgraph(
         [tensor(name, (size,), INT8) for name, size in SIZES.items()],

@@ -1,4 +1,4 @@
-"""TFLite Micro's arena by processor and by kernels: measured values, and what is not known."""
+"""TFLite Micro's arena by processor and by kernels: measured values, and unknown ones."""
 
 from __future__ import annotations
 

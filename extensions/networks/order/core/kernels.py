@@ -115,7 +115,7 @@ class Follow(NamedTuple):
     """A known order within a budget, and the order to stay near, both in the direction of the search.
 
     `live` bytes are alive before the first operation. near[v] is the place of operation v in the order to stay near.
-    After `work` operations run, what is left runs as known.
+    After `work` operations, the remaining ones run in the known order.
     """
 
     live: int

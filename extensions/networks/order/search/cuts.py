@@ -67,9 +67,9 @@ class FlowArcs:
 class Cuts:
     """The cuts of a part: which set of macros, closed under predecessors, leaves the fewest bytes alive.
 
-    A macro that adds bytes has that price, one that takes bytes away that gain; a tensor is gained when all its readers
-    have run. The macros before the one that runs are bought, those after it are not for sale. The members of the part
-    are consecutive in the graph.
+    A macro that adds bytes has these as its price, one that frees bytes as its gain; a tensor is gained when all its
+    readers have run. The predecessors of the running macro are bought, its successors are not for sale. The members of
+    the part are consecutive in the graph.
     """
 
     def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
@@ -134,7 +134,7 @@ class Cuts:
         first = int(moves.step_first[macro])
         unread = moves.free[moves.free_first[first + step] : moves.free_first[moves.step_first[macro + 1]]]
         is_open[n + unread] = False
-        # Macros that free bytes are gains, those that add some are prices: the cut is the cheapest closed set.
+        # Macros that free bytes are gains, macros that add bytes are prices: the cut is the cheapest closed set.
         gain = np.concatenate((np.maximum(-self._net, 0), self._size))
         price = np.concatenate((np.maximum(self._net, 0), np.zeros(len(self._size), dtype=np.int64)))
         network = self._arcs.network(gain, price, is_open, self._flag)

@@ -99,7 +99,7 @@ class MacroGraph:
     """The macros of a graph in a legal order, with their reduced precedence relation.
 
     `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run. `joins`
-    has what was merged, in turn: the first operation of a macro, and that of the one that runs right after it.
+    lists the merges in order: the first operation of a macro, and the first operation of its successor.
     """
 
     macros: list[Macro]
@@ -200,7 +200,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # Descending, so that what a later predecessor implies is known before an earlier one is looked at.
+        # Descending, so that the arcs that a later predecessor implies are known before an earlier one is examined.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -220,7 +220,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in readers_of_tensor:
             earlier |= ancestors[v]
-        # A reader that another reader must follow can never be the one that frees.
+        # A reader that another reader must follow can never be the last one, which frees the tensor.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].settle(tensor, size)
@@ -238,7 +238,7 @@ def _merge_once(
 ) -> tuple[list[Macro], list[list[int]]] | None:
     """Merge once where a rule applies; return macros and arcs, None if no rule applies.
 
-    What is merged is added to `joins`.
+    The merge is appended to `joins`.
     """
     readers: dict[int, set[int]] = {}
     for v, macro in enumerate(macros):
@@ -264,7 +264,7 @@ def _merge_once(
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # Where u waits for v's place, an order is made one of macros by where v stands.
+            # If u waits for v's position, orders place the merged macro by v's position.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))
@@ -279,7 +279,7 @@ def _merge_once(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
-            # The larger macro may now merge with what comes before it, or with more of what follows.
+            # The larger macro may now merge with its predecessors, or with more of its successors.
             todo += [*sorted(earlier[u]), u]
             break
     remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

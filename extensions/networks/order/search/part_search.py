@@ -61,7 +61,7 @@ class PartSearch:
         self._tree_way = _tree_way(part)
         # The search from the root of a tree takes every segment that fits without branching, so it comes first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
-        # Rounds grow by four, so what a part that is easy needs is hardly more than the search that solves it.
+        # Rounds grow by a factor of four, so an easy part needs hardly more nodes than the search that solves it.
         self._node_limit = 4 * len(part.members) + 1000
         self._round = 0
 

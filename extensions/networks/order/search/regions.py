@@ -34,7 +34,7 @@ OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
 def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
     """Return a graph with the operations of each region, innermost first, in the order found.
 
-    An operation's work is what is left to it with its regions in these orders. The order of a region that several
+    The work of each operation with regions is recomputed for these orders. The order of a region that several
     operations run is found once.
     """
     done: dict[int, tuple[OperationGraph, int]] = {}
@@ -77,7 +77,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
 def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
     """Return a graph with given orders of its regions; raises OperationsError for an illegal one.
 
-    Its operations need what is left of their work, as in the graph that `order_inner_regions` returns.
+    The work of its operations is recomputed, as in the graph that `order_inner_regions` returns.
     """
     order_of_path = {each.path: each.order for each in orders}
 

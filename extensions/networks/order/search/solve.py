@@ -165,7 +165,7 @@ class OrderSearch:
         if self._searches:
             order = self._operations(search.members_within(needed) for search in self._searches)
             known.append((peak_of(self._graph, order), order))
-        # The given order stands first: it is the answer wherever its peak is the least.
+        # The given order comes first: it is the answer whenever its peak is the least.
         peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)

@@ -54,7 +54,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
-            # Colours are hashes, which may agree by chance: only what is compared in full shares codes.
+            # Colours are hashes, which may be equal by chance: only groups that are compared in full share codes.
             model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
             if model is None:
                 same_models.append([arranged])

@@ -1,4 +1,4 @@
-"""What is known of a program before it is planned, and what its shadow execution catches afterwards."""
+"""The facts about a program before it is planned, and the errors that its shadow execution catches afterwards."""
 
 from __future__ import annotations
 

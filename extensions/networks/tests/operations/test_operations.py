@@ -1,4 +1,4 @@
-"""Operations as files spell them: what they mean, and what is said of wrong ones."""
+"""Operations as files spell them: their meaning, and the messages about wrong ones."""
 
 from __future__ import annotations
 

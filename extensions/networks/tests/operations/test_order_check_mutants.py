@@ -1,4 +1,4 @@
-"""The checks of orders and of what is written in place: each small change to their code changes a count or refusal."""
+"""The checks of orders and of writes in place: each small change to their code changes a count or refusal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cases() -> Iterator[Case]:
 
 
 def draw_order(graph: OperationGraph, draw: random.Random) -> list[int]:
-    """Return an order of all operations, each behind those that it needs."""
+    """Return an order of all operations, each after its predecessors."""
     order: list[int] = []
     while left := [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]:
         order.append(draw.choice(left))

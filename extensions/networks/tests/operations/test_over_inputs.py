@@ -72,9 +72,9 @@ def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
         # It is handed to the caller, or no operation of its kind writes it.
         ([("relu", ("x",), "a"), ("relu", ("a",), "y")], ["a", "y"], {"a": "x"}),
         ([("conv", ("x",), "y")], ["y"], {}),
-        # A view of what is written over its source lies in that, too.
+        # A view of an output written over its source is in that source, too.
         ([("relu", ("x",), "a"), ("reshape", ("a",), "v"), ("conv", ("v",), "y")], ["y"], {"a": "x", "v": "x"}),
-        # What is read twice may be read in part.
+        # An input that is read twice may be read in part.
         ([("reshape", ("x",), "v"), ("add", ("x", "v"), "y")], ["y"], {"v": "x"}),
     ],
 )
@@ -98,7 +98,7 @@ def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
 def values_from(
     steps: Sequence[Step], params: Sequence[str], wanted: Sequence[str], place: dict[str, int]
 ) -> dict[str, object]:
-    """Run steps on a memory of bytes; return what each of them finds, and what is wanted in the end."""
+    """Run steps on a memory of bytes; return the values that each of them finds, and the `wanted` values at the end."""
     memory: dict[int, object] = {}
 
     def write(name: str, value: object) -> None:
@@ -130,7 +130,7 @@ def test_drawn_programs_compute_the_same_in_place_and_keep_what_is_spared(seed: 
     model = program(steps, results, params)
     plan = solve(problem_in_place(model, spared), time_limit_s=5)
     place = {str(row.id)[5:]: row.offset for row in plan.placements}
-    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}  # what nothing reads
+    place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}  # params that nothing reads
     apart = {name: k * SIZE for k, name in enumerate([*params, *(output for *_, output in steps)])}
     wanted = [*results, *spared]
     assert values_from(steps, params, wanted, place) == values_from(steps, params, wanted, apart)

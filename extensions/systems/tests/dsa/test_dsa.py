@@ -1,4 +1,4 @@
-"""dsa-solver: what its problems become, what is refused, and what its greedy planner pays."""
+"""dsa-solver: its problems as memplan reads them, refused ones, and the costs of its greedy planner."""
 
 from __future__ import annotations
 

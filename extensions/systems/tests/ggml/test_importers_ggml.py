@@ -1,4 +1,4 @@
-"""Graphs of ggml: lifetimes, what is in place and ggml's own plan are read, and a dimension as a symbol."""
+"""Graphs of ggml: lifetimes, operations in place and ggml's own plan are read, and a dimension as a symbol."""
 
 from __future__ import annotations
 

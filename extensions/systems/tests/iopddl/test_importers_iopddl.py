@@ -1,4 +1,4 @@
-"""Problems of IOPDDL: which strategy a buffer is as large as, and what is refused."""
+"""Problems of IOPDDL: the strategy whose size a buffer has, and refused problems."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def model(name: str) -> ImportedProblem:
 
 
 def packs(found: ImportedProblem) -> list[Problem]:
-    """Return each pack as a problem of its own."""
+    """Return each pack as a separate problem."""
     rows = {name: [row for row in found.problem.buffers if row.pools == (name,)] for name in found.problem.pool_index}
     free = [[row.model_copy(update={"pools": None}) for row in inside] for inside in rows.values()]
     return [Problem(buffers=BufferTable.from_rows(inside)) for inside in free]

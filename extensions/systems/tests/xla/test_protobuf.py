@@ -1,4 +1,4 @@
-"""Protocol buffers: what is read is in the file, whatever the file says."""
+"""Protocol buffers: all bytes read are in the file, whatever the file says."""
 
 from __future__ import annotations
 

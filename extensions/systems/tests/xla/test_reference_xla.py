@@ -1,4 +1,4 @@
-"""XLA's best fit: the figures of its own tests, its rules, and the heaps recorded for real models."""
+"""XLA's best fit: the figures of XLA's tests, its rules, and the heaps recorded for real models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories of Cadence: what each row says, and what is wrong with it."""
+"""Memories of Cadence: the meaning of each row, and the errors in it."""
 
 from __future__ import annotations
 

@@ -190,6 +190,6 @@ def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner
 
 
 def _sizes(problem: Problem, planner: str) -> list[int]:
-    """Return what each pool must have: what is used, rounded up to its alignment."""
+    """Return the size that each pool must have: its used bytes, rounded up to its alignment."""
     used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
     return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]

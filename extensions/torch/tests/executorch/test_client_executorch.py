@@ -23,7 +23,7 @@ from tests.support import public_problems
 from tests.support.server import RunningServer
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
-import torch  # noqa: E402  # which ExecuTorch stands on
+import torch  # noqa: E402  # which ExecuTorch requires
 
 from memplan.extensions.torch.tests.torch_models import Attention, resnet  # noqa: E402
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
-    """A model that goes one of two ways."""
+    """A model that runs one of two branches."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ constraints, cadence = (
     LateModule(f"{aot}.memory_constraints"),
     LateModule("memplan.extensions.torch.executorch.cadence"),
 )
-import torch  # noqa: E402  # which ExecuTorch stands on
+import torch  # noqa: E402  # which ExecuTorch requires
 
 from memplan.extensions.torch.tests.torch_models import Attention  # noqa: E402
 
@@ -174,7 +174,7 @@ def test_the_end_of_a_spec_is_rounded_up_inside_of_a_memory() -> None:
 def test_as_little_as_possible_is_left_for_the_last_memory() -> None:
     asked = ConstrainedGraph(
         160, 144, 96, sizes=(256, 4096)
-    )  # the largest first would leave 160 beside 96: 144 are spilled
+    )  # the largest first would leave 160 next to 96: 144 are spilled
     places = asked.plan()
     assert asked.state.bufsizes[2] == min(400 - 256, 144)
     assert sorted(mem_id for mem_id, _ in places) == [1, 1, 2]

@@ -11,7 +11,7 @@ from memplan.extensions.torch.executorch.order import reordered
 from memplan.extensions.torch.tests.later import LateModule
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
-import torch  # noqa: E402  # which ExecuTorch stands on
+import torch  # noqa: E402  # which ExecuTorch requires
 
 from memplan.extensions.torch.tests.torch_models import Attention, Block  # noqa: E402
 
@@ -41,7 +41,7 @@ class Counter(torch.nn.Module):  # type: ignore[misc]
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
-    """A model that goes one of two ways, beside branches."""
+    """A model of parallel operations, followed by a choice between two branches."""
 
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(4)]

@@ -1,4 +1,4 @@
-"""What graphs of torch tell beside bytes and order, in memplan's words."""
+"""Facts about graphs of torch other than bytes and order, in memplan's words."""
 
 from __future__ import annotations
 

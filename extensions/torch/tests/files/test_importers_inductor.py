@@ -235,7 +235,7 @@ def test_wrappers_of_each_version_have_the_storages_and_the_peak_that_was_drawn(
 
 
 DATA = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
-"""A linear layer, the halves of what it gives exchanged, their sums added to a buffer, relu, and a reshape."""
+"""A linear layer, the halves of its output exchanged, their sums added to a buffer, relu, and a reshape."""
 DIMS = {"s77": 16}
 
 

@@ -1,4 +1,4 @@
-"""Sizes of blocks in snapshots: all are those that were requested, whether events or blocks say them."""
+"""Sizes of blocks in snapshots: all are the requested sizes, whether events or blocks state them."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_options_that_are_not_known_are_refused(options: dict[str, Any], said: s
 
 
 def _layers(x: Any, weight: Any) -> Any:
-    """Return what layers compute whose sizes grow with the rows, beside some that do not; all are multiples of 64."""
+    """Return the output of layers, some of whose sizes grow with the rows; all sizes are multiples of 64."""
     for _ in range(1):
         square = weight @ weight.t()
         x = torch.relu(x @ square) @ weight + torch.relu(x @ weight)

@@ -1,4 +1,4 @@
-"""Steps of torch: what is alive is what a step on real tensors has, and what fits is what the allocator runs."""
+"""Steps of torch: the live bytes are those of a step on real tensors, and a step fits if the allocator can run it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None
 
 
 def test_fits_agrees_with_the_allocator_of_torch() -> None:
-    """Ask around the live peak and around what is reserved; each answer is judged by a plainer allocator."""
+    """Ask around the live peak and around the reserved bytes; each answer is judged by a plainer allocator."""
     asked = wrong = 0
     for name in list(MODELS)[-15:]:
         torch.manual_seed(1)
@@ -217,7 +217,7 @@ def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line() -> Non
 
 
 class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model whose way depends on what it computes."""
+    """A model whose branch depends on its computed values."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Orders and clones for torch.fx modules: what is read of them, and that they compute the same bits as before."""
+"""Orders and clones for torch.fx modules: the graphs read from them, and the same computed bits as before."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _network() -> Any:
 
 
 def _step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Return a training step as a graph, and what it takes; parameters are changed in place where `optimized`."""
+    """Return a training step as a graph, and its arguments; parameters are changed in place where `optimized`."""
     model = _network()
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     state = {name: value.clone() for name, value in model.named_buffers()}

@@ -1,4 +1,4 @@
-"""Snapshots of torch's allocator: what its simulation does with them is what they record, on every stream."""
+"""Snapshots of torch's allocator: its simulation reproduces the recorded blocks, on every stream."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def test_graphs_that_take_turns_keep_their_outputs_and_share_the_rest() -> None:
 @pytest.mark.parametrize(
     ("text", "asked", "reserved"),
     [
-        # Blocks are rounded as torch's own test of 4 divisions has it, and that of a division for each size.
+        # Blocks are rounded as in torch's own test of 4 divisions, and as in its test of a division for each size.
         ("roundup_power2_divisions:4", [84], 96),
         ("roundup_power2_divisions:[64:8,128:2,256:4,512:2,1024:1,>:1]", [84, 400], 88 + 448),
         ("cuda", [84, 400], 84 + 400),
-        # A segment of 128 MiB is not split, so that the next request has one of its own.
+        # A segment of 128 MiB is not split, so that the next request gets a separate one.
         ("max_split_size_mb:100", [128, -128, 50], 128 + 50),
         ("cuda", [128, -128, 50], 128),
-        # Pages of 20 MiB are mapped behind what is free, and what grew is one block.
+        # Pages of 20 MiB are mapped after the free bytes, and the grown range is one block.
         ("expandable_segments:True", [30, -30, 50], 60),
         ("cuda", [30, -30, 50], 30 + 50),
-        # Above half of 200 MiB the oldest free segment goes back before another one is requested.
+        # Above half of 200 MiB the oldest free segment is released before another one is requested.
         ("garbage_collection_threshold:0.5", [60, 50, -60, 70], 60 + 50 + 70 - 60),
         ("cuda", [60, 50, -60, 70], 60 + 50 + 70),
     ],

@@ -1,8 +1,8 @@
 """USMP's hill climb: first fit in an order that is changed by swaps below the highest buffer.
 
 Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers are those of rand_r of
-the GNU C library from seed 0, as on Linux, so plans are determined. What is returned is the last order that was
-accepted, which need not be the best one.
+the GNU C library from seed 0, as on Linux, so plans are determined. The result is the last accepted order, which need
+not be the best one.
 """
 
 from __future__ import annotations

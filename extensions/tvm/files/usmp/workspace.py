@@ -5,7 +5,7 @@ Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/ti
 in a lifetime, is listed again, and counts twice where buffers are ordered by their conflicts.
 
 The original leaves the order of a buffer's conflicts to the addresses of objects, which matters only where pools have
-sizes; here they come as the sweep meets them, then those that the problem lists.
+sizes; here they come as the sweep meets them, then the conflicts that the problem lists.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Twin:
             larger = [each for each in self.free if size <= each[1] <= size * self.match_range]
             smaller = [each for each in self.free if size // self.match_range <= each[1] < size]
             if larger or smaller:
-                # min takes the first freed of equal ones, and the last is that of the reversed list.
+                # min takes the first freed of equal ones, and the last one from the reversed list.
                 best: list[int] = min(larger, key=size_of_token) if larger else max(smaller[::-1], key=size_of_token)
                 self.free = [each for each in self.free if each is not best]
                 best[0], best[1] = token[0], max(best[1], size)
@@ -195,7 +195,7 @@ def offsets(wanted: Problem) -> list[int]:
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [
-        # tests/python/relay/test_backend_graph_executor.py, test_plan_memory, behind its parameters: two take turns.
+        # tests/python/relay/test_backend_graph_executor.py, test_plan_memory, after its parameters: two take turns.
         ([(4, 0, 9), *((40, k, k + 2) for k in range(1, 7))], [0, 4, 44, 4, 44, 4, 44]),
         # Of 30, 10 and 20 free bytes, 15 take the smallest that is large enough.
         ([(30, 0, 2), (10, 0, 2), (20, 0, 2), (400, 1, 3), (15, 2, 4)], [0, 30, 40, 60, 40]),
@@ -230,7 +230,7 @@ def test_storages_begin_at_multiples_of_the_alignment() -> None:
 
 
 def test_storages_behind_the_capacity_are_named() -> None:
-    # 12 bytes are enough, but the first storage stays beside the second one, which grows.
+    # 12 bytes are enough, but the first storage stays in addition to the second one, which grows.
     plan = solve(problem((6, 0, 1), (6, 0, 1), (12, 1, 2), capacity=12), solver="reference:relay-storage-tokens")
     assert plan.status == "unknown"
     assert plan.explanation is not None

@@ -53,7 +53,7 @@ def run(*command: str | Path) -> None:
 
 
 def write_files(layout: VerifiedLayout, target: str, folder: Path, name: str) -> None:
-    """Write the files of an exporter, the one that has no suffix of its own as `name`."""
+    """Write the files of an exporter; the file without a suffix is named `name`."""
     path = folder / name
     for suffix, data in export(target, layout, path.stem).items():
         (path.with_suffix(suffix) if suffix else path).write_bytes(data)

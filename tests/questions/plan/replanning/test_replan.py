@@ -1,4 +1,4 @@
-"""Re-plans: against brute force on small problems, on real ones, and where what is given is odd."""
+"""Re-plans: against brute force on small problems, on real problems, and from unusual old plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`order_operations`: recorded peaks, bounds with witnesses, limits, and what it never does."""
+"""`order_operations`: recorded peaks, bounds with witnesses, limits, and results that it never returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TVM USMP's planners: the figures of its own tests, and the rules that make them."""
+"""TVM USMP's planners: the figures of TVM's tests, and the rules that produce them."""
 
 from __future__ import annotations
 
