@@ -36,8 +36,8 @@ class Exhausted:
     """The extent of the search: all intervals of up to `longest` operations of the given order, or fewer.
 
     In a region all edges are kept from step to step, or all are made again. `strides` are the strides tried along
-    the longest axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the graphs in
-    which operations run again that lowered the least peak, `orders` the other orders that were searched.
+    the longest axis, of which `skipped_strides` regions were left out, as they take too many steps. `repeats` are the
+    graphs in which operations run again that lowered the least peak, `orders` the other orders that were searched.
     `cut_chains` are those left out of a front of three objectives, `unplanned` those for which there was no time;
     `unchecked` are points to be executed by value that were not, as time was over. `cut_short` names what the end of
     the time cut off, of the parts in `LOOKED_AT`.
