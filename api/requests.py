@@ -314,7 +314,7 @@ def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str
 
 
 def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
-    """Return True if a query says the default of an option, as it is documented."""
+    """Return True if a query gives an option its documented default."""
     for model in models:
         if name in model.model_fields:
             try:

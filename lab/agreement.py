@@ -70,7 +70,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the plans of `auto` and of another solver for a problem with two features."""
-    warnings.simplefilter("error")  # a fault of a solver is one
+    warnings.simplefilter("error")  # a solver's fault is reported as a warning
     # Sizes and pairs go around at paces without a common factor, so that in time each meets each.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]

@@ -86,7 +86,7 @@ def path_and_limit(path: Path) -> tuple[Path, int | None]:
 
 
 def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
-    """Return the names of the benchmark: as many of each kind as there are, or a share."""
+    """Return the names of the benchmark's `count` problems, shared equally between the kinds where possible."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in library.entries():
         groups[entry.kind].append(entry)

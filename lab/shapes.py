@@ -58,7 +58,7 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the wrong limits of a drawn problem with few values, and its wrong stairs if it has two symbols."""
+    """Yield wrong limits of a drawn problem with few values; with two symbols, also wrong stairs."""
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:

@@ -95,7 +95,7 @@ def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
 
 
 def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
-    """Yield the value that is meant, or the default, or else what the option is for."""
+    """Yield the closest valid value, or the default, or else the purpose of the option."""
     parts = [part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     given = [value for flag, value in pairwise(parts) if flag in parameter.opts]
     default, about = parameter.default, getattr(parameter, "help", None)

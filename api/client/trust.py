@@ -22,7 +22,7 @@ _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\x
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:
-    """Return an answer of JSON with escapes for what a terminal would obey, but for the texts that were asked with."""
+    """Return a JSON answer with terminal control characters escaped, except in texts of the request."""
     return data if _OBEYED.search(data) is None else to_json(_escape(from_json(data), asked))
 
 
@@ -35,9 +35,9 @@ def _escape(value: Any, asked: bytes) -> Any:
 
 
 def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
-    """Return a plan that is one of this problem, and whose claims a bound shows, or a short search does not refute.
+    """Return a valid plan of this problem whose claims a bound proves, or a short search does not refute.
 
-    The claims of one that is not plain are about a problem that is changed. Raises WrongAnswerError.
+    If it is not plain, its claims are about a changed problem. Raises WrongAnswerError.
     """
     violations = () if plan is None else verify(problem, plan)
     if plan is None or violations:

@@ -43,7 +43,7 @@ class CompressedBytes(TypeDecorator[bytes]):
 
 
 def pack(value: bytes) -> bytes:
-    """Compress a value outside of a transaction, which then takes it by `packed_value`."""
+    """Compress a value before its transaction, which stores the bytes by `packed_value`."""
     return zlib.compress(value, _LEVEL)
 
 

@@ -57,7 +57,7 @@ jobs = Table(
     Column("lapses", Integer, nullable=False),  # how often its worker died
     Column("failures", Integer, nullable=False),  # how often its child died or missed its deadline
     Column("is_cancel_asked", Boolean, nullable=False),
-    Column("idempotency_key", Text, unique=True),  # with the id of the caller's key before it
+    Column("idempotency_key", Text, unique=True),  # prefixed with the id of the caller's API key
     Column("request_digest", Text),
     Column("lease_holder", Text),  # the worker that runs it
     Column("lease_until", Double),

@@ -91,7 +91,7 @@ class Store:
         return self._database.lacks_room
 
     def tidy(self) -> None:
-        """Keep what jobs can be removed with from a full disk, and look whether there is room again."""
+        """Keep the reserve that lets jobs be removed from a full disk; if it was full, check for room again."""
         if self._database.disk is not None:
             self._database.disk.keep_reserve()
         if self.lacks_room:

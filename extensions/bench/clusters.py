@@ -140,7 +140,7 @@ def _dask(address: str, where: str) -> Iterator[ClusterExecutor]:
     def connect() -> Any:
         return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
 
-    # In a thread that is left where it must be: Dask waits for ever for what accepts it and says nothing.
+    # In a thread that may be abandoned: Dask waits for ever for a peer that accepts and never answers.
     until = time.monotonic() + _PATIENCE_S
     try:
         client = run_in_thread(connect, left_s=lambda: until - time.monotonic())

@@ -1,4 +1,4 @@
-"""`memplan cascade` and its output: points as C, a script, a picture or a page; the model in parts."""
+"""`memplan cascade`; it writes points as C, a script, a picture or a page, and the model in parts."""
 
 from __future__ import annotations
 

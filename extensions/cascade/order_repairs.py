@@ -71,7 +71,7 @@ def repairs_of_graph(
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return what a problem says of the place of a graph's tensors, by their names in `problem_of_order`."""
+    """Return a problem's placement rules for a graph's tensors, by their names in `problem_of_order`."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):

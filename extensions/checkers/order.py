@@ -50,7 +50,7 @@ class Graph:
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # What regions do not need at once of what an operation makes is taken off; then it needs no less than before.
+        # With regions, work may be negative, at least -made: regions may not need all outputs at once.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):

@@ -212,7 +212,7 @@ def check(text, plan, given=None, interval=None, heap=None):
 
 
 def check_command(words):
-    """Return the verdict on a plan as a sentence, from the words of the command."""
+    """Check a plan as the command-line arguments say, and return the verdict as a sentence."""
     interval = heap = None
     while words and words[0].startswith("--"):
         if words[0] == "--heaps":

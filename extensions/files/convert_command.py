@@ -25,7 +25,7 @@ _OUTPUT = (
 
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
-    """Answer, and write the files of the form that is asked for."""
+    """Answer, and write the files of the requested form."""
     call = read(line)
     _prepare(call)
     answer, output = ask(call), call.flags["output"]

@@ -31,7 +31,7 @@ class File:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # Files share a fixed part, whatever their size, so the limit is a sum.
+        # Even a small file may share bytes between tables, so the limit has a constant part.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 

@@ -48,7 +48,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         raise OptionError(f"heaps: must be for problems of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # The columns of what fits nowhere require nothing, so its rules are looked at, too.
+    # Buffers that fit nowhere have default columns, so their rules are checked in the problem.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: must be of a problem without {', '.join(sorted(extra))}")

@@ -217,7 +217,7 @@ def points_of_large(
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        # What there is no time to plan is not searched for, as preparing that takes long, too.
+        # No search without time to plan its result, as preparing the search takes long, too.
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break

@@ -126,7 +126,7 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Tried again, as an earlier one that was taken back may have made this one needed.
+                # Tried again, as removing an earlier recomputation may have made this one necessary.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0

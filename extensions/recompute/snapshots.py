@@ -59,7 +59,7 @@ class Snapshots:
                     yield v, k
 
     def has_run(self, v: int, at: int) -> bool:
-        """Return True if an operation has run, or runs, during another."""
+        """Return True if operation `v` must run before operation `at`, or is the same one."""
         return v == at or bool(self.stages.earlier[at, v])
 
 

@@ -140,7 +140,7 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Tie some buffers above earlier untied ones; both have no rule except a pin."""
+        """Place some buffers above earlier untied ones by `relative` rules; of other rules, both keep only a pin."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):

@@ -54,7 +54,7 @@ def file_body(count: int) -> Data:
 
 
 def problem_body(name: str, content: Data) -> Data:
-    """Return the body of a call about a problem."""
+    """Return the request body of a question about a problem."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
         "verify": {"plan": placements(count)},

@@ -1,4 +1,4 @@
-"""Documents that pose a problem, given where one is wanted: memplan's own operations, several models together.
+"""JSON accepted in place of a problem: memplan's own operations, or several models together.
 
 What operations are, an extension says: the row `read-operations` of the table `searches`.
 """

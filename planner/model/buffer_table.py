@@ -258,7 +258,7 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return columns of n buffers that require nothing: ones, ABSENT, `first` of one lifetime each, and zeros."""
+    """Return default columns for n buffers: ones, ABSENT, `first` with one lifetime each, and zeros."""
     return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 

@@ -48,7 +48,7 @@ class Problem(ProblemFields):
         try:
             return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
-            return cls(buffers=buffers, **header)  # raises the same, as sentences
+            return cls(buffers=buffers, **header)  # raises the same errors, in memplan's words
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with another capacity of its only pool, or of the named pools; raises ProblemError.

@@ -92,7 +92,7 @@ def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Viola
 
 
 def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pool that is smaller than the use of another one that must be equal."""
+    """Yield a violation for each pool that is smaller than the common use of all pools."""
     most = max(pool_uses(problem, placed).values())
     for pool in problem.pools:
         if pool.size is not None and pool.size < most:
@@ -101,7 +101,7 @@ def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
 
 
 def pool_uses(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
-    """Return the use of each pool: its largest end offset, or with equal use the largest of all pools."""
+    """Return the use of each pool: its largest end offset, or with equal use the largest over all pools."""
     ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
     used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
     return dict.fromkeys(used, max(used.values())) if problem.equal_use else used

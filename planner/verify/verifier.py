@@ -67,7 +67,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
-        # Each plan before it claims that no other plan costs less, this one included.
+        # Each earlier plan claims a lower bound on the cost of all later plans.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):

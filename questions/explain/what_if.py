@@ -103,7 +103,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the trivial bounds for a buffer that the time did not suffice for."""
+        """Return the trivial bounds for a buffer that was not examined in time."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")

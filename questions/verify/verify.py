@@ -176,7 +176,7 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        # A text of the answer, whose other ways out are command lines, too.
+        # The answer's text names options as command lines, as its other remedies do.
         return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None

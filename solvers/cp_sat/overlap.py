@@ -157,7 +157,7 @@ def live_buffers_do_not_overlap(
         before: set[int] = set()
         for members in live_sets:
             here = [i for i in members if q in boxes[i]]
-            # A live set whose members in this pool were all in the last one says nothing new.
+            # A live set whose members in this pool were all in the previous set adds no constraint.
             if len(here) + len(reserved) > 1 and not before.issuperset(here):
                 _live_set_does_not_overlap(model, intervals_of, here, reserved)
                 before = set(here)

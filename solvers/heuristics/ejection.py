@@ -101,7 +101,7 @@ class Ejector:
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement found from some buffers at home, or None if there is none in time."""
+        """Return a placement found by starting with some buffers at home, or None if none is found in time."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -111,7 +111,7 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement found from some buffers at home within few rounds, or None."""
+        """Return a placement found by starting with some buffers at home within few rounds, or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
@@ -140,7 +140,7 @@ class Ejector:
                 continue
             before, now = self.weigh(best), self.weigh(places)
             fails = 0 if now < before else fails + 1
-            # An equal placement is taken, too: it is another one, from which others may go home.
+            # An equally good placement is accepted, too: other buffers may return home from it.
             if now <= before:
                 best = places
             if now < before:

@@ -121,7 +121,7 @@ def _part(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term
 
 
 def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a bank number at or below a buffer's start, if the buffer lies in the pool."""
+    """Return a variable at most the number of the bank where a buffer starts, if it lies in the pool."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return a bank number at or above a buffer's end, if the buffer lies in the pool."""
+    """Return a variable at least the number of the bank where a buffer ends, if it lies in the pool."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank

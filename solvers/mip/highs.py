@@ -42,7 +42,7 @@ def solve_program(run: EngineRun) -> Outcome:
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         run.take(np.array(highs.getSolution().col_value))
     if status == highspy.HighsModelStatus.kOptimal:
-        # HiGHS 1.15 stops within the gap, and then calls its optimum a bound.
+        # HiGHS 1.15 may stop within the gap and report its best value as the bound, so subtract the gap.
         gap = run.effort.gap if run.program.is_whole.any() else 0.0
         return Outcome("optimal", float(info.objective_function_value) - gap)
     return Outcome("open", float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else -inf)

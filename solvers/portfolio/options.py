@@ -47,7 +47,7 @@ def _accept(value: object) -> str | float | None:
     percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # it is a number or a text
     if not isinstance(value, str):
         return percent
-    is_other = percent is None or not 0 <= percent <= float_info.max  # which `target` refuses
+    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` refuses these
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
@@ -171,7 +171,7 @@ class SolveOptions(WireValue):
 
     @property
     def weights(self) -> Mapping[str, float] | None:
-        """The weight of a byte of each pool, for the least weighted sum."""
+        """The weight of a byte in each pool, if the profile minimises a weighted sum."""
         return self.profile if isinstance(self.profile, Mapping) else None
 
     @property

@@ -10,7 +10,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Place buffers by start, in blocks of so many bytes; the last gap ends where all that was ever placed ends."""
+    """Place buffers by start, in blocks of `block` bytes; the last gap ends at the highest end so far."""
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0

@@ -63,7 +63,7 @@ Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
-    """Return, for each buffer placed with another one, (that one, bytes above its start).
+    """Return, for each buffer placed with another one, (the other buffer, bytes above its start).
 
     An alias is inside it; a buffer `relative` to it may be anywhere.
     """

@@ -154,7 +154,7 @@ class Control:
     def search_control(self, work_per_s: int) -> Iterator[Self]:
         """Yield the control of a search with its flag; `work_per_s` counts as a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
-        # The flag is of the clock alone: work that is used up ends a search between loops, at the same place always.
+        # Only the clock sets the flag. Searches check used-up work between loops, so they always end at the same place.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 

@@ -34,7 +34,7 @@ _BUDGETS = (
     beside=(PAGE,),
 )
 def check(line: CommandLine) -> int:
-    """Check a model, with what a file of budgets says of it, or each model of a folder."""
+    """Check a model by its row in a budgets file, or each model of a folder."""
     if is_folder(line):
         return check_folder(line)
     call = read(apply_budgets(line))

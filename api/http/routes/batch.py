@@ -146,8 +146,11 @@ class _Batch:
 
     def _read(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
+        options = self._check_options(
+            asked, about
+        )  # first, as it reads the id, which a refusal of the problem has, too
         key = self.service.plan_key(self.key_id)
-        return CompiledProblem.from_problem(asked.input_values()["problem"], key), self._check_options(asked, about)
+        return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
         about["id"] = _name(asked.terms.get("id"))

@@ -66,7 +66,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
         ws="none",
         log_config=log,
         log_level="warning",
-        access_log=False,  # the app logs more itself, and less of what callers send
+        access_log=False,  # the app has its own log, with more fields and less input
         server_header=False,
         proxy_headers=False,
         limit_concurrency=max_connections(),

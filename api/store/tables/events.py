@@ -84,7 +84,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Count a job of a key that ended in a state, with an answer of so many bytes."""
+    """Count a job of a key that ended in a state, and the `more` bytes of its answer."""
     note(connection, "ended", state, 1)
     note(connection, "bytes", key_id, more)
 

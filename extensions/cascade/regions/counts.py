@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def moved_of(cascade: Cascade) -> dict[int, int]:
-    """Return the bytes that regions read and write of each tensor that is whole somewhere."""
+    """Return the bytes that regions read and write of each tensor, except tensors held in parts."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.holds.items() if hold.mode != "whole"}

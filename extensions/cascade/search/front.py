@@ -44,7 +44,7 @@ def front(found: Rows, n_operations: int) -> list[Chain]:
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each turn finds the fewest multiplications below the peak of the last chain: exact for the regions found.
+    # Each turn minimises multiplications below the peak of the last chain: exact for the regions found.
     while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations

@@ -135,7 +135,7 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
     """Return the chains through a graph and its variants with second passes; None if no pass is possible."""
     sets = list(_sets_of(given.graph))
-    # Twice the graph must be within the limits of one.
+    # Second passes may double the graph, which must stay within the limits.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None

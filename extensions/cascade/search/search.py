@@ -56,7 +56,7 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """Regions cached by their surroundings; cuts count from their end, peaks from the bytes alive there."""
+    """A cache of regions by their surroundings; cuts are relative to the end, peaks to the bytes alive there."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)

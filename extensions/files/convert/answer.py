@@ -51,7 +51,7 @@ class WrittenFile(Answer):
 class Deployment(Answer):
     """The form of a model that was chosen for a runtime.
 
-    fits: whether its arena has at most the bytes that were asked for; None where none were.
+    fits: whether its arena has at most the requested bytes; None without a request.
     fit: these bytes.
     form: what was changed: the order of its operators, or operators in parts.
     planned: True where the file has an offline plan inside.

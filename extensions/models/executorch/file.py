@@ -135,7 +135,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
 
 
 def _delegate(row: Table, program: Table) -> Delegate:
-    """Return a delegate, with the scratch of one for Arm's Ethos-U: what Vela compiled says how much that is."""
+    """Return a delegate; for Arm's Ethos-U, with the scratch size from the output of Vela."""
     name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
     if processed is None:
         return Delegate(name, None)
@@ -156,7 +156,7 @@ def _delegate(row: Table, program: Table) -> Delegate:
 
 
 def _scratch_of(stream: bytes) -> int | None:
-    """Return the scratch that a stream of Vela says; None if it has no such block."""
+    """Return the scratch size in a stream of Vela; None if it has no such block."""
     at = 0
     while at + 2 * _BLOCK <= len(stream):
         name = stream[at : at + _BLOCK].rstrip(b"\0")

@@ -128,7 +128,7 @@ class _Program:
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
-            # Sizes that are expressions are given, too, before the program runs.
+            # Symbolic sizes are known before the program runs, too.
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 

@@ -155,7 +155,7 @@ class Model:
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
     def scratch_said(self, subgraph: int, operator: int) -> int | None:
-        """Return what somebody says that an operator's kernel requires, of it alone or by its name; None: nothing."""
+        """Return the scratch bytes given for an operator, by its number, output or name; None if none are given."""
         graph = self.subgraphs[subgraph]
         row = graph.operators[operator]
         outputs = (graph.tensors[k].id for k in row.outputs if k >= 0)
@@ -164,7 +164,7 @@ class Model:
 
     @cached_property
     def scratch_names(self) -> frozenset[str]:
-        """The names by which scratch can be said: operators, their outputs, and their numbers in the first subgraph."""
+        """The names by which scratch can be given: operators, outputs, and operator numbers in the first subgraph."""
         names = {operator.name for graph in self.subgraphs for operator in graph.operators}
         names |= {g.tensors[k].id for g in self.subgraphs for row in g.operators for k in row.outputs if k >= 0}
         return frozenset(names | {str(k) for k in range(len(self.subgraphs[0].operators))})

@@ -93,7 +93,7 @@ class _Request:
 
 
 def model_for_options(model: Model, options: ModelOptions | None) -> Model:
-    """Return a model with what the options say of its kernels and its processor; raises OptionError."""
+    """Return a model with its kernels and processor set by the options; raises OptionError."""
     if options is None:
         return model
     return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))

@@ -73,7 +73,7 @@ class Target:
         return _table()[f"runtime {name}"][self.abi]
 
     def kernel_bytes(self, name: str) -> int:
-        """Return the bytes of what an operator's kernel keeps; 0 for nothing."""
+        """Return the bytes of the data that an operator's kernel keeps; 0 if it keeps none."""
         return _table().get(f"data {name}", _NOTHING)[self.abi].size
 
     def options(self, name: str) -> Size:

@@ -29,7 +29,7 @@ _MOST_MADE, _MOST_TILED = 40 * 1024, 48 * 1024
 
 
 def is_of_vendor(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if the kernel of an operator is one that requires something else than the reference kernel."""
+    """Return True if an operator's vendor kernel requires other memory than the reference kernel."""
     if is_on_npu(operator, target):
         return True
     names = {"cmsis-nn": _CMSIS, "ethos-u": _CMSIS, "esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, frozenset())
@@ -57,7 +57,7 @@ def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple
 
 
 def is_on_npu(operator: Operator, target: Target) -> bool:
-    """Return True for what an Ethos-U runs, where its kernel is linked."""
+    """Return True for an operator that runs on an Ethos-U whose kernel is linked."""
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 

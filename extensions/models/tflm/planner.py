@@ -41,7 +41,7 @@ def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
-    """Return the end of what lies below the first gap, between those alive with the tensor, that is large enough."""
+    """Return the start of the first sufficient gap between the placed tensors that are alive with a tensor."""
     end = 0
     for offset, length, other in by_offset:
         if not other.meets(tensor):

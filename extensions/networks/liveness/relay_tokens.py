@@ -35,7 +35,7 @@ class Token:
 
 
 class FreeTokens:
-    """Free storages of one dimension, in the order of their sizes, of equal ones first freed first."""
+    """Free storages of one dimension by size; among equal sizes, the first freed comes first."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         self._range = match_range
@@ -77,7 +77,7 @@ class FreeTextures:
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:
-        """Take a texture back, but for one that has grown."""
+        """Return a texture to the free ones, unless it has grown."""
         if not token.has_grown:
             self._free[token.storage] = token
 

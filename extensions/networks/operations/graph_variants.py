@@ -81,7 +81,7 @@ def _pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # Of one that is read twice, a part may be read as well: a view that is broadcast, say.
+        # An input that is read twice may be read again, e.g. as a broadcast view, after it is overwritten.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
         if is_free and _form(graph, tensor) == _form(graph, made):
             yield 0, j

@@ -159,7 +159,7 @@ class _Search:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
         for at, bound in self.bounds.items():
-            # No program within less takes less time.
+            # A bound on time for a larger limit also holds for a smaller one.
             if limit <= at and most is not None:
                 most = None if bound is None else max(most, bound)
         return None if limit < self.floor else most

@@ -152,7 +152,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return the forms of a program that are not proved within the ratio in a box."""
+        """Return the peak forms of a program that are not proved to stay within the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]

@@ -292,7 +292,7 @@ class _Search:
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
-        # The least ratios take the longest: they come after one that is not far, so that something is proved in time.
+        # The smallest ratios take longest: a slightly larger one comes first, so that something is proved in time.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
         while ratios and not self._is_late(self.deadline):

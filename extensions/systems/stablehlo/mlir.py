@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# A text that nothing closes is one to its end: else each quote in it would be tried for a beginning.
+# An unclosed string extends to the end; otherwise each quote in it would be tried as a beginning.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(

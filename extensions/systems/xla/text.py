@@ -36,7 +36,7 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read both texts; raises FormatError."""
+    """Read the buffer assignment and the live ranges; raises FormatError."""
     for section in _SECTIONS:
         if section not in data:
             rule = "must be XLA's text of the buffer assignment and that of the live ranges, one behind the other"

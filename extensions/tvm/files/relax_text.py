@@ -148,7 +148,7 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True for what FuseOps put together, as its attributes say; FuseTIR makes one kernel of it."""
+    """Return True for a function that FuseOps marked as primitive; FuseTIR makes one kernel of it."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]

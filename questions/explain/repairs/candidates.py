@@ -133,7 +133,7 @@ class Candidates:
             if end - start > k and "later-start" in self.kinds:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
-        # Of three steps and more there is one between the first and the last in which it is away.
+        # A spilled buffer is away between its first and last step, so it needs at least three steps.
         if end - start > 2 and "spill" in self.kinds and name not in self._bound:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)

@@ -36,7 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # Of one size, an alias says the same and leaves solvers less to decide than a pair that may share.
+                # For equal sizes, an alias is equivalent to a pair that may share, but has fewer choices.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}

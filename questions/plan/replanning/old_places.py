@@ -225,7 +225,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
-                # In the last pair of a chain, the neighbour covers more pairs and weighs no more.
+                # A leaf is in one pair; if its neighbour weighs no more, it is the better choice to cover that pair.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)

@@ -7,7 +7,7 @@ revision, down_revision = "4", "3"
 
 
 def upgrade() -> None:
-    """Add the columns and tables; jobs of before keep no bytes by them."""
+    """Add the columns and tables; existing jobs count as 0 bytes."""
     op.add_column("jobs", Column("bytes", Integer, nullable=False, server_default="0"))
     op.create_index("jobs_by_bytes", "jobs", ["key_id", "bytes"])
     op.add_column("keys", Column("max_kept_bytes", BigInteger))

@@ -34,7 +34,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 order.append(~v)
             elif not is_seen[v]:
                 is_seen[v] = True
-                # The complement says: all that it needs is on the stack above, so it runs when it comes up again.
+                # ~v marks that the predecessors of v are on the stack above it, so v runs when it is popped again.
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)

@@ -112,7 +112,7 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two that were placed before a highest buffer: one that conflicts with it, and one near that."""
+        """Swap two earlier buffers: a conflict of a highest buffer, and another conflict or a neighbour of one."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
