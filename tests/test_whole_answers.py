@@ -39,7 +39,7 @@ LIFTED: Question[Any] = Question(false_peak_answer, inputs=(PROBLEM,), lines=lam
 
 def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
     with pytest.raises(InvalidPlanError, match="lifted: plan: is not one of this problem: peak: must be 8"):
-        LIFTED.answered({"problem": TWO}, SearchOptions(), Control())
+        LIFTED.answer_verified({"problem": TWO}, SearchOptions(), Control())
 
 
 def test_python_is_given_no_plan_that_does_not_hold() -> None:
