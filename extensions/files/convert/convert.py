@@ -54,8 +54,10 @@ def convert(
     for name in () if is_deployed else _OF_DEPLOYMENT:
         if value := getattr(options, name):
             if is_model:
-                rule = ("must be given without ", Option(planned_by[0], ""), f", got {value}")
-                raise OptionError.from_rule(name, *rule, way="leave one of them out")
+                other = Option(planned_by[0], "")
+                raise OptionError.from_rule(
+                    name, "must be given without ", other, f", got {value}", way="leave one of them out"
+                )
             raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {value}")
     if target in PROGRAMS:
         options.refuse_for_programs(target)

@@ -325,6 +325,7 @@ def test_of_a_graph_in_two_memories_only_changes_that_it_can_take_are_offered() 
     first = found.of_operations.repairs[0]
     assert first.kind == "reorder"
     assert first.order is not None
+    assert first.problem is not None
     applied = problem_of_order(graph_from(WIDE), first.order).model_copy(update={"pools": first.problem.pools})
     assert solve(applied, time_limit_s=10).status in ("optimal", "feasible")
     for repair in found.of_operations.repairs:
