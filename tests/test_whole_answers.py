@@ -38,7 +38,7 @@ LIFTED: Question[Any] = Question(false_peak_answer, inputs=(PROBLEM,), lines=lam
 
 
 def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
-    with pytest.raises(InvalidPlanError, match="lifted: plan: is not one of this problem: peak: must be 8"):
+    with pytest.raises(InvalidPlanError, match="false_peak_answer: plan: is not one of this problem: peak: must be 8"):
         LIFTED.answer_verified({"problem": TWO}, SearchOptions(), Control())
 
 

@@ -179,7 +179,7 @@ def test_the_exit_status_of_the_checker_states_its_verdict(tmp_path: Path) -> No
     proof.write_text(certificate.text)
     false.write_text(certificate.text.replace(f"used {plan.peak}", f"used {plan.peak + 1}"))
     for name, status in ((proof, 0), (false, 3), (tmp_path / "none", 2)):
-        command = [sys.executable, str(ROOT / "memplan" / "checkers" / "check.py"), str(table), str(name)]
+        command = [sys.executable, str(ROOT / "extensions" / "checkers" / "check.py"), str(table), str(name)]
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
 
 

@@ -10,7 +10,7 @@ import pytest
 import lab.ledger.__main__ as program
 from lab.ledger.answers import ROOT, is_here
 from lab.ledger.asking import MORE, compare
-from lab.ledger.figures import documents
+from lab.ledger.figures import document
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
 from memplan.extensions.bench.tests.clusters import StandIn
@@ -53,9 +53,9 @@ def test_the_library_knows_no_worse_than_the_ledger(kind: str) -> None:
         )
 
 
-def test_documents_state_the_figures_of_the_ledger() -> None:
-    for path, text, expected in documents(ROWS):
-        assert text == expected, f"{path}: what writes rows writes its tables anew"
+def test_the_document_states_the_figures_of_the_ledger() -> None:
+    path, expected = document(ROWS)
+    assert path.read_text() == expected, f"{path}: what writes rows writes its tables anew"
 
 
 def test_rows_are_compared_on_a_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,7 +143,7 @@ def test_one_more_program_is_kept_where_it_is_optimal_or_clearly_better(worst: l
 
 
 ROOT = Path(__file__).parents[4]
-CHECKER = ROOT / "memplan" / "checkers" / "all_values.py"
+CHECKER = ROOT / "extensions" / "checkers" / "all_values.py"
 
 
 def answer_of(problem: dict[str, Any], **options: Any) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def test_the_checker_accepts_the_certificates_that_the_command_writes(tmp_path: 
     assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
     facts = json.loads(told.read_text())
     assert (facts["status"], facts["certificate"]["text"]) == ("optimal", proof.read_text())
-    command = [sys.executable, "-S", str(ROOT / "memplan" / "checkers" / "order.py"), str(graph), str(proof)]
+    command = [sys.executable, "-S", str(ROOT / "extensions" / "checkers" / "order.py"), str(graph), str(proof)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"proved: no order of the operations has fewer than {facts['lower_bound']} bytes")
     proof.write_text(proof.read_text().replace(f"least {facts['lower_bound']}", f"least {facts['lower_bound'] + 1}"))
