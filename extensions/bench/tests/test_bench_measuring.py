@@ -53,7 +53,7 @@ def test_a_plan_is_verified_and_its_peak_counted_by_the_benchmark(stack_result: 
     assert (result.buffers, result.known_peak, result.lower_bound) == (5, None, 12)
 
 
-@pytest.mark.parametrize("planner", ["listed", "mapped"])
+@pytest.mark.parametrize("planner", ["offset_list", "offset_map"])
 def test_lists_and_mappings_are_answers_as_they_are_to_plan(planner: str, stack_result: Result) -> None:
     result = measure_planner(planner)
     assert (result.outcome, result.peak) == ("plan", stack_result.peak)

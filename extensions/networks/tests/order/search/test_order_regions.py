@@ -87,9 +87,10 @@ def test_the_peak_is_that_of_the_best_orders_inside() -> None:
 
 
 def test_repairs_know_the_orders_inside() -> None:
-    found = repairs_of_graph(CALL, 150, REPAIRS, Control.from_limit(2, deterministic=True))
+    asked = problem_of_order(CALL, range(len(CALL.ops)))
+    found = repairs_of_graph(CALL, asked.with_capacity(150), REPAIRS, Control.from_limit(2, deterministic=True))
     assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
-    nothing = repairs_of_graph(CALL, 106, REPAIRS, Control.from_limit(2, deterministic=True))
+    nothing = repairs_of_graph(CALL, asked.with_capacity(106), REPAIRS, Control.from_limit(2, deterministic=True))
     assert (nothing.repairs, nothing.least_live_peak, nothing.proved) == ((), 107, True)
 
 
