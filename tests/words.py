@@ -66,13 +66,13 @@ CONSTRUCTOR = "from_"
 MOST_BARE_FIRST = 40
 BARE_EXCEPTIONS = {
     # Components of `/openapi.json` and parts of written answers, whose schemas callers know.
-    *("Again", "Certified", "Checkpointed", "Compared", "Converted", "Enough", "Exhausted", "Free", "Held", "Left"),
+    *("Again", "Certified", "Checkpointed", "Compared", "Converted", "Enough", "Exhausted", "Held", "Left"),
     *("Moved", "Others", "Recomputed", "Recorded", "Resized", "Reused", "Stranded", "Unknown", "listed", "sent"),
     # Public names, and methods that torch calls.
     *("proved", "reordered", "backward"),
     # Names of attributes that other classes have too, and of helpers in tests beside a verb of the same noun.
     *("after", "all", "below", "best", "chosen", "filled", "first", "inner", "lacking", "next", "reduced", "searched"),
-    *("smallest", "swapped", "used", "broken", "gone", "overlapping", "apart", "fused"),
+    *("smallest", "swapped", "used"),
 }
 """Names that stay, with the reason."""
 VAGUE = re.compile(
@@ -254,11 +254,9 @@ def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
     first: list[str] = []
     for name, tree in trees.items():
         for node in ast.walk(tree):
-            if not isinstance(node, Definition | ast.ClassDef) or node.name.startswith("__") or not is_bare(node.name):
+            if not isinstance(node, Definition | ast.ClassDef) or node.name.startswith(("__", CONSTRUCTOR)):
                 continue
-            if node.name.startswith(CONSTRUCTOR):
-                continue
-            if node.name not in BARE_EXCEPTIONS:
+            if is_bare(node.name) and node.name not in BARE_EXCEPTIONS:
                 finding = f"{name}:{node.lineno}: {node.name} has no noun"
                 (first if "_" in node.name.strip("_") else alone).append(finding)
     return [*alone, *(first if len(first) > MOST_BARE_FIRST else [])]

@@ -13,6 +13,7 @@ from memplan.api.cli.streams import FOLDER, PAGE, write
 from memplan.extensions.cascade.cascade import QUESTION
 from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
+from memplan.questions.question import Control
 
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
@@ -79,9 +80,10 @@ def _model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes 
     """
     if not answer.points:
         return None
-    from memplan.extensions.cascade.writing import in_other_order, write_in_parts
+    from memplan.extensions.cascade.writing import reordered_model, write_in_parts
 
-    ordered = in_other_order(call.reader, graph, max(_ORDER_S, answer.wall_time_s / 2))
+    running = Control.from_limit(max(_ORDER_S, answer.wall_time_s / 2))
+    ordered = reordered_model(call.reader.data, call.reader.name, graph, running)
     written = write_in_parts(model, answer, call.reader.data, call.reader.options, ordered)
     return model_if_gained(call, written, path)
 

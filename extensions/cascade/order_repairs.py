@@ -49,7 +49,7 @@ def repairs_of_graph(
         return _answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _answer((start,), start.live_peak, proved=True, with_plans=with_plans)
-    graph_repairs = [*search.in_place()]
+    graph_repairs = [*search.overwrites()]
     placed = order_and_place(graph, control.limit_to(0.3 * control.remaining_s), goal="placed")
     order = list(placed.order)
     moved = tuple(k for k, operation in enumerate(order) if operation != k)
@@ -94,7 +94,7 @@ def _answer(
 
 @dataclass(frozen=True)
 class _Orders:
-    """The orders of one graph, planned in a pool of one size."""
+    """The orders of one graph, planned in the pools of the problem that it poses."""
 
     graph: OperationGraph
     asked: Problem
@@ -107,7 +107,7 @@ class _Orders:
         sizes = [pool.size for pool in self.asked.pools]
         return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
 
-    def in_place(self) -> Iterator[OrderRepair]:
+    def overwrites(self) -> Iterator[OrderRepair]:
         """Yield the given order with outputs written over inputs, if it fits."""
         over = replace(self, graph=allow_overwriting(self.graph))
         written = tuple(k for k, row in enumerate(over.graph.ops) if row.may_overwrite)

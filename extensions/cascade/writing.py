@@ -99,12 +99,15 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
     return rewritable_model(reader.data, reader.name, graph, reader.options)
 
 
-def in_other_order(reader: Reader, graph: OperationGraph, limit_s: float) -> bytes | None:
-    """Return the model with its operations, all of them whole, in the order of the least peak; None as it is given."""
-    placed = order_and_place(graph, Control.from_limit(limit_s), alignment=_ALIGNMENT, goal="placed")
+def reordered_model(data: bytes, name: str | None, graph: OperationGraph, running: Control) -> bytes | None:
+    """Return a model with its operations, all of them whole, in the order of the least peak; None for the given order.
+
+    Raises InputError if the model cannot be written.
+    """
+    placed = order_and_place(graph, running, alignment=_ALIGNMENT, goal="placed")
     if not placed.moves:
         return None
-    return write_reordered(reader.data, reader.name, permute(placed.ordered or graph, placed.order)).data
+    return write_reordered(data, name, permute(placed.ordered or graph, placed.order)).data
 
 
 def write_in_parts(
@@ -125,13 +128,12 @@ def write_in_parts(
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
     if ordered is not None:
         found.append((rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
-    if not found:
-        sentence = f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, no form has fewer"
-        return ModelForm(None, (sentence,))
-    arena, macs_ratio, best, what = min(found, key=lambda form: (form[0].used, form[1]))
-    if not arena.is_smaller(own_arena):
-        sentence = f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {arena} in parts"
-        return ModelForm(None, (sentence,))
-    needs = f"{what}, {macs_ratio - 1:+.2%} MACs"
-    sentence = f"{needs}; {RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"
-    return ModelForm(best, (sentence,), arena)
+    best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
+    if best is None or not best[0].is_smaller(own_arena):
+        least = "no form has fewer" if best is None else f"{best[0]} in parts"
+        return ModelForm(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
+    arena, macs_ratio, written, change = best
+    sentence = (
+        f"{change}, {macs_ratio - 1:+.2%} MACs; {RUNTIME}'s whole arena takes {arena}, {own_arena.used:,} as given"
+    )
+    return ModelForm(written, (sentence,), arena)

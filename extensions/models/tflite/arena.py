@@ -10,12 +10,12 @@ from memplan.extensions.models.tflite.tflm_tail import host_options
 from memplan.planner.foreign.model_options import ModelOptions
 
 
-def runtime_report(data: bytes, options: ModelOptions | None = None) -> str:
+def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
     """Return the runtime's report on a model in its least arena, as part of a sentence."""
     return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 
-def compare_form(
+def compare_forms(
     given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
     """Return if a form of a model computes the same as the original, each in its least arena, and the report on it."""

@@ -9,18 +9,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.cascade.writing import rewritable_model
+from memplan.extensions.cascade.writing import reordered_model, rewritable_model
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
-from memplan.extensions.models.tflite.arena import compare_form
+from memplan.extensions.models.tflite.arena import compare_forms
 from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal
 from memplan.extensions.models.tflite.model import read_model as read_tflite
+from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
 from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.layout import lay_out
@@ -33,7 +31,6 @@ from memplan.solvers.portfolio.solve import solve
 if TYPE_CHECKING:
     from memplan.extensions.networks.operations.graph import OperationGraph
 
-_ALIGNMENT = 16
 _SHARE = 0.25
 """The share of the remaining time for the next search: an order, cascades, or a plan."""
 _FORMS = 2
@@ -64,9 +61,8 @@ class FormSearch:
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
-            placed = order_and_place(graph, self.running.limit_to(self._share_s()), alignment=_ALIGNMENT, goal="placed")
-            if placed.moves:
-                moved = write_reordered(self.given.data, None, permute(graph, placed.order)).data
+            moved = reordered_model(self.given.data, None, graph, self.running.limit_to(self._share_s()))
+            if moved is not None:
                 form = DeviceForm(moved, self._arena(moved), "ordered")
                 best = self._smaller_form(best, form, self._planned_form(form))
         if not self._fits(best):
@@ -77,7 +73,7 @@ class FormSearch:
     def _form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the best form that runs operators in parts, if better: the first that fits, or the smallest."""
         model = rewritable_model(self.given.data, None, graph)
-        wanted = CascadeOptions(alignment=_ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
+        wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
         limit = replace(best.arena, tail=0, head=max(best.arena.used, self.options.fit or 0))
         for point in sorted(answer.points, key=lambda point: point.macs):
@@ -135,10 +131,10 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     limit_s = min(LIMIT_S, running.remaining_s / 2)
-    runs, measured = compare_form(given.data, best.data, options, limit_s)
+    runs, measured = compare_forms(given.data, best.data, options, limit_s)
     if runs is False:
         search.notes.append(f"{best.kind}: {measured}")
-        best, (runs, measured) = given, compare_form(given.data, given.data, options, limit_s)
+        best, (runs, measured) = given, compare_forms(given.data, given.data, options, limit_s)
     refused, files = None, {"": best.data}
     if options.c_array and not runs and not best.arena.unknown:
         refused = refusal(best.data, arena_of(best.data, host_options(options)).least, limit_s)

@@ -46,7 +46,7 @@ class RewritableModel:
         also yielded within more. Raises OperationsError if none can be written.
         """
         refused: OperationsError | None = None
-        for form in _promising([form for form in rewritings(points, given.used) if form.peak < given.used], most):
+        for form in _promising_forms([form for form in rewritings(points, given.used) if form.peak < given.used], most):
             try:
                 written = self.write(form.found)
             except OperationsError as error:  # another form would be cut at another operator
@@ -59,7 +59,7 @@ class RewritableModel:
             raise refused
 
 
-def _promising(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
+def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
     """Return the forms that are among the `most` best of those with no more multiplications."""
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
@@ -98,7 +98,6 @@ class Rewriting:
     """
 
     peak: int
-    point: CascadePoint
     found: UnrolledCascade
     needed: int
     macs: int
@@ -128,7 +127,7 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
                 last = None if last is None else error
                 continue
             last = None
-            yield Rewriting(steps.live_peak, point, steps, arena_estimate(steps), macs_of(cascade))
+            yield Rewriting(steps.live_peak, steps, arena_estimate(steps), macs_of(cascade))
     if last is not None:
         raise last
 

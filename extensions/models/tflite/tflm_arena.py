@@ -164,7 +164,7 @@ class _ArenaRequests:
                     requests[index] = None  # the kernel stores the number of the variable
         for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
-            rows.append((each.id, _Request(_round_up(each.size))))
+            rows.append((each.id, _Request(round_up(each.size))))
 
     def run(self, index: int) -> None:
         """Count a subgraph, and then the subgraphs that it runs."""
@@ -196,12 +196,12 @@ def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
     # Constants are in flash, variables in the tail unless the file plans them.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
-    return _Request(_round_up(size), None if offset < 0 else offset)
+    return _Request(round_up(size), None if offset < 0 else offset)
 
 
 def rounded_bytes(tensor: TfliteTensor) -> int:
     """Return the bytes that a tensor takes in the arena."""
-    return _round_up(_bytes(tensor))
+    return round_up(_bytes(tensor))
 
 
 def _bytes(tensor: TfliteTensor) -> int:
@@ -209,7 +209,8 @@ def _bytes(tensor: TfliteTensor) -> int:
     return 0 if bits is None else -(-element_count(tensor.shape) * bits // 8)
 
 
-def _round_up(size: int) -> int:
+def round_up(size: int) -> int:
+    """Return bytes rounded up to the alignment of the runtime."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

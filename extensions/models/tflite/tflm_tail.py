@@ -18,6 +18,7 @@ from memplan.extensions.models.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
     model_for_options,
+    round_up,
     scratch_of,
     scratch_of_model,
 )
@@ -66,7 +67,7 @@ def whole_arena(model: Model) -> ModelArena:
     return ModelArena(
         head.size,
         space.tail,
-        _round_up(space.least),
+        round_up(space.least),
         unknown,
         space.temporary,
         model.target.text,
@@ -81,10 +82,6 @@ def space_of(model: Model, head: int) -> Space:
     _planning(model, space, head)
     _count_inputs_and_outputs(model, space)
     return space
-
-
-def _round_up(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 @dataclass
@@ -190,9 +187,9 @@ def _planning(model: Model, space: Space, head: int) -> None:
             space.keep(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
     # The space between the ends for the planner's rows is rounded at both ends.
-    between = _round_up(space.top) + rows + _round_up(space.tail)
+    between = round_up(space.top) + rows + round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
-    space.temporary = max(space.temporary, _round_up(space.top) + rows)
+    space.temporary = max(space.temporary, round_up(space.top) + rows)
     space.set_head(head)
 
 
@@ -257,8 +254,8 @@ def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None
         f"/* To start: {arena}. */\n"
         f"#define {macro}_ARENA_SIZE {constant(arena.least)}\n"
         f"/* Of it, where the two lie in memories of their own. */\n"
-        f"#define {macro}_HEAD_SIZE {constant(_round_up(max(arena.head, arena.temporary)))}\n"
-        f"#define {macro}_TAIL_SIZE {constant(_round_up(arena.tail + _APART))}\n"
+        f"#define {macro}_HEAD_SIZE {constant(round_up(max(arena.head, arena.temporary)))}\n"
+        f"#define {macro}_TAIL_SIZE {constant(round_up(arena.tail + _APART))}\n"
         f"extern const unsigned char {prefix}[{macro}_SIZE];\n"
         f"extern unsigned char {prefix}_arena[{macro}_ARENA_SIZE];\n"
     )

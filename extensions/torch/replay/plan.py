@@ -58,7 +58,7 @@ class ReplayPlan:
         return "\n".join([*rows, "end", ""])
 
     def save(self, path: str | Path) -> None:
-        """Write the file that `planned` takes in a later process."""
+        """Write the file that `use_plan` takes in a later process."""
         Path(path).write_text(self.text(), encoding="utf-8")
 
     def __or__(self, other: ReplayPlan) -> ReplayPlan:
@@ -118,7 +118,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
             for place in plan.placements:
                 k = int(place.id)
                 places[k] = replace(places[k], offset=base + place.offset)
-            base += -(-plan.peak // ROUNDING) * ROUNDING
+            base += _round_up(plan.peak)
         arena += base
         live += _live_peak([row for _, row in scoped if row.device == device])
     _verify(asked.scope, places)

@@ -1,4 +1,4 @@
-"""`record` and `planned`: a step's allocations are recorded, planned, and given at planned addresses from then on.
+"""`record` and `use_plan`: a step's allocations are recorded, planned, and given at planned addresses from then on.
 
 torch takes an allocator only before it has used another one; with it there are no expandable segments, no memory
 history and no private pools, as torch itself says.

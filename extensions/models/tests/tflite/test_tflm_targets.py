@@ -107,7 +107,7 @@ def test_a_size_that_the_runtime_refuses_is_not_written(
 ) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
     forms = "memplan.extensions.models.tflite.device_forms"
-    monkeypatch.setattr(f"{forms}.compare_form", lambda *given: (None, "not run"))
+    monkeypatch.setattr(f"{forms}.compare_forms", lambda *given: (None, "not run"))
     monkeypatch.setattr(f"{forms}.refusal", lambda *given: "tflite_micro does not start it")
     line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]
     assert main(line) == 1
