@@ -16,6 +16,7 @@ MANY_IMPORTS = {
     # These modules put the parts of the service together, or connect requests with reading, searching and storing.
     "api/client/http_async.py",
     "api/http/app_state.py",
+    "api/http/openapi.py",
     "api/http/submissions.py",
     "api/http/problem_details.py",
     "api/http/routes/batch.py",
@@ -24,7 +25,10 @@ MANY_IMPORTS = {
     "api/http/routes/questions.py",
     "api/requests.py",
     "api/cli/local/plan.py",
+    "api/service/answering.py",
     "api/service/plan_service.py",
+    "api/store/tables/jobs.py",
+    "api/workers/child.py",
     # One question has several parts, each with a separate search.
     "questions/check/check.py",
     "questions/explain/explain.py",

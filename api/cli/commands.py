@@ -55,7 +55,7 @@ _OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
 """The questions with commands in this package."""
 COMMANDS = {
     "examples": Command(_import_command, "Write the examples that the documents name into a folder.", "Files"),
-    "solvers": Command(_import_command, "List the solvers: what is installed, and what each can do.", "Solvers"),
+    "solvers": Command(_import_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
     "schema": Command(
         _import_command,
         "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
@@ -76,7 +76,7 @@ COMMANDS = {
     ),
     "doctor": Command(
         _import_command,
-        "Report which code runs and why, which extras are installed, and how to install those that are missing.",
+        "Report which code runs and why, which extras are installed, and how to install the missing extras.",
         "Solvers",
     ),
 }

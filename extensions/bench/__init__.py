@@ -16,7 +16,7 @@ def _bench(_name: str) -> "click.Command":
 
 COMMAND = Command(
     _bench,
-    help="Run solvers on suites, each run in a process of its own, or compare two files of results.",
+    help="Run solvers on suites, each run in a separate process, or compare two files of results.",
     panel="Solvers",
 )
 CLUSTER = Cluster(where="memplan.extensions.bench.several_files:run_away")

@@ -9,7 +9,7 @@ from typing import IO, Annotated, Literal
 
 from pydantic import AliasChoices, Field, ValidationError
 
-from memplan.planner.errors import FormatError, sentences
+from memplan.planner.errors import FormatError, prefix_sentence, sentences
 from memplan.planner.model.plan import Status, StopReason
 from memplan.planner.model.rows import WireValue
 
@@ -97,7 +97,8 @@ def read_results(path: Path) -> list[Result]:
         try:
             rows.append(Result.model_validate_json(line))
         except ValidationError as error:
-            raise FormatError(*(f"{path}, line {number}: {sentence}" for sentence in sentences(error))) from error
+            where = f"{path}, line {number}: "
+            raise FormatError(*(prefix_sentence(where, sentence) for sentence in sentences(error))) from error
     return rows
 
 

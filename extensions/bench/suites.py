@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memplan.files import read_problem
-from memplan.planner.errors import FormatError, OptionError, excerpt, sentences
+from memplan.planner.errors import FormatError, OptionError, excerpt, prefix_sentence, sentences
 from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _SUFFIXES = (".csv", ".json")
@@ -73,4 +73,4 @@ def _listing(path: Path) -> list[_ListedFile]:
     try:
         return TypeAdapter(list[_ListedFile]).validate_json(path.read_bytes())
     except ValidationError as error:
-        raise FormatError(*(f"{path}: {sentence}" for sentence in sentences(error))) from error
+        raise FormatError(*(prefix_sentence(f"{path}: ", sentence) for sentence in sentences(error))) from error

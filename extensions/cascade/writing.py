@@ -126,11 +126,11 @@ def write_in_parts(
     own_arena = rules.arena_of(data, options)
     forms = model.forms(result.points, own_arena, partial(rules.arena_of, options=options), _MOST_WRITTEN)
     found = [(form.arena, form.macs_ratio, form.data, f"{form.steps} operations on parts") for form in forms]
-    if ordered is not None:
-        found.append((rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
+    if ordered is not None:  # comes first, as it is the simpler form of the same bytes
+        found.insert(0, (rules.arena_of(ordered, options), 1.0, ordered, "another order of whole operations"))
     best = min(found, key=lambda form: (form[0].used, form[1]), default=None)
     if best is None or not best[0].is_smaller(own_arena):
-        least = "no form has fewer" if best is None else f"{best[0]} in parts"
+        least = "no form has fewer" if best is None else f"{best[0]} with {best[3]}"
         return ModelForm(None, (f"{NOT_WRITTEN}: {RUNTIME}'s whole arena takes {own_arena}, {least}",))
     arena, macs_ratio, written, change = best
     sentence = (

@@ -26,7 +26,7 @@ COMPARE = Row(
     _compare,
     panel=_PANEL,
     document="systems.md",
-    help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, and the"
+    help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the"
     " bytes saved.",
 )
 CONVERT = Row(

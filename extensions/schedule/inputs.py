@@ -7,7 +7,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph, graph_f
 from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.schedule import dory
 from memplan.planner import formats
-from memplan.planner.errors import ProblemError
+from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
@@ -29,6 +29,9 @@ def _problem_of(value: object) -> OperationGraph:
 
 
 def _problem_in(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
+    if reader.options.alignment is not None:
+        rule = "must be that of the memories of `target`, which tiles are placed in"
+        raise OptionError.from_rule("alignment", rule, way="leave it out")
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
         if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:

@@ -72,6 +72,10 @@ def read_symbolic(
         )
         raise FormatError(*error.said, hint) from None
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
+    if options.says("views") and not (read.views.apart or read.views.aliases):
+        raise OptionError.from_rule(
+            "views", "must be given where the file has views, and it has none", way="leave it out"
+        )
     for point in _points(numbers.space):
         _compare(read, read_at(point).problem, point)
     return _problem(read, symbols)

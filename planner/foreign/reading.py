@@ -7,6 +7,7 @@ be read raises an InputError.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.foreign.imported import stranger_bytes
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
+from memplan.planner.model.finding import Finding
 from memplan.planner.systems import file_readers as file_readers
 from memplan.planner.systems import systems
 
@@ -120,6 +122,14 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
         return imported
 
 
+def _tell_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
+    """Return a model with a finding where `views` was given, and its file has no views to keep apart."""
+    if not options.says("views") or model.views.apart or model.views.aliases:
+        return model
+    finding = Finding("no-effect", "views: the file has none that could be apart, so that the plan is as without", ())
+    return replace(model, warnings=(*model.warnings, finding))
+
+
 def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
     """Read a model of the format of that name; raises InputError."""
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
@@ -130,7 +140,7 @@ def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
 
     with stranger_bytes():
         try:
-            return read(options)
+            return _tell_idle_views(read(options), options)
         except OpenSizesError as error:
             refusal = add_size_advice(error, options, read)
         raise refusal

@@ -237,25 +237,28 @@ class Reader:
         return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
+NO_OVERWRITING = "in place: no operation here may write over an input, so that the plan is as without"
+NO_SPARING = "spare: no operation writes over these buffers anyhow, so that the plan is as without"
+TARGET_NOTE = (
+    "target: it changes only TFLite Micro's arena, which `memplan check` and files of `convert` and `cascade` have"
+)
+
+
 def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
     """Return the findings about options without effect, as the file has nothing that they could change."""
     idle = {
-        "in place: no operation here may write over an input": options.in_place
-        and len(after.buffers.aliases) == len(before.buffers.aliases),
-        "views: the file has none that could be apart": options.says("views")
-        and not (read.views.apart or read.views.aliases),
-        "weights: the file has no constants": options.weights is not None and not read.constants,
+        NO_OVERWRITING: options.in_place and len(after.buffers.aliases) == len(before.buffers.aliases),
+        "weights: the file has no constants, so that the plan is as without": options.weights is not None
+        and not read.constants,
     }
-    return [
-        Finding("no-effect", f"{sentence}, so that the plan is as without", ())
-        for sentence, is_so in idle.items()
-        if is_so
-    ]
+    return [Finding("no-effect", sentence, ()) for sentence, is_so in idle.items() if is_so]
 
 
 def add_reading_facts(answer: A, reader: Reader) -> A:
     """Return an answer with the reader's unknowns; a plan also records its reading options."""
     changes: dict[str, Any] = {}
+    if reader.options.target is not None and not hasattr(answer, "arena"):
+        reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     # Unset options are not dumped, since that would need a complete model.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:

@@ -32,7 +32,7 @@ struct Bounding {
   Rows<i64> worth;
   Array<i64> answer;
 };
-struct Choosing {
+struct ChoiceTask {
   Rows<i64> limit;
   Array<i64> nogood_pool;
   Array<i64> nogood_first;
@@ -97,7 +97,7 @@ MEMPLAN_KERNEL memplan_choice_prices(const ChoiceItems *knapsack, const Multipli
   return arena.has_failed ? kNoMemory : 0;
 }
 
-MEMPLAN_KERNEL memplan_cheapest_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const Choosing *task) {
+MEMPLAN_KERNEL memplan_cheapest_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const ChoiceTask *task) {
   Allocator allocator;
   Arena arena(allocator);
   const memplan_options options = until_set(task->flag);
@@ -110,7 +110,7 @@ MEMPLAN_KERNEL memplan_cheapest_choice(const ChoiceItems *knapsack, const Multip
   return arena.has_failed ? kNoMemory : 0;
 }
 
-MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const Choosing *task) {
+MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const MultiplierTable *table, const ChoiceTask *task) {
   Allocator allocator;
   Arena arena(allocator);
   const memplan_options options = until_set(task->flag);

@@ -64,7 +64,7 @@ def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: St
         return False
 
     with ChildProcess("memplan.solvers.reference.own", is_over, environment=os.environ) as child:  # it is the caller's
-        child.give((where, limit_s, problem))
+        child.give((where, limit_s, problem, sys.path))
         try:
             answer = child.answer()
         except (EOFError, ValueError):
@@ -117,8 +117,10 @@ def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
 def main() -> None:
     """Run the child: call the planner, and answer with a line of JSON."""
     parent = Parent()
-    sys.path.append(str(Path.cwd()))
-    parent.send(_answer(*parent.task))
+    where, limit_s, problem, path = parent.task
+    # What the caller can import, such as a module beside its script, and what lies in the current folder.
+    sys.path += [each for each in (*path, str(Path.cwd())) if each not in sys.path]
+    parent.send(_answer(where, limit_s, problem))
 
 
 def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:

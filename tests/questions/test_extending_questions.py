@@ -135,7 +135,7 @@ print("padded")
 
 
 def test_the_guides_list_few_files() -> None:
-    assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py"}
+    assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py", "memplan/__init__.py"}
     assert guide("How to add an option for reading models") == {
         "planner/foreign/model_options.py",
         "planner/foreign/NAME/reader.py",

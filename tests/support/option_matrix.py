@@ -196,8 +196,10 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         "inclusive": (True, {}),
         "dims": (dict(example.other_dims), {}),
         "views": ("separate", {}),
-        "alignment": (8192, {}),
+        "alignment": (3 * 8192, {}),
         "scratch": ({example.scratch: 2**24}, {}),
+        "target": ("cortex-m4", {}),
+        "kernels": ("cmsis-nn", {}),
     }
 
 

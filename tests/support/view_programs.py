@@ -54,7 +54,9 @@ class _Author:
                 break
             self.left -= 1
             kind = self.chance.choices(("op", "view", "if", "loop"), (4, 4, 1, 1) if depth < 2 else (1, 1, 0, 0))[0]
-            steps.append(getattr(self, f"_{kind}")(visible, depth))
+            steps.append(
+                {"op": self._op, "view": self._view, "if": self.add_branches, "loop": self._loop}[kind](visible, depth)
+            )
         return steps
 
     def _op(self, visible: list[str], _: int) -> Step:

@@ -18,7 +18,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.sizes import UNLIMITED
 from memplan.questions.check.budgets import read_budgets
-from memplan.questions.check.check import QUESTION
+from memplan.questions.check.check import QUESTION, CheckOptions
 from memplan.questions.plan.baseline import write_baseline
 
 _BUDGETS = (
@@ -49,6 +49,7 @@ def check(line: CommandLine) -> int:
 def _prepare(call: Call) -> None:
     if call.files["baseline"] is not None and "baseline" not in call.values:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
+        call.change(tolerance=CheckOptions().tolerance)
     format_for(call.flags["save_plan"])
     if call.flags["subject"] is None:
         call.change(subject=call.files["problem"])

@@ -118,7 +118,10 @@ def _texts(value: Any) -> list[str]:
 
 def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
-    return line._replace(given={**line.given, **own, "problem": model, "budgets_file": None})
+    given = {**line.given, **own, "problem": model, "budgets_file": None}
+    if tables and given["baseline"] is None:
+        given["tolerance"] = None  # a file of budgets says it for all models, also for those without a baseline
+    return line._replace(given=given)
 
 
 def check_folder(line: CommandLine) -> int:

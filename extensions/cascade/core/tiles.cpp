@@ -24,8 +24,8 @@ struct TileSearch {
   Array<i64> answer;
 };
 
-// See `Followed` in kernels.py.
-struct Followed {
+// See `RegionTrace` in kernels.py.
+struct RegionTrace {
   Rows<i64> row_first;
   Rows<i64> row_end;
   Rows<i64> column_first;
@@ -54,7 +54,7 @@ class Tiles {
   i64 grow();
 
   // Write what each step makes and holds in the longest region, in tiles of the first size; return its operations.
-  i64 follow_region(const Followed &followed) const;
+  i64 follow_region(const RegionTrace &followed) const;
 
  private:
   struct Operation {
@@ -292,7 +292,7 @@ i64 Tiles::grow() {
   return search_.answer[kCount];
 }
 
-i64 Tiles::follow_region(const Followed &followed) const {
+i64 Tiles::follow_region(const RegionTrace &followed) const {
   if (arena_.has_failed) return kNoMemory;
   const Rows<i64> firsts[] = {followed.row_first, followed.column_first};
   const Rows<i64> ends[] = {followed.row_end, followed.column_end};
@@ -326,7 +326,7 @@ MEMPLAN_KERNEL memplan_grow_tiles(const memplan::cascade::Access *access, const 
 
 MEMPLAN_KERNEL memplan_follow_region(const memplan::cascade::Access *access,
                                      const memplan::cascade::TileSearch *search,
-                                     const memplan::cascade::Followed *followed) {
+                                     const memplan::cascade::RegionTrace *followed) {
   memplan::Allocator allocator;
   memplan::Arena arena(allocator);
   return memplan::cascade::Tiles(arena, *access, *search).follow_region(*followed);

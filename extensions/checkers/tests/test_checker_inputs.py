@@ -140,7 +140,6 @@ REFUSED_BY_BOTH = {
     "a sharing with itself": problem(*PAIR, may_share=[["a", "a"]]),
     "half a lifetime": problem({"id": "a", "size": 4, "end": 2}, PAIR[1]),
     "two lifetimes": problem(PAIR[0] | {"lifetimes": [[0, 2]]}, PAIR[1]),
-    "no lifetimes": problem({"id": "a", "size": 4, "lifetimes": []}, PAIR[1]),
     "an end before its start": problem(PAIR[0] | {"end": 0}, PAIR[1]),
     "a word for the lifetimes": problem(*PAIR, interval="open"),
     "a word for what is minimised": problem(*PAIR, objective="size"),

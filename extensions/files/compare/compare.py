@@ -19,6 +19,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import FILE
 from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, ignore_report
+from memplan.questions.reading import NO_OVERWRITING, NO_SPARING, TARGET_NOTE
 from memplan.questions.reading.adapting import Texts, refuse_spare
 from memplan.questions.verify.better import BesideBest, compare_with_best
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
@@ -143,6 +144,12 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
     note = running.note or ignore_report
     over_inputs = _overwriting_plan(shared, options, time)
+    late = () if options.target is None else (TARGET_NOTE,)
+    if options.in_place:
+        given, over = (len(each.buffers.aliases) for each in (shared.problem, shared.problem_in_place(())))
+        spared = len(shared.problem_in_place(options.spare).buffers.aliases)
+        late += (NO_OVERWRITING,) if over == given else ()
+        late += (NO_SPARING,) if options.spare and spared >= over else ()
     note(answer())
     if is_large and running.is_over:
         return answer()
@@ -152,7 +159,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     is_partial = False
     note(answer(in_place))
     if running.is_over and isinstance(shared, ImportedProgram) and not shared.has_unknown_scratch:
-        late = ("the time was over before another order of its operations was looked at",)
+        late += ("the time was over before another order of its operations was looked at",)
         return answer(in_place)
     reordered = None if shared.has_unknown_scratch else _reordered_plan(shared, time)
     return answer(in_place, reordered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from memplan.extensions.files.convert.answer import RUNTIME, Converted, ReaderWarning
@@ -15,6 +16,7 @@ from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.names_in_files import names_read
 from memplan.planner.foreign.program_names import NO_NAMES
 from memplan.planner.instance.audit import verify
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.systems import system_of
@@ -38,14 +40,15 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
         format=importers.detect(file, name) or "operations",
         own_peak=imported.own_peak,
         violations=tuple(violation.message for violation in broken),
-        warnings=warnings_of(imported),
+        warnings=warnings_of(imported, reader.warnings),
         plan=imported.own_plan if imported.own_problem is None else None,
     )
 
 
-def warnings_of(imported: ImportedProblem) -> tuple[ReaderWarning, ...]:
-    """Return the findings of a file's reader."""
-    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in imported.warnings]
+def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> tuple[ReaderWarning, ...]:
+    """Return the findings of a file's reader, and further `findings` about its options."""
+    every = dict.fromkeys((*imported.warnings, *findings))
+    warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in every]
     if imported.views.apart:
         text = f"{imported.views.apart} views are buffers of their own, of {size_text(imported.views.apart_bytes)}"
         warnings.append(ReaderWarning(rule="views-apart", message=text))

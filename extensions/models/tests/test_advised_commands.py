@@ -96,6 +96,14 @@ ELSEWHERE = {
     ("writing", "convert"): "what an order of a model does not gain: the tests of convert",
     ("options", "solvers"): "help of a flag",
     ("core", "core"): "a comment in the file that it writes",
+    ("arena", "convert"): "an arena above its budget: tflite/test_device_forms.py looks for a form that fits",
+    ("command", "bench"): "help of a flag",
+    ("command", "plan"): "help of a flag",
+    ("inputs", "convert"): "a model that is no graph: tests/support/mistakes.txt",
+    ("inputs", "plan"): "a table that is no graph: tests/support/mistakes.txt",
+    ("model_solution", "convert"): "a program of another problem: tests/solvers/mip/test_model_solution.py",
+    ("over_inputs", "plan"): "what in place saves: tests/support/mistakes.txt",
+    ("running", "solvers"): "a solver that is not known: extensions/bench/tests/test_bench_results.py",
 }
 """Commands that texts name, which no case shows, with the reason."""
 
@@ -209,7 +217,7 @@ def advice_texts() -> set[tuple[str, str]]:
     """Return the texts of the product that name a command, but docstrings: (module, command)."""
     found = set()
     for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
-        if "`memplan " not in (text := path.read_text(encoding="utf-8")):
+        if "tests" in path.parts or "`memplan " not in (text := path.read_text(encoding="utf-8")):
             continue
         module = path.parent.name if path.stem == "__init__" else path.stem
         tree = ast.parse(text)

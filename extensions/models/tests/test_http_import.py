@@ -88,7 +88,12 @@ def test_the_format_follows_from_the_bytes_or_the_name(
     [
         (MODEL[:200], "", "model.buffers: must lie in the file (200 bytes)"),
         (MODEL, "alignment=0", "alignment: must be "),
-        (MODEL, "scratch=my_op", "scratch: must be OPERATOR=SIZE, as in my_op=1024 or my_op=4KiB, got "),
+        (
+            MODEL,
+            "scratch=my_op",
+            "scratch: must be OPERATOR=SIZE, or of one operator's output OUTPUT=SIZE, as in my_op=1024 or my_op=4KiB, "
+            "got ",
+        ),
     ],
 )
 def test_errors_with_a_file_are_reported(server: RunningServer, data: bytes, query: str, sentence: str) -> None:

@@ -78,7 +78,11 @@ class GraphOptions(SearchOptions):
         """Return the graph with these options applied."""
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
-            return allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
+            found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
+            if not any(row.may_overwrite for row in found.ops):
+                rule = "must be given where an operation may write over an input, and none may here"
+                raise OptionError.from_rule("in_place", rule, way="leave it out")
+            return found
         refuse_spare(self.spare)
         return counted
 

@@ -278,7 +278,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page
         assert shown.page.locator(".schedule tbody tr").count() == len(found["subgraphs"])
         names = shown.page.locator(".schedule text.name").all_text_contents()
         assert names
-        assert {*names} <= {f"tensor {slot['tensor']}" for slot in found["slots"]}
+        assert {name.removeprefix("tensor ") for name in names} <= {str(slot["tensor"]) for slot in found["slots"]}
         assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
         # A slot is as high as its bytes are of the capacity.
         slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
@@ -307,7 +307,7 @@ def test_a_schedule_is_drawn_from_its_page_and_from_its_answer_dropped(open_page
     shown.page.keyboard.press("Tab")
     with shown.page.expect_download() as download:
         shown.page.keyboard.press("Enter")
-    kinds = re.findall(r'class="slot (\w+)" fill="(rgb[^"]+)"', Path(download.value.path()).read_text())
+    kinds = re.findall(r'class="slot (\w+)" fill="((?:rgb|color)[^"]+)"', Path(download.value.path()).read_text())
     assert len(kinds) == len(slots)
     assert len({fill for _, fill in kinds}) > 1  # the file has the colours of the styles
     for key in ("Tab", "ArrowRight", "ArrowRight"):

@@ -12,7 +12,7 @@ from memplan.extensions.models.tests.tflite_files import INT4, INT8, model, oper
 from memplan.extensions.systems.tests.protobuf_files import message
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron
 
-MODELS = Path(__file__).parents[3] / "tests" / "models"
+MODELS = Path(__file__).resolve().parents[3] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:

@@ -81,7 +81,7 @@ class MemplanAlgorithm:
             spec.mem_id, spec.mem_obj_id, spec.mem_offset = place
         return list(placements.bufsizes)
 
-    def answer_suite(
+    def plan_suite(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> Any:
         """Return places and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a plain call."""

@@ -339,7 +339,7 @@ def graph() -> Made:
 
 def ranking() -> Made:
     def run(own: Any, x: Any, chosen: Any) -> Any:
-        rows = torch.stack([own.add_dense(x), *(table(chosen) for table in own.tables)], 1)
+        rows = torch.stack([own.dense(x), *(table(chosen) for table in own.tables)], 1)
         return own.last(torch.bmm(rows, rows.transpose(1, 2)).flatten(1))
 
     tables = nn.ModuleList(nn.EmbeddingBag(40, 8, mode="sum") for _ in range(3))

@@ -40,7 +40,7 @@ class Load(BaseModel):
 )
 async def load(request: Request) -> Load:
     """Answer with the bytes alive at each time at which others begin to live."""
-    service = Service.of(request)
+    service = Service.find_service(request)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
     problem = FORMATS["json"].read_problem(body)

@@ -103,7 +103,7 @@ def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
 def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
     asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
     solves = "from lab.families import draw_tight_problem; from memplan.solvers.portfolio.solve import solve"
-    poses = "solve(tight(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"
+    poses = "solve(draw_tight_problem(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"
     tells = "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", "; ".join((asks, solves, poses, tells))], capture_output=True, text=True, check=True

@@ -90,7 +90,7 @@ def test_a_fault_of_a_child_is_logged_with_its_request_once_a_kind_with_its_stac
     assert [("order", kind) for kind in kinds] == counted
     assert (kinds[0] == kinds[2], kinds[0] == kinds[1]) == (True, False)
     lines = [record for record in caplog.records if record.levelname == "ERROR"]
-    told = [(line.__dict__["fault"], "in faulty" in line.getMessage()) for line in lines]
+    told = [(line.__dict__["fault"], "in raise_fault" in line.getMessage()) for line in lines]
     assert told == [(kinds[0], True), (kinds[1], False), (kinds[0], False)]
     assert {line.__dict__["body_sha256"] for line in lines} == {sha256(b"secret of a caller").hexdigest()}
     assert "secret" not in caplog.text

@@ -120,7 +120,7 @@ def place_nothing(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 def test_only_some_of_many_buffers_that_fit_nowhere_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
-    planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:nowhere")
+    planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:place_nothing")
     instance = compile_problem(problem)
     plan = checked.reference_plan(problem, instance, planner, Search(instance, deadline=float("inf"))).plan
     assert plan.explanation is not None

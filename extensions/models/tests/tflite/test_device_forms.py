@@ -89,7 +89,7 @@ def test_only_tflite_models_are_deployed() -> None:
 
 def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_path: Path) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
-    given.write_bytes(two_halves())
+    given.write_bytes(KWS)
     asked = ["convert", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
     assert main([*asked, "--quiet"]) == 0
     source = (tmp_path / "net.c").read_text()

@@ -123,7 +123,7 @@ def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
 @pytest.mark.deep
 def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm()
-    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.answer_suite])
+    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.plan_suite])
     ours = compile_program(export(attention, tokens), planned_by(suite))
     assert sizes(ours) == list(algorithm.planned[0].bufsizes)
     assert sum(sizes(ours)) < sum(sizes(greedy_program))
@@ -199,7 +199,7 @@ def test_results_of_one_choice_outlive_the_next() -> None:
 @pytest.mark.deep
 def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -> None:
     algorithm = MemplanAlgorithm()
-    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.answer_suite])
+    suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.plan_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):
         compile_program(export(Choices(), torch.ones(4, 4)), planned_by(suite))
 
