@@ -122,7 +122,7 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
         return imported
 
 
-def _tell_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
+def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
     """Return a model with a finding where `views` was given, and its file has no views to keep apart."""
     if not options.says("views") or model.views.apart or model.views.aliases:
         return model
@@ -140,7 +140,7 @@ def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
 
     with stranger_bytes():
         try:
-            return _tell_idle_views(read(options), options)
+            return _add_idle_views(read(options), options)
         except OpenSizesError as error:
             refusal = add_size_advice(error, options, read)
         raise refusal

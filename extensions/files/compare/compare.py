@@ -118,7 +118,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     time, is_partial = _SharedTime(running), True
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
-    late: tuple[str, ...] = ()
+    late = tuple(_idle_options(shared, options))
     plan = _plan_facts(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
@@ -144,12 +144,6 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
     note = running.note or ignore_report
     over_inputs = _overwriting_plan(shared, options, time)
-    late = () if options.target is None else (TARGET_NOTE,)
-    if options.in_place:
-        given, over = (len(each.buffers.aliases) for each in (shared.problem, shared.problem_in_place(())))
-        spared = len(shared.problem_in_place(options.spare).buffers.aliases)
-        late += (NO_OVERWRITING,) if over == given else ()
-        late += (NO_SPARING,) if options.spare and spared >= over else ()
     note(answer())
     if is_large and running.is_over:
         return answer()
@@ -177,6 +171,18 @@ class _SharedTime:
         part_s = self.running.remaining_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.limit_to(part_s))
+
+
+def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[str]:
+    """Yield sentences about options that change nothing for this file."""
+    if options.target is not None:
+        yield TARGET_NOTE
+    if options.in_place:
+        given, over = (len(each.buffers.aliases) for each in (shared.problem, shared.problem_in_place(())))
+        if over == given:
+            yield NO_OVERWRITING
+        if options.spare and len(shared.problem_in_place(options.spare).buffers.aliases) >= over:
+            yield NO_SPARING
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
