@@ -260,9 +260,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness without a time; buffers of sets with one offset may conflict in different pools, and form no
-        clique.
-        """
+        """Return a witness without a time; buffers of sets with one offset are dropped unless they prove it."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

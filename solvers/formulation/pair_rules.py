@@ -48,7 +48,9 @@ class PairRules:
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
             return cls(first, other, clearance, grids, pool.bank_shift)
         free = np.minimum(instance.clearance, _FAR)
-        sources = [(_list_owners(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists]
+        sources = [
+            (_listing_buffers(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists
+        ]
         sources += [(i, j, free, np.ones_like(free)) for i, j in (named.T, named.T[::-1])]
         listing, other, clearance, grids = (np.concatenate(part) for part in zip(*sources, strict=True))
         order = np.argsort(listing, kind="stable")
@@ -58,7 +60,7 @@ class PairRules:
     def max_clearances(self) -> I64:
         """Return, (n,), the most units that rules keep free below a buffer above all others."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
-        np.maximum.at(free, _list_owners(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
+        np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free
 
     def clearance_of(self, i: int, j: int) -> int | None:
@@ -90,10 +92,10 @@ def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
 
 def pairs_of(first: I64, other: I64) -> list[Pair]:
     """Return the pairs (i, j), i < j, in symmetric lists, list after list."""
-    rows = zip(_list_owners(first).tolist(), other.tolist(), strict=True)
+    rows = zip(_listing_buffers(first).tolist(), other.tolist(), strict=True)
     return [(i, j) for i, j in rows if i < j]
 
 
-def _list_owners(first: I64) -> I64:
+def _listing_buffers(first: I64) -> I64:
     """Return, for each entry of the lists, the buffer whose list contains it."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

@@ -2,7 +2,7 @@
 
 The gain of an item in a pool is its price in the best later pool minus its price here; multipliers give the worth of
 its bytes. Items are chosen in the order of the ratio of the two, in the better pool first, while loads allow; some
-capacity stays free, as packings are not perfect. An item without an offset in a packing goes to the next pool, and
+capacity stays free, as packings are not perfect. An item without an offset in a packing moves to the next pool, and
 fills gaps there. Local search over the choice follows: items of low ratio leave their pool in a range of time, others
 use their bytes, and everything is packed again.
 """
@@ -129,7 +129,7 @@ class ChoiceSearch:
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return (p, k): an item's gain over its best later pool, including prices of bytes, per worth of its bytes here."""
+    """Return (p, k): an item's gain over its best later pool, for the worth of its bytes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
     # If capacity is worth nothing, the ratio would be infinite.

@@ -26,9 +26,7 @@ from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _EARLY_S = 0.8
-"""The seconds before the deadline at which CBC should end, at most a quarter of the limit, as it may be late by as
-much.
-"""
+"""The seconds, at most a quarter of the limit, by which CBC should end early, as it may be late by as much."""
 _LOOK_EVERY_S = 0.01
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
 """CBC's messages for an infeasible program; no column of the program is unbounded."""
