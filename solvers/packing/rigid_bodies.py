@@ -87,7 +87,7 @@ class Bodies:
         return self._members.get(lead, [lead])
 
     def group(self, order: I64) -> tuple[I64, I64]:
-        """Return (positions, first): positions[first[b]:first[b + 1]] are the positions in `order` of body b, in order."""
+        """Return (positions, first): positions[first[b]:first[b + 1]] of `order` are body b, in that order."""
         if not self._members:
             return freeze(np.arange(len(order))), freeze(np.arange(len(order) + 1))
         first_met = np.full(len(self.lead), len(order))
