@@ -78,20 +78,12 @@ def _change_pool(data: Data, rng: random.Random) -> Data:
     return data | {"pools": pools}
 
 
-def _double_weights(data: Data, rng: random.Random) -> Data:
+def _weigh_more(data: Data, rng: random.Random) -> Data:
     uses = [use | {"weight": 2 * use["weight"]} if use.get("weight") else use for use in data.get("bank", ())]
     return data | {"bank": uses}
 
 
-CHANGES = (
-    _scale_traffic,
-    _change_number,
-    _change_number,
-    _change_pool,
-    _double_weights,
-    _drop("bank"),
-    _drop("may_share"),
-)
+CHANGES = (_scale_traffic, _change_number, _change_number, _change_pool, _weigh_more, _drop("bank"), _drop("may_share"))
 
 
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
