@@ -1,3 +1,3 @@
-"""Memory-planning problems and plans: the domain, which needs nothing but numpy and pydantic."""
+"""Memory-planning problems and plans: the domain layer, which depends only on numpy and pydantic."""
 
 __version__ = "1.0.0"

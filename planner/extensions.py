@@ -1,16 +1,13 @@
-"""Extensions: the rows that memplan's own extensions, and installed distributions of others, add to tables of the base.
+"""Tables that extensions extend: rows of memplan's own extensions and of other installed distributions.
 
-`memplan.extensions.TABLES` has those of memplan's own, which `memplan` registers. A distribution of others adds to a
-table by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with
-`foo = "memplan_foo:SYSTEM"`. A row is all that is imported for it until it is used, so its module is a small one. The
-groups, each with what a row is:
-
-questions: a `memplan.questions.Row`.
-systems: a `memplan.planner.systems.System`, whose readers, planners and writers are taken as well.
-planners: a `memplan.planner.systems.ReferencePlanner`.
-solvers: a `memplan.solvers.portfolio.registry.SolverRow`, which is never trusted, and runs where it is named.
-kinds: an `OffsetKind`, a field of buffers by the name of the entry point.
-checkers: the word and the function of `memplan.planner.verify.verifier.FIELD_RULES` for the kind of that name.
+`memplan` registers the rows of its extensions (`memplan.extensions.TABLES`). Another distribution adds a row to a table
+by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with `foo =
+"memplan_foo:SYSTEM"`. Until the row is used, memplan imports only the row's module, which should therefore be small.
+The groups have these rows. questions: a `memplan.questions.Row`. systems: a `memplan.planner.systems.System`, with its
+readers, planners and writers. planners: a `memplan.planner.systems.ReferencePlanner`. solvers: a
+`memplan.solvers.portfolio.registry.SolverRow`; it runs only where a caller names it, and its proofs are not trusted.
+kinds: an `OffsetKind`, a field of buffers with the name of the entry point. checkers: the word and the function of
+`memplan.planner.verify.verifier.FIELD_RULES` for the kind of that name.
 """
 
 import os
@@ -28,10 +25,10 @@ _own: dict[str, Callable[[], Mapping[str, Any]]] = {}
 
 
 class OffsetKind(NamedTuple):
-    """A constraint kind on single offsets: the type of its field's values, and what one means for an offset.
+    """A constraint kind on single offsets: the type of its field, and the offsets that each value allows.
 
-    `offsets` is that of `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules with a kind and with its
-    checker import nothing of `memplan.planner.model` at their top, which waits for the fields of buffers.
+    `offsets` is as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and of its
+    checker must import nothing of `memplan.planner.model` at their top, as that package imports the kinds.
     """
 
     type: Any
@@ -39,7 +36,7 @@ class OffsetKind(NamedTuple):
 
 
 def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
-    """Add the functions that return the rows of memplan's own extensions, by table."""
+    """Register, for each table, the function that returns the rows of memplan's own extensions."""
     _own.update(tables)
 
 
@@ -51,9 +48,9 @@ def import_object(where: str) -> Any:
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that extensions add to a table, by name, memplan's own first; own names take precedence.
+    """Return the rows that extensions add to a table, by name; memplan's own take precedence over equal names.
 
-    A row of others that fails to import is left out with a warning.
+    A row of another distribution that cannot be imported is left out with a warning.
     """
     rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
     for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):
@@ -72,12 +69,12 @@ def extensions(table: str) -> Mapping[str, Any]:
 
 @cache
 def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
-    """Return the entry points for memplan by group: name, `module:attribute`, and the distribution with its version.
+    """Return the entry points for memplan, by group: (name, `module:attribute`, distribution with its version).
 
-    The files are read here: `importlib.metadata` takes longer than most plans, and parses all distributions.
+    The files are read directly: `importlib.metadata` parses all distributions, which takes longer than most plans.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
-    for whose, text in _declarations():
+    for whose, text in _entry_point_files():
         group = ""
         for line in map(str.strip, text.splitlines()):
             if line.startswith("["):
@@ -88,12 +85,15 @@ def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
     return found
 
 
-def _declarations() -> Iterator[tuple[str, str]]:
-    """Yield each installed distribution that declares entry points for memplan, the first of a name, and the file."""
+def _entry_point_files() -> Iterator[tuple[str, str]]:
+    """Yield (name and version, text of entry_points.txt) of each distribution that has entry points for memplan.
+
+    Of two distributions with one name, the first on the path of imports counts.
+    """
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):  # files are recognised in this order
+            for entry in sorted(entries, key=lambda entry: entry.name):  # so that readers are tried in a fixed order
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue

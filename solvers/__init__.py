@@ -1,1 +1,1 @@
-"""Solvers: bounds first, then quick orders, searches and engines, all checked by one verifier."""
+"""Solvers: bounds, packing in quick orders, searches and engines, all of whose plans one verifier checks."""

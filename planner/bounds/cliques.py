@@ -8,21 +8,21 @@ from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _EDGES_AT_MOST = 400_000
-"""The most conflicts that are examined, each from both ends: about a tenth of a second."""
+"""The most conflicts to examine, counted once at each of the two buffers; more would take over about 0.1 s."""
 
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are examined; the verifier has the same limit."""
+"""The most buffers of a clique whose clearances are added up; the verifier has the same limit."""
 
 
 def heavy_clique(instance: Instance) -> I64:
-    """Return the heaviest clique found, clearances included: buffers that conflict pairwise; ascending.
+    """Return the positions, ascending, of the heaviest clique found: buffers that conflict pairwise.
 
-    Exact where the conflict graph is chordal, as conflicts of lifetimes make it; empty where there are too many
-    conflicts to examine. The order is that of maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on
-    Computing 13, 1984): in a chordal graph a buffer and its earlier neighbours make a clique, and every maximal clique
-    is such a clique.
+    The weight is the sum of the sizes and of the clearances between them. The result is exact where the conflict graph
+    is chordal, as conflicts of lifetimes make it, and empty where there are too many conflicts to examine. The order is
+    that of maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on Computing 13, 1984): in a chordal graph a
+    buffer and its earlier neighbours form a clique, and every maximal clique is found in this way.
     """
-    neighbours = _neighbours(instance)
+    neighbours = _conflict_neighbours(instance)
     if neighbours is None:
         return column([])
     size = instance.size.tolist()
@@ -32,7 +32,7 @@ def heavy_clique(instance: Instance) -> I64:
     best: list[int] = []
     best_size = 0
     before: set[int] = set()
-    for i in _cardinality_order(neighbours):
+    for i in _maximum_cardinality_order(neighbours):
         candidates = neighbours[i] & before
         before.add(i)
         if most[i] + sum(most[j] for j in candidates) <= best_size:
@@ -49,11 +49,11 @@ def heavy_clique(instance: Instance) -> I64:
 
 
 def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
-    """Return the bytes (in units) that clearances surely leave free inside a clique, each clearance rounded up to
-    steps.
+    """Return a lower bound, in units, on the bytes that clearances leave free between the buffers of a clique.
 
-    In the order of their offsets, each buffer keeps its clearance from the next one. The sum is therefore at least the
-    weight of a minimum spanning tree (Prim, Bell System Technical Journal 36, 1957).
+    Each clearance is rounded down to a multiple of `step`. In the order of offsets, each buffer keeps its clearance
+    from the next one, so the sum is at least the weight of a minimum spanning tree (Prim, Bell System Technical Journal
+    36, 1957).
     """
     position = np.full(len(instance), ABSENT)
     position[clique] = np.arange(len(clique))
@@ -76,8 +76,11 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
     return total
 
 
-def _neighbours(instance: Instance) -> list[set[int]] | None:
-    """Return each buffer's neighbours by explicit conflict, and by lifetimes unless these pairs are too many."""
+def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
+    """Return, for each buffer, the set of buffers that conflict with it; None if there are too many to examine.
+
+    Conflicts of lifetimes are left out if they would exceed that limit.
+    """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None
     neighbours: list[set[int]] = [
@@ -89,7 +92,7 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # of the later starts, those before this end overlap in time
+    after = np.searchsorted(start, end).tolist()  # lifetimes k + 1 to after[k] - 1 start before lifetime k ends
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):
@@ -100,10 +103,10 @@ def _neighbours(instance: Instance) -> list[set[int]] | None:
     return neighbours
 
 
-def _cardinality_order(neighbours: list[set[int]]) -> list[int]:
-    """Return the buffers in an order where each next buffer has the most neighbours among the earlier buffers."""
+def _maximum_cardinality_order(neighbours: list[set[int]]) -> list[int]:
+    """Return all buffers, each next one with the most neighbours among the buffers before it."""
     count = [0] * len(neighbours)
-    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by that number of neighbours
+    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # index: neighbours already in the order
     order: list[int] = []
     while waiting:
         if not waiting[-1]:

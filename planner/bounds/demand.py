@@ -1,7 +1,8 @@
-"""The least bytes that buffers alive together need, where some may share bytes.
+"""Lower bounds on the bytes that buffers alive together need, where some of them may share bytes.
 
 A live set needs the sum of its buffers' sizes, with two exceptions. Of two buffers that may share an offset, the
-smaller may use bytes of the larger. And the members of a rigid group need the union of their bytes.
+smaller one may use bytes of the larger one. And a rigid group, whose members have fixed distances, needs the union of
+their bytes.
 """
 
 from bisect import bisect_left
@@ -19,7 +20,11 @@ Spans = list[tuple[int, int]]
 
 
 class Demand(NamedTuple):
-    """Terms of the demand, (r,) each: `size` units of a buffer count in the live sets `start` to `end`, half-open."""
+    """Terms of the demand of live sets, as arrays of one length.
+
+    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets from `start[r]` up to, not including,
+    `end[r]`.
+    """
 
     lifetime_buffer: I64
     size: I64
@@ -28,7 +33,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def from_instance(cls, instance: Instance) -> "Demand":
-        """Return the terms of an instance: every lifetime of a buffer that shares no bytes, and parts of the others."""
+        """Return the terms of an instance: each lifetime of a buffer that shares no bytes, and parts of all others."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
             return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
@@ -45,27 +50,30 @@ class Demand(NamedTuple):
         for i in np.flatnonzero(is_joined).tolist():
             groups.setdefault(int(instance.anchor[i]), []).append(i)
         for members in groups.values():
-            rows += _covered_rows(instance, members, alive)
+            rows += _rigid_group_terms(instance, members, alive)
         usual = ~is_special[lifetime_buffer]
         plain = np.stack((lifetime_buffer, instance.size[lifetime_buffer], start, end))[:, usual]
         more = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         return cls(*map(column, np.concatenate((plain, more), axis=1)))
 
 
-def _spans(instance: Instance, i: int) -> Spans:
+def _live_set_ranges(instance: Instance, i: int) -> Spans:
+    """Return the ranges of live sets, half-open, in which buffer `i` is alive."""
     rows = slice(int(instance.first[i]), int(instance.first[i + 1]))
     return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
 
 
 def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield the live sets in which buffer `i` counts: those without a larger buffer that it may share bytes with.
+    """Yield the ranges of live sets in which buffer `i` counts: no larger buffer whose bytes it may use is alive.
 
-    In no live set are two counting buffers partners: the smaller one would not count. So their bytes are disjoint.
+    In no live set do two buffers count that may share bytes, as the smaller one would not. So their bytes are disjoint.
     """
     partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
     mine = (-int(instance.size[i]), i)
-    hidden = sorted(span for j in partners if (-int(instance.size[j]), j) < mine for span in _spans(instance, j))
-    for low, high in _spans(instance, i):
+    hidden = sorted(
+        span for j in partners if (-int(instance.size[j]), j) < mine for span in _live_set_ranges(instance, j)
+    )
+    for low, high in _live_set_ranges(instance, i):
         for start, end in hidden:
             if low < start < high:
                 yield low, start
@@ -75,12 +83,13 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
             yield low, high
 
 
-def _covered_rows(
+def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the bytes that the members of a rigid group cover together, cut at their starts and ends: rows of a Demand.
+    """Yield the terms, as rows (buffer, size, start, end), for the bytes that a rigid group's members cover together.
 
-    A cut is attributed to one of the members that cover it, and counts whenever one of them does.
+    The bytes are cut at the starts and ends of all members. Each cut counts once wherever a member that covers it is
+    alive, and its term names one such member.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}
@@ -99,7 +108,10 @@ def _covered_rows(
 
 
 class Reserve:
-    """The reserved ranges of a pool, ascending and disjoint, as Python integers; each query takes O(log ranges)."""
+    """The reserved ranges of a pool, ascending and disjoint; a query takes time logarithmic in their number.
+
+    The values are Python integers, which cannot overflow.
+    """
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.lows = [low for low, _ in ranges]
@@ -109,11 +121,11 @@ class Reserve:
         """The free bytes before each range, which never decrease."""
 
     def free_below(self, end: int) -> int:
-        """Return the number of free bytes below `end`."""
+        """Return the number of free bytes at offsets less than `end`."""
         k = bisect_left(self.lows, end)
-        # If `end` is inside a range, the difference also counts bytes of the range above `end`.
+        # If `end` is inside a reserved range, the difference would also subtract bytes of it above `end`.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:
-        """Return the least end with `amount` free bytes below it."""
+        """Return the least end offset below which `amount` bytes are free."""
         return amount + self.before[bisect_left(self.free, amount)]

@@ -1,8 +1,8 @@
-"""Lower bounds, each with its witness, and live bytes over time.
+"""Lower bounds on the peak, each with its witness, and the live bytes over time.
 
-The largest live set must fit: buffers alive at one time use disjoint bytes of the pools that they may use, except for
-buffers that may use bytes of others (`demand`); so do buffers that conflict pairwise. Aligned buffers take whole
-granules, which lifts the bound; reserved ranges and pins push ends up.
+Buffers that are alive at one time use disjoint bytes of the pools that they may use, except for buffers that may use
+bytes of others (`demand`); so do buffers that conflict pairwise. So the largest live set bounds the peak. Aligned
+buffers take whole granules, which raises the bound; reserved ranges and pins raise the end offsets.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from memplan.planner.model.plan import ProofKind
 
 
 class Witness(NamedTuple):
-    """The reason for a bound or for infeasibility: buffers (positions) that are alive together at a time.
+    """The reason for a bound or for infeasibility: positions of buffers that are alive together at a time.
 
-    Where `kind` is "clique" they conflict pairwise, but for various reasons, and there is no one time.
-    `missing` is what `pool` lacks, in units, where nothing fits; `by` names the solvers, where a search is the proof.
+    Where `kind` is "clique", the buffers conflict pairwise for various reasons, and `time` is None. If they do not fit,
+    `missing` is the number of units that `pool` lacks; if a search is the proof, `by` names its solvers.
     """
 
     kind: ProofKind
@@ -34,7 +34,10 @@ class Witness(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """No assignment has a smaller `score`, nor a smaller sum of used units over the pools than `total`."""
+    """A lower bound: no assignment has a smaller `score`, or uses less than `total` units in all pools together.
+
+    `nothing_fits` is the witness that there is no plan at all, or None.
+    """
 
     score: Score
     witness: Witness
@@ -42,32 +45,35 @@ class Bound(NamedTuple):
     nothing_fits: Witness | None = None
 
 
-# Rounded up to an alignment, another live set than the heaviest may have the highest end.
+# Once sizes are rounded up to an alignment, another live set than the heaviest one may have the highest end.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
-"""The most alignments that get a separate bound, in addition to the common divisor; bounds.hpp has the same limit."""
+"""The most alignments that get a separate bound, besides their greatest common divisor; as in bounds.hpp."""
 
 
 def live_bytes(instance: Instance) -> list[tuple[int, int]]:
-    """Return (time, bytes alive) for every maximal live set, in time order; shared bytes count once."""
+    """Return (time, bytes alive) for every maximal live set, in order of time; bytes that buffers share count once."""
     demand = Demand.from_instance(instance)
     loads = (int(load) * instance.unit for load in instance.sums(demand.start, demand.end, demand.size).tolist())
     return list(zip(instance.live_set_time.tolist(), loads, strict=True))
 
 
 def lower_bound(instance: Instance) -> Bound:
-    """Return the best bound from live sets, alignment, reserved ranges and pins; O(m + n) for each set of pools."""
+    """Return the best bound from live sets, cliques, alignments, reserved ranges and pins.
+
+    The time is linear in the pools and the lifetimes, for each set of pools that buffers are confined to.
+    """
     demand = Demand.from_instance(instance)
-    packings = [_LiveSetPacking(instance, demand, grid) for grid in _grids(instance)]
+    packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
-    # A buffer that fits no pool, even alone, needs no other witness: the instance names it.
+    # If a buffer fits into no pool even alone, the instance names it, and the witness needs no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # Explicit conflicts add nothing to live sets if conflicting buffers may share bytes or use different pools.
+    # Cliques bound the peak only where conflicting buffers may neither share bytes nor use different pools.
     has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
     has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
-    forced = _single_ends(instance)
+    forced = _single_buffer_ends(instance)
     ends: list[int] = []
     witnesses: list[Witness] = []
     for q in reversed(range(len(instance.pools))):
@@ -76,7 +82,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes that this pool cannot hold below its bound must be in the pools before it.
+        # Bytes for which this pool has no room below its bound must be in the pools before it.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -93,24 +99,24 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _min_cost(instance: Instance) -> float:
-    """Return the cost with every buffer in its cheapest allowed pool, rounded as objective.total_cost rounds."""
+    """Return the cost with every buffer in its cheapest allowed pool, rounded as objective.total_cost rounds it."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
 class _OffsetGrid(NamedTuple):
-    """The offsets that the `kept` buffers may have in pool `q`: in every plan they are shift[q] + k * granule."""
+    """A grid of offsets: in every plan, a `kept` buffer in pool `q` has the offset shift[q] + k * granule."""
 
     granule: int
     shift: list[int]
     kept: Bool
 
 
-def _grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid that all offsets lie on, and the grids of the most common coarser alignments.
+def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
+    """Return the grid of all offsets, and the grids of the most common alignments.
 
-    With rigid groups, only the grid of single units: in a group, whole granules may overlap where the buffers do not.
+    With rigid groups, only the grid of single units: whole granules of a group may overlap where its buffers do not.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or "alignment" not in instance.features:
@@ -118,12 +124,12 @@ def _grids(instance: Instance) -> list[_OffsetGrid]:
     steps, counts = np.unique(instance.alignment[instance.allowed], return_counts=True)
     common = int(np.gcd.reduce(steps))
     coarse = {common, *steps[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist()} - {1}
-    grids = [_grid(instance, step) for step in sorted(coarse)]
+    grids = [_largest_congruent_grid(instance, step) for step in sorted(coarse)]
     return [everywhere, *(grid for grid in grids if grid.kept.any())]
 
 
-def _grid(instance: Instance, step: int) -> _OffsetGrid:
-    """Return the grid of the largest set of buffers whose offsets are congruent modulo `step` in each pool."""
+def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
+    """Return the grid for the largest set of buffers whose offsets are congruent modulo `step` in each pool."""
     allowed, remainder = instance.allowed, instance.lowest % step
     is_on_step = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
@@ -134,14 +140,14 @@ def _grid(instance: Instance, step: int) -> _OffsetGrid:
     return _OffsetGrid(step, shifts, is_on_step)
 
 
-def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, for each pool, the least end forced by a single buffer: by its pin, or since it may use no other pool."""
+def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
+    """Return, by pool, the least end that one buffer forces: by its pin, or because it may use no other pool."""
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            # A range of offsets is for searches: no witness could show it to who checks the bound.
+            # A range of allowed offsets is a rule for searches only: a checker of the witness does not know it.
             ranged = instance.is_ranged[instance.anchor[here]]
             low = instance.lowest[q, here]
             end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
@@ -153,19 +159,20 @@ def _single_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 
 @dataclass(eq=False, repr=False)
 class _PoolGroup:
-    """Pools that some buffers are confined to, the heaviest live sets of those buffers, and the largest load.
+    """A set of pools that some buffers are confined to, with the heaviest live sets of these buffers.
 
-    `free` is the number of bytes free for them in these pools, each up to its capacity or its current limit.
+    `load` is the largest load, and `free` the number of units that are free for the buffers in these pools, each pool
+    up to its capacity or its current limit.
     """
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # its time, and its terms of the demand whose buffers are confined to the group
+    live_sets: list[tuple[int, I64]]  # time, and demand terms of the confined buffers
     free: int
 
 
 class _LiveSetPacking:
-    """The live-set argument for the buffers of a grid, whose sizes are rounded up to granules."""
+    """The bound from live sets for the buffers of one grid, with sizes rounded up to granules."""
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
         self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
@@ -175,22 +182,24 @@ class _LiveSetPacking:
             self.waste = np.where(is_kept, -demand.size % self.granule, 0)
             self.size = np.where(is_kept, demand.size + self.waste, 0)
         self.reserves = [
-            Reserve([(self._round_up(q, low), self._round_up(q, high)) for low, high in pool.reserved.tolist()])
+            Reserve(
+                [(self._grid_distance(q, low), self._grid_distance(q, high)) for low, high in pool.reserved.tolist()]
+            )
             for q, pool in enumerate(instance.pools)
         ]
         self.free = [self._free_bytes(q, pool.capacity) for q, pool in enumerate(instance.pools)]
-        self.groups = [self._group(pools) for pools in self._groups()]
+        self.groups = [self._pool_group(pools) for pools in self._confining_pool_sets()]
         self.groups_of: list[list[_PoolGroup]] = [[] for _ in self.free]
         for group in self.groups:
             for q in group.pools:
                 self.groups_of[q].append(group)
         self.largest_load = max((group.load for group in self.groups), default=0)
 
-    def _groups(self) -> list[list[int]]:
-        """Return the sets of pools that some buffer is confined to, and the set of all."""
+    def _confining_pool_sets(self) -> list[list[int]]:
+        """Return the sets of pools that some buffers are confined to, and the set of all pools."""
         p = len(self.instance.pools)
         everything = list(range(p))
-        # Sets of pools are bits of an int64.
+        # A set of pools is the bits of an int64, which has room for 62.
         if p == 1 or p > 62:
             return [everything]
         codes = (self.instance.allowed.astype(np.int64) << np.arange(p)[:, None]).sum(axis=0)
@@ -198,7 +207,8 @@ class _LiveSetPacking:
         common = kinds[np.argsort(-counts, kind="stable")][:64].tolist()
         return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
-    def _group(self, pools: list[int]) -> _PoolGroup:
+    def _pool_group(self, pools: list[int]) -> _PoolGroup:
+        """Return the group of these pools, with its heaviest live sets."""
         outside = sorted(set(range(len(self.free))).difference(pools))
         mine = self.size
         if outside:
@@ -208,7 +218,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # With granules the end is less by the largest waste, so another live set than the heaviest may end highest.
+        # The last buffer's waste does not count, so another live set than the heaviest one may end highest.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
@@ -216,54 +226,55 @@ class _LiveSetPacking:
             live_sets.append((int(self.instance.live_set_time[t]), np.flatnonzero(counts)))
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
-    def _round_up(self, q: int, offset: int) -> int:
-        """Return the first grid offset of pool `q` not below `offset`, as a distance from the grid's start."""
+    def _grid_distance(self, q: int, offset: int) -> int:
+        """Return the distance from the grid's start to the first grid offset of pool `q` that is at least `offset`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free_bytes(self, q: int, end: int) -> int:
-        """Return the free bytes below `end`, in units of whole granules."""
-        return self.reserves[q].free_below(self._round_up(q, end))
+        """Return the units that are free below `end` in pool `q`, counted in whole granules."""
+        return self.reserves[q].free_below(self._grid_distance(q, end))
 
     def overflow(self) -> Witness | None:
-        """Return a live set that does not fit into the pools that it may use."""
+        """Return the witness of a live set that does not fit into the pools that it may use; None if all fit."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
-                return Witness("capacity", when, self._buffers(rows), group.pools[-1], group.load - group.free)
+                return Witness("capacity", when, self._buffers_of_terms(rows), group.pools[-1], group.load - group.free)
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Limit pool `q` to end at `end` instead of at its capacity."""
+        """Reduce the free units of pool `q` to those below `end`."""
         less = self.free[q] - self._free_bytes(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return the least end of pool `q` when others end at their limits or are full."""
+        """Return the least end of pool `q`, and its witness, while other pools are filled up to their limits."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
-                end = self._end(q, self.size[rows], self.waste[rows], group.free - self.free[q])
+                end = self._least_end(q, self.size[rows], self.waste[rows], group.free - self.free[q])
                 if end > best:
                     kind: ProofKind = "alignment" if self.granule > 1 else "live-set"
-                    best, why = end, Witness(kind, when, self._buffers(rows), q)
+                    best, why = end, Witness(kind, when, self._buffers_of_terms(rows), q)
         return best, why
 
-    def _buffers(self, rows: I64) -> tuple[int, ...]:
+    def _buffers_of_terms(self, rows: I64) -> tuple[int, ...]:
+        """Return the buffers, ascending, of demand terms."""
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
-    def _end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the least end of pool `q` that holds all but `elsewhere` of the bytes that must lie apart."""
+    def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
+        """Return the least end of pool `q` if all bytes of disjoint buffers, except `elsewhere` of them, are in it."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the least end of the only pool if it holds a whole clique."""
+        """Return the least end, and its witness, of the only pool if it contains all buffers of a clique."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste
-        end = self._end(0, extent, waste)
+        end = self._least_end(0, extent, waste)
         if len(self.instance.clear_pairs):
             # A reserved range may fill the clearance between two buffers.
             free = clearance_bytes(self.instance, counted, self.granule)

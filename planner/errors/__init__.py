@@ -3,13 +3,13 @@
 ```
 MemplanError
 ├── InputError               input of the caller is wrong: exit status 2, HTTP 4xx
-│   ├── FormatError          the bytes are not what their format says
-│   ├── ProblemError         a problem breaks rules; one sentence a broken rule
+│   ├── FormatError          the bytes break the rules of their format
+│   ├── ProblemError         a problem breaks rules; one sentence for each
 │   ├── PlanError            a plan that is read back breaks rules
 │   ├── OperationsError      operations, from which lifetimes follow, break rules
 │   ├── OptionError          an option is wrong, or a solver cannot meet a requirement
-│   │   ├── SolverFailedError  the solver that was named failed
-│   │   └── TimeOverError    the time limit is too short where there is no partial answer: HTTP 504
+│   │   ├── SolverFailedError  the solver that the caller named failed
+│   │   └── TimeOverError    time ran out before there was an answer: HTTP 504
 │   └── FileError            a file or a standard stream that cannot be read or written
 └── InvalidPlanError         a solver made a plan that the verifier rejects: never shown as an answer
 ```
@@ -40,14 +40,14 @@ from memplan.planner.errors.did_you_mean import (
 )
 
 MAX_SHOWN = 100
-"""The most sentences that an error carries, as nobody reads a million of them."""
+"""The most sentences that one error carries; further ones are summed up."""
 _MOST_BITS = 4096
 
 
 class Option(NamedTuple):
-    """An option inside an error sentence, by its field in requests; each entrance writes it in its own syntax.
+    """An option that an error sentence mentions, by its field in requests; each entrance writes it in its own syntax.
 
-    Without a value, it means the option itself; with an empty value, any value of it.
+    Without a value, the option itself is meant; with an empty value, any value of it.
     """
 
     field: str
@@ -58,13 +58,13 @@ class Option(NamedTuple):
 
 
 class Way(str):
-    """The remedy for a broken rule: the last part of its sentence."""
+    """The remedy for a broken rule: what the caller can do. It is the last part of a sentence."""
 
     __slots__ = ()
 
 
 Sentence = str | tuple[str | Option, ...]
-"""A sentence of an error, split into parts where it names options, or has a remedy."""
+"""An error sentence: a string, or a tuple of its parts where it mentions options or ends with a remedy."""
 
 
 def add_way(rule: Sentence, way: str | None) -> Sentence:
@@ -79,7 +79,7 @@ class MemplanError(Exception):
 class InputError(MemplanError):
     """The caller's input is wrong; `sentences` has one sentence for each broken rule, in the terms of requests.
 
-    `way` says what to do, where the sentences do not.
+    `way` is the remedy for the sentences that do not have their own.
     """
 
     def __init__(self, *said: Sentence, way: str | None = None) -> None:
@@ -88,7 +88,7 @@ class InputError(MemplanError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One sentence for each broken rule."""
+        """The sentences, one for each broken rule, without remedies."""
         return tuple(rule for rule, _ in self.rules_with_ways(str))
 
     @property
@@ -97,47 +97,47 @@ class InputError(MemplanError):
         return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
     def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence, with options in the syntax of an entrance, and its remedy, or None."""
+        """Yield each sentence, its options written by the function `option`, with its remedy or None."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield the sentences in the syntax of an entrance, each with its remedy at that remedy's first occurrence."""
+        """Yield the sentences, options written by `option`, each remedy in brackets at its first occurrence."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` before each sentence that does not begin with the excluded option."""
+        """Return the error with `place` before each sentence that does not begin with the option `beside`."""
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
         )
 
     @cached_property
-    def __notes__(self) -> list[str]:  # type: ignore[override]  # as it can be given more, too
-        """The hints that accompany the sentences; Python shows them below the error."""
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # type: BaseException has a list here
+        """The remedies for the broken rules; Python prints them below the error."""
         return self.ways
 
     def prefix_name(self, name: str) -> Self:
-        """Return the error with `name` before each sentence that states only a rule."""
+        """Return the error with `name` before each sentence that begins with a rule, such as "must be"."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
         return type(self)(*(prefix_sentence(place, each) for place, each in zip(places, self.said, strict=True)))
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` before it."""
+    """Return a sentence with `place` before it; `write` is applied to the texts of the sentence."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
 
 
 class FormatError(InputError):
-    """The bytes are not what their format says."""
+    """The bytes of a file break the rules of their format."""
 
 
 class ProblemError(InputError):
@@ -162,11 +162,11 @@ class OptionError(InputError):
 
 
 class SolverFailedError(OptionError):
-    """The solver that was named failed before it found anything; the sentence has its error."""
+    """The solver that the caller named failed before it found a plan; the sentence includes the solver's error."""
 
 
 class TimeOverError(OptionError):
-    """The time limit is too short, and the question has no partial answer; the sentence says how far the work got."""
+    """The time limit is too short for any answer; the sentence states how far the work came."""
 
 
 class FileError(InputError):
@@ -174,26 +174,29 @@ class FileError(InputError):
 
 
 class UnbuiltError(MemplanError, ImportError):
-    """The compiled core is not where Python imports it, or cannot be loaded on this machine."""
+    """The compiled core is missing from the package, or cannot be loaded on this machine."""
 
 
 class ReaderFaultError(MemplanError):
-    """A reader failed on a file that it did not foresee: a fault of memplan; the message says where it happened."""
+    """A reader failed with an unexpected exception: a fault of memplan, whose message names the line of code."""
 
 
 class InvalidPlanError(MemplanError):
-    """A solver's plan did not pass the verifier."""
+    """The verifier rejected a plan that a solver made."""
 
 
 Location = Sequence[str | int]
 
 
 Break = tuple[Location, Sentence]
-"""Where a rule is broken, and its sentence."""
+"""The location of a broken rule in the input, and its sentence."""
 
 
 def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
-    """Raise, inside a pydantic validator, one error for each (location, sentence), with its remedy."""
+    """Raise a ValidationError, inside a pydantic validator, with one error for each broken rule.
+
+    `way` is the remedy for all of them.
+    """
     details: list[InitErrorDetails] = [
         {
             "type": PydanticCustomError("rule", "{sentence}", {"sentence": rule, "way": its_way}),
@@ -207,7 +210,7 @@ def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
 
 
 def rule_of(fault: Mapping[str, Any]) -> Sentence:
-    """Return the sentence of a break that `broken` raised, or of another rule of memplan's own."""
+    """Return the sentence of an error that `raise_rules` or another validator of memplan raised, with its remedy."""
     return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
 
@@ -221,17 +224,17 @@ OTHER_KIND = "another version wrote it, or it is of another kind: export it agai
 
 
 def unique_rule(got: str, first: str) -> Sentence:
-    """Return the sentence about a name that was given before."""
+    """Return the sentence for a name `got` that another object, at `first`, has already."""
     return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
 
 
 def named_once(got: str, first: str) -> Sentence:
-    """Return the sentence about a name in a list that has it already."""
+    """Return the sentence for a name `got` that its list contains twice, first at `first`."""
     return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_named(name: object, rule: str = "must be the id of a buffer") -> Sentence:
-    """Return the sentence about a name that must be that of a buffer, or of another one."""
+    """Return the sentence for a name that must be the id of a buffer, or break no other `rule` about it."""
     return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
 
@@ -242,7 +245,7 @@ def count_text(number: int, noun: str) -> str:
 
 def excerpt(value: object) -> str:
     """Return a value as JSON, cut to one line of at most 60 characters."""
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # which Python does not write, or slowly
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses to write it, or is slow
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -250,7 +253,7 @@ def excerpt(value: object) -> str:
 
     try:
         text = json.dumps(value, ensure_ascii=False)
-        if not text.isprintable():  # a terminal would obey what it should show
+        if not text.isprintable():  # contains control characters
             text = json.dumps(value)
     except (TypeError, ValueError):
         text = _repr_or_type(value)
@@ -258,11 +261,12 @@ def excerpt(value: object) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Return a stranger's text with escapes for characters that a terminal would obey, such as control characters."""
+    """Return a text from outside with control characters and the like escaped, so that a terminal only shows it."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _repr_or_type(value: object) -> str:
+    """Return a value's repr, or the name of its type if Python cannot write the value."""
     try:
         return repr(value)
     except ValueError:  # a nested number is too long for Python to write
@@ -282,6 +286,7 @@ def path_of(location: Location) -> str:
 
 
 def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that makes the sentence "RULE, got VALUE" of a pydantic error."""
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {excerpt(error['input'])}"
 
 
@@ -292,10 +297,10 @@ def _list_hint(error: Mapping[str, Any]) -> str:
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
 
 
-def _choice(error: Mapping[str, Any]) -> str:
-    """Return the sentence with the allowed values, and the allowed value most similar to the given value."""
+def _choice_sentence(error: Mapping[str, Any]) -> str:
+    """Return the sentence that lists the allowed values, with the allowed value most similar to the given one."""
     text = _value_sentence("must be {expected}")(error)
-    is_version = error["loc"][-1:] == ("format",)  # no other version is meant
+    is_version = error["loc"][-1:] == ("format",)  # a similar version is not a better guess
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
@@ -332,7 +337,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": _value_sentence("must be at least {ge}"),
     "less_than": _value_sentence("must be less than {lt}"),
     "less_than_equal": _value_sentence("must be at most {le}"),
-    "literal_error": _choice,
+    "literal_error": _choice_sentence,
     "enum": _value_sentence("must be {expected}"),
     "json_invalid": _value_sentence("must be JSON: {error}"),
     "json_type": _value_sentence("must be a text of JSON"),
@@ -340,7 +345,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _object_way(error: Mapping[str, Any]) -> str | None:
-    """Return how an object that belongs at a location is written: a row of a list, or all of a problem."""
+    """Return how to write the object that belongs at an error's location: a row of a list, or a problem."""
     names = [step for step in error["loc"] if isinstance(step, str)]
     return object_way(names[-1] if names else "")
 
@@ -356,19 +361,19 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "literal_error": lambda _: LEFT_OUT,
     "enum": lambda _: LEFT_OUT,
 }
-"""The remedies for the faults that pydantic finds, where the sentence has none."""
+"""The remedies for the errors of pydantic, by their type; used where the sentence contains no remedy."""
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error; `root` prefixes each location, `fields` are the object's fields."""
-    rows = ((path_of(entry["loc"]), text) for entry, text in _faults(error, fields, root))
+    """Return the sentences for a pydantic error; `root` prefixes each location, `fields` are the known fields."""
+    rows = ((path_of(entry["loc"]), text) for entry, text in _errors_with_sentences(error, fields, root))
     return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error about options, each with the values that are allowed."""
+    """Return the sentences for a pydantic error about options, by name, each with its default or purpose."""
     said = list[Sentence]()
-    for entry, sentence in _faults(error):
+    for entry, sentence in _errors_with_sentences(error):
         path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
         if (about := options.get(name)) is None:
             rule = unknown_option(name, options) if entry["type"] == "extra_forbidden" else sentence
@@ -382,17 +387,17 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 
 
 def _default_or_purpose(about: Any) -> str:
-    """Return the default of an omitted option, or else its purpose."""
+    """Return the default of an option in brackets, or else its description; empty if it has neither."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
     return f" ({about.description})" if about.description else ""
 
 
-def _faults(
+def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
-    """Yield each fault and the sentence of the rule that it breaks."""
+    """Yield each error that pydantic found, and the sentence of the rule that is broken."""
     faults = [each | {"loc": (*root, *each["loc"])} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
@@ -400,7 +405,7 @@ def _faults(
         if kind == "rule":
             yield entry, rule_of(entry)
             continue
-        if kind == "extra_forbidden":  # reported once, however many rows have the field
+        if kind == "extra_forbidden":  # one sentence, even if many rows have the field
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] == 1:
@@ -411,4 +416,4 @@ def _faults(
         text += value_hint(entry["loc"], text)
         yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield {"loc": (), "type": "rule"}, "and more"  # the checks stop here, so that the number is not known
+        yield {"loc": (), "type": "rule"}, "and more"  # validators stop here, so the number is unknown

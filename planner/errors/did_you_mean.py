@@ -1,4 +1,4 @@
-"""Suggestions for unknown words: a table of words that other tools use, or else the nearest known word."""
+"""Suggestions for unknown words: from a table of words that other tools use, or else the most similar known word."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 OtherWords = Mapping[str, str]
-"""Maps a known word, or several, to the words of other tools for it, separated by spaces."""
+"""From a known word, or several, to the words that other tools use for it, separated by spaces."""
 
 KNOWN_FIELDS = dict[str, Collection[str]]()
-"""The fields of the rows of a list by its name, and the fields of problems by ""; each model enters its own."""
+"""The known fields by the name of the list whose rows have them, and by "" for problems; models register theirs."""
 _SIZE = r"(?a)([0-9]{1,18})(?:\.0*)? ?([kKMG]?)(i?)(B|b|bytes?|)"
 _OTHER_NUMBER = r"(?a)0[xX][0-9a-fA-F]{1,15}|[1-9][0-9]{0,2}(?:[,_][0-9]{3}){1,4}"
 _POWER_OF_TEN = r"(?a)[0-9]{1,6}(?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}"
@@ -21,7 +21,10 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return a table: other words for fields of `of`, `options` as flags, `values` or `attributes`; or `examples`."""
+    """Return a table of other_words.toml: other words for the fields of the list `of` ("" for a problem).
+
+    Further tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
+    """
     from tomllib import loads
 
     text = Path(__file__).with_name("other_words.toml").read_text(encoding="utf-8")
@@ -29,7 +32,10 @@ def word_table(of: str) -> OtherWords:
 
 
 def closest_word(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
-    """Return the known word that is most likely meant, or None if none is near."""
+    """Return the known word that `word` most likely means, or None if no known word is similar.
+
+    `others` are the words of other tools; `cutoff` is the least similarity, from 0 to 1.
+    """
     from difflib import get_close_matches
 
     plain = word[:60].lower()
@@ -38,26 +44,27 @@ def closest_word(word: str, words: Iterable[str], others: OtherWords | None = No
 
 
 def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str:
-    """Return ` (did you mean X?)`, or an empty text if no known word is near."""
+    """Return ` (did you mean X?)`, or an empty text if no known word is similar."""
     suggestion = closest_word(word, words, others, cutoff)
     return "" if suggestion is None else f" (did you mean {suggestion}?)"
 
 
 def know_fields(of: str, *models: Any) -> None:
-    """Enter the fields of models, as JSON names them, for the rows of the list `of`."""
+    """Register the fields of models, by their names in JSON, as known fields of the rows of the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
 
 def closest_field(of: str, word: str) -> str | None:
-    """Return the field most likely meant, of the rows of the list `of`; for "", of problems."""
+    """Return the field that `word` most likely means, in rows of the list `of`, or in problems if `of` is ""."""
     return closest_word(word, KNOWN_FIELDS[of], word_table(of), cutoff=0.75)
 
 
 def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tuple[str, str | None]:
-    """Return the sentence for an unknown field, with the field that is most likely meant, and the remedy.
+    """Return the sentence for an unknown field, and its remedy or None.
 
-    `fields` are the fields of the object that has the first field of the location.
+    The sentence suggests the field that is most likely meant. `fields` are the fields of the object that has the first
+    field of the location.
     """
     *of, word = [step for step in location if isinstance(step, str)]
     rows, rule = of[-1] if of else "", "is not a known field"
@@ -72,7 +79,7 @@ def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tup
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:
-    """Return the sentence for an unknown option, with the option most likely meant or a list of all."""
+    """Return the sentence for an unknown option, with the option that is most likely meant or a list of all."""
     if word == "fields":
         return "is not a known field (`fields` stands in the query of its call, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
@@ -88,7 +95,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def value_hint(location: Sequence[str | int], said: str) -> str:
-    """Return the kind of value that a field of a row takes, unless the sentence `said` already states it."""
+    """Return a hint, in brackets, about the values that a field takes; empty if the sentence `said` has one."""
     examples = word_table("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
@@ -102,12 +109,12 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
 
 
 def object_way(name: str) -> str | None:
-    """Return how the object is written that belongs into a list or field of this name; for "", into a file."""
+    """Return how to write the object that belongs into the list or field `name`, or into a file if it is ""."""
     return word_table("objects").get(name)
 
 
 def byte_count_hint(value: object) -> str:
-    """Return the number of bytes that a text most likely means; empty if that is unclear."""
+    """Return a suggestion of the number of bytes that a value such as "4KiB" most likely means; empty if unclear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):
@@ -122,7 +129,7 @@ def byte_count_hint(value: object) -> str:
 
 
 def list_hint(value: object, key: str = "name") -> str:
-    """Return how an object given in place of a list is written as one; empty if it is no object, or empty."""
+    """Return a suggestion of how a text or an object is written as a list; empty for all other values."""
     from json import dumps
 
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Errors about packages that are not installed, with the command that installs the right extra."""
+"""Errors for packages that are not installed, with the command that installs them as an extra of memplan."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 
 
 class MissingPackageError(OptionError):
-    """An option needs a package that is not installed; the message says how to install it."""
+    """An option needs a package that is not installed; the message includes the command that installs it."""
 
 
 def install_line(package: str) -> str:
-    """Return the command that installs a package with the extra of memplan that brings it."""
+    """Return the command that installs a package, with the extra of memplan that includes it if there is one."""
     extra = next((extra for extra, packages in PACKAGES.items() if package in packages), None)
     return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
 
 
 def missing(package: str, extra: str | None = None) -> str:
-    """Return the sentence for a missing package, with the extra that installs it: the given one, or else its own."""
+    """Return the rest of a sentence about a missing package, with the command that installs it or `extra`."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 

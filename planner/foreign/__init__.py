@@ -1,1 +1,1 @@
-"""The systems around memplan, a folder each: how its files are read, how it plans, how a plan is written for it."""
+"""The systems around memplan: how their files are read, how they plan, and how plans are written for them."""

@@ -1,6 +1,6 @@
-"""Arenas of runtimes: the total memory that a runtime takes for the file of a model, by its own rules.
+"""Arenas of runtimes: the total memory that a runtime needs for a model by the runtime's own rules.
 
-A system whose runtime has an arena names the module with these rules, as `arena` of its row.
+The row `System` of a runtime with an arena names, as `arena`, the module with these rules.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelArena:
-    """A runtime's arena for a model: `head` has tensors and scratch, `tail` persistent bytes.
+    """The arena, in bytes, that a runtime needs for a model: `head` for tensors and scratch, `tail` for persistent
+    data.
 
-    `least` is the smallest arena that the model starts in: while tensors are planned, data about them uses their part
-    of the arena, and may need more; `temporary` is the most that such data takes. `unknown` are the operators whose
-    kernels may keep or require unknown bytes, `said` the operators whose scratch the user states. `target` names the
-    processor that the numbers hold for, and `flash` is the size of the model itself, in bytes.
+    `least` is the smallest arena in which the model starts; it may exceed head + tail, as data that the runtime needs
+    while it plans tensors also takes space, at most `temporary` bytes. `unknown` are the operators whose kernels may
+    keep or require unknown bytes, `said` those whose scratch the user states. `target` names the processor that the
+    numbers hold for, and `flash` is the size of the model itself.
     """
 
     head: int
@@ -39,11 +40,11 @@ class ModelArena:
 
     @property
     def used(self) -> int:
-        """The bytes that are in use once the model has started."""
+        """The bytes in use once the model has started."""
         return self.head + self.tail
 
     def is_smaller(self, other: ModelArena) -> bool:
-        """Return True if less is in use than in another arena, and no larger one is needed to start."""
+        """Return True if this arena uses fewer bytes than the other one, and needs no more to start."""
         return self.used < other.used and self.least <= other.least
 
     def __str__(self) -> str:
@@ -59,25 +60,26 @@ class ArenaRules(Protocol):
     """The module with the rules of a runtime's arena, and with the runtime itself where it is installed."""
 
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
-        """Return the arena of a model's file, for the kernels and the processor that the options say."""
+        """Return the arena of a model, for the kernels and the processor that the options name."""
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
-        """Return what the runtime that is here says of a model in its least arena, as a part of a sentence."""
+        """Run a model in its least arena with the installed runtime, and return the result as part of a sentence."""
 
     def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
     ) -> tuple[bool | None, str]:
-        """Return if a form of a model computes what the model as given does, each in its least arena; None where that
-        is not known; and what the runtime says of the form.
+        """Return whether a form of a model computes the same as the given model, and the runtime's result as text.
+
+        Each runs in its least arena; the first value is None if that could not be decided within `limit_s` seconds.
         """
 
 
 def rules_of(data: bytes) -> ArenaRules | None:
-    """Return the rules of the arena that the file of a model is run in; None where its system has none."""
+    """Return the rules of the arena in which a model's file runs; None if its system has no arena."""
     system = system_of(detect(data))
     return None if system is None or system.arena is None else cast(ArenaRules, import_module(system.arena))
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return the `--scratch` flags for operators with unknown scratch; a name with a space is no operator."""
+    """Return `--scratch` flags that set `size` for operators; a name that contains a space is no operator."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

@@ -1,4 +1,4 @@
-"""Names for buffers, and values, as C and linkers take them."""
+"""Names and constants that are valid in C and in linker scripts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memplan.planner.model.problem import Problem
 
 _FOREIGN = re.compile(r"[^0-9A-Za-z_]")
 _LONGEST = 100
-"""Converters join names of operations that they fuse; some assemblers and linkers are slow with such symbols."""
+"""The most characters of a name: converters join names of fused operations, and long symbols slow some linkers."""
 
 
 def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
-    """Return for each name one in letters, digits and underscores that no other has; it may begin with a digit.
+    """Return a unique identifier for each name, of letters, digits and underscores; it may begin with a digit.
 
-    A name that fits already is kept; of others that would be equal, all but the first are numbered.
+    A valid name is kept. If other names would become equal, all but the first get a number.
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
@@ -38,36 +38,36 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
 
 
 def prefix_of(stem: str) -> str:
-    """Return the prefix of all names in a file, made of the file's name without suffix."""
+    """Return the prefix of all names in an exported file: the file's name without suffix, as an identifier."""
     plain = identifiers([stem])[0].lower()
     return plain if plain[:1].isalpha() else f"memplan_{plain}"
 
 
 def include_of(stem: str) -> str:
-    """Return the line that includes the header of a source; raises OptionError for a name that C cannot include."""
+    """Return the #include line for the header; raises OptionError for a file name that C cannot include."""
     if not stem.isprintable() or '"' in stem or "\\" in stem:
         raise OptionError(f"output: must have a name that C can include, got {excerpt(stem)}")
     return f'#include "{stem}.h"\n'
 
 
 def origin_sentence(problem: Problem) -> str:
-    """Return the sentence that begins a file: its origin, and its problem."""
+    """Return the sentence at the top of an exported file: memplan's version, and the problem's name and hash."""
     name = f" of {comment_text(problem.name)}" if problem.name else ""
     return f"Written by memplan {__version__}: a plan{name}, {problem_hash(problem)}."
 
 
 def comment_text(value: object) -> str:
-    """Return a value such that it can stand in a comment of C or of a linker script."""
+    """Return a value as text that cannot end a comment of C or of a linker script."""
     return excerpt(value).replace("*/", "* /").replace("/*", "/ *")
 
 
 def constant(value: int) -> str:
-    """Return an unsigned integer constant: its type is the first of int, long and long long that is large enough."""
+    """Return an unsigned constant of C, whose type is the first of int, long and long long that is large enough."""
     return f"{value}u"
 
 
 def add_include_guard(header: str, prefix: str) -> str:
-    """Return a header that may be included twice, and from C++."""
+    """Return a header that can be included twice, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
     return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"

@@ -1,7 +1,7 @@
-"""The results of readers, and the border where faults of a stranger's bytes become errors of the file.
+"""The results of readers, and the conversion of unexpected exceptions into errors about the file.
 
-What bytes do to a reader that it did not foresee is a fault of memplan, reported as one everywhere. Compilers' dumps
-give lifetimes and no operations.
+If a reader fails on bytes that it did not expect, the fault is memplan's, and every entrance reports it so. Compilers'
+dumps give lifetimes and no operations.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class OpenSizesError(FormatError):
-    """Sizes of a model are open.
+    """Dimensions of a model have no size yet.
 
-    rule: a sentence that names them and gives no remedy.
-    dims: by name, an example of a size or of a whole shape; lengths that are not given yet are negative.
+    rule: a sentence that names them, without a remedy.
+
+    dims: by name, an example of a size or of a whole shape; unknown lengths in a shape are negative.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
@@ -49,15 +50,15 @@ class OpenSizesError(FormatError):
 
 
 _PROPOSED = (1, 64, 512)
-"""Sizes that are tried before they are proposed; some models are made for inputs of a certain length."""
+"""The sizes that are tried, so that only working ones are proposed; some models accept one input length only."""
 
 
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return the sentence about open sizes: sizes with which the model can be read, or why no sizes help.
+    """Return the error about open sizes: with sizes for which the model can be read, or with the reason if none help.
 
-    Names that are required once others are given are all in it.
+    `read` reads the model with given options. The advice includes names that are only required once others are given.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -81,7 +82,7 @@ def add_size_advice(
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Raise ReaderFaultError for an exception that a reader did not foresee; memplan's own errors pass unchanged."""
+    """Raise ReaderFaultError for an exception that a reader did not expect; memplan's errors pass unchanged."""
     try:
         yield
     except MemplanError:
@@ -90,14 +91,14 @@ def stranger_bytes() -> Iterator[None]:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
         raise FormatError("needs more memory to be read than there is") from error
-    except ModuleNotFoundError:  # an extra, which the entrances name
+    except ModuleNotFoundError:  # the entrances report the missing extra
         raise
     except Exception as error:
         raise reader_fault(error) from error
 
 
 def reader_fault(error: Exception) -> ReaderFaultError:
-    """Return the sentence about a reader's error: its kind, and memplan's last line in its traceback."""
+    """Return the error for a reader's unexpected exception: its type, and the last line of memplan in the traceback."""
     reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
     fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
@@ -106,7 +107,7 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line of memplan's own code that raised an error, or whose call raised it."""
+    """Return the file and the line of memplan's code that raised an exception, or that called the code that did."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"
@@ -114,13 +115,13 @@ def place_of(error: BaseException) -> str:
     return f"{'/'.join(PurePath(file).parts[-3:])}:{line}"
 
 
-_ENDLESS = 2**128
-_MUCH = 1024
+_MORE_THAN_ANY_MEMORY = 2**128
+_NOTABLE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The numbers and bytes of a model's views: of aliases, which take no further bytes, and of separate views."""
+    """The numbers and bytes of a model's views: aliases, and views with separate bytes."""
 
     aliases: int = 0
     alias_bytes: int = 0
@@ -133,13 +134,13 @@ _NO_VIEWS = ViewFacts()
 
 @dataclass(frozen=True, eq=False)
 class ImportedProblem:
-    """A problem, and where it comes from.
+    """A problem that was read from a file, with facts about its origin.
 
-    `source` is the problem, or a function that makes it on first use: orders and cascades of a model need no problem.
-    `own_peak` is what the planner that wrote the file used, if the file says so, and `own_plan` has its offsets, if the
-    file has them all; `own_problem` is the problem that this plan solves, where its pools differ from the pools of
-    `problem`. `planner_peak` returns the peak of the runtime's own planner, where the problem lacks facts that this
-    planner uses. `beside` counts the bytes that the runtime allocates in addition to the plan, as the file says.
+    `source` is the problem, or a function that makes it on first use, as orders and cascades of a model need no
+    problem. If the file states it, `own_peak` is the peak of the planner that wrote the file, and `own_plan` has its
+    offsets; `own_problem` is the problem of that plan, if its pools differ from those of `problem`. `planner_peak`
+    returns the peak of the runtime's own planner, for a planner that uses facts which the problem lacks. `beside` is
+    the number of bytes that the runtime allocates in addition to the plan, according to the file.
     """
 
     source: Problem | Callable[[], Problem]
@@ -153,7 +154,7 @@ class ImportedProblem:
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem; raises OperationsError where operations pose none."""
+        """The problem; raises OperationsError if the operations are wrong."""
         if isinstance(self.source, Problem):
             return self.source
         with stranger_bytes():
@@ -161,12 +162,12 @@ class ImportedProblem:
 
     @property
     def solved_problem(self) -> Problem:
-        """The problem that `own_plan` is of."""
+        """The problem that `own_plan` solves."""
         return self.problem if self.own_problem is None else self.own_problem
 
     @property
     def names(self) -> ProgramNames:
-        """The names that a program gives to the problem; none where the file has lifetimes only."""
+        """The names that a program gives to the problem; no names if the file has lifetimes only."""
         return NO_NAMES
 
     @property
@@ -176,24 +177,27 @@ class ImportedProblem:
 
     @property
     def ends(self) -> tuple[str, ...] | None:
-        """The buffers of the inputs and outputs of a program; None where the file has lifetimes only."""
+        """The ids of the buffers of a program's inputs and outputs; None if the file has lifetimes only."""
         return None
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
-        """Return the problem whose operations write over inputs, except `spared` buffers; raises OptionError."""
+        """Return the problem in which operations write their outputs over inputs, except over `spared` buffers.
+
+        Raises OptionError, as a file with lifetimes only has no operations.
+        """
         rule = "must be given for files that are read with their operations, got one of lifetimes"
         raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property
     def has_unknown_scratch(self) -> bool:
-        """True if kernels require bytes that are in no plan, so that none says what the device takes."""
+        """True if kernels need scratch bytes that no plan includes, so that the total of a device is not known."""
         return any(warning.is_unknown for warning in self.warnings)
 
 
 def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return the plan of known offsets, each buffer in the first pool that it may use; None where one is not known.
+    """Return the plan with known offsets, each buffer in the first pool that it may use; None if an offset is missing.
 
-    An alias whose offset is not known follows its buffer.
+    An alias without a known offset takes that of its buffer.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -211,30 +215,34 @@ def plan_of(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
 
 
 def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
-    """Return a finding about values that follow from constants alone, and are in no plan, where they take much.
+    """Return a finding, or none, about values that follow from constants alone and are in no plan.
 
-    `computing` are runtimes that compute them once, before the first run, and `others` such that do it in every run.
-    With `is_all`, the program computes nothing else, and any are said.
+    `computing` is the text about runtimes that compute them once before the first run, and `others` about runtimes that
+    compute them in every run. Fewer than 1,024 bytes are not worth a finding unless `is_all`: the program then computes
+    nothing else.
     """
     sizes_ = list(sizes)
-    if sum(sizes_) < (1 if is_all else _MUCH):
+    if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):
         return []
     text = f"values that follow from constants ({len(sizes_)}, of {sum(sizes_)} bytes) are not in the plan: {computing}"
     return [Finding("once-computed", f"{text}; {others} and needs up to so many bytes more")]
 
 
 def element_count(dims: Iterable[int]) -> int:
-    """Return the product of sizes; multiplication stops once the product exceeds any memory."""
+    """Return the product of sizes; the multiplication stops once the product exceeds any memory."""
     sizes, count = list(dims), 1
     for size in sizes:
         count *= size
-        if count > _ENDLESS:
+        if count > _MORE_THAN_ANY_MEMORY:
             return 0 if 0 in sizes else count
     return count
 
 
 def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
-    """Return the bytes of so many elements, packed, and rounded up to the alignment; raises FormatError."""
+    """Return the bytes of `elements` packed elements of `bits` bits, rounded up to the alignment.
+
+    Raises FormatError, about `what`, for more than MAX_BYTES.
+    """
     size = (elements * bits + 7) // 8
     size = (size + alignment - 1) // alignment * alignment
     if size > MAX_BYTES:
@@ -243,7 +251,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError for sizes of named dimensions, as `what` has no such dimensions."""
+    """Raise OptionError if sizes of named dimensions are given for `what`, which has no such dimensions."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"
@@ -251,9 +259,9 @@ def refuse_dims(options: ModelOptions, what: str) -> None:
 
 
 def size_of(what: str, size: int, options: ModelOptions) -> int:
-    """Return a size, rounded up to the alignment of the options; raises FormatError.
+    """Return a size in bytes, rounded up to the alignment option; raises FormatError for an impossible size.
 
-    Without one it is not rounded: compilers count the last buffer's own bytes only.
+    Without that option the size is not rounded, as compilers count only the bytes of the last buffer itself.
     """
     if options.alignment is not None:
         size = -(-size // options.alignment) * options.alignment
@@ -263,7 +271,7 @@ def size_of(what: str, size: int, options: ModelOptions) -> int:
 
 
 def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
-    """Return buffers aligned, and with sizes rounded up, to the alignment of the options; raises FormatError."""
+    """Return the buffers with the alignment of the options, and sizes rounded up to it; raises FormatError."""
     if options.alignment is None:
         return table
     sizes = [
@@ -274,5 +282,5 @@ def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
 
 
 def problem_of(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
-    """Return the problem of such buffers in pools as large as they need to be; raises ProblemError."""
+    """Return the problem of rows of buffers, in pools without a size; raises ProblemError."""
     return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

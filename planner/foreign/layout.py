@@ -1,4 +1,4 @@
-"""A verified plan as exporters need it: pools and buffers with their places, and a name in C for each."""
+"""A verified plan in the form that exporters need: pools and buffers with offsets, and a C name for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedBuffer:
-    """A buffer: `pool` is a position in the layout; `name` is the part of its C name after the prefix."""
+    """A buffer of a layout.
+
+    `pool` is a position in the layout's pools, and `name` the part of the buffer's C name after the prefix.
+    """
 
     id: int | str
     name: str
@@ -33,9 +36,10 @@ class PlacedBuffer:
 
 @dataclass(frozen=True)
 class PlacedPool:
-    """A pool, its name in C, and how much of it is in use: `extent` bytes from its start, buffers of no bytes included.
+    """A pool of a layout, with its C name and the number of bytes in use (`extent`), from the pool's start.
 
-    If `alignment` divides the address of its first byte, alignments, pages and banks are as at address 0.
+    If the address of the pool's first byte is a multiple of `alignment`, every alignment, page and bank holds as at
+    address 0.
     """
 
     pool: Pool
@@ -45,32 +49,32 @@ class PlacedPool:
 
     @property
     def has_address(self) -> bool:
-        """True if the problem says where the pool lies: its base address was given, 0 or not."""
+        """True if the problem states the pool's base address, even if it is 0."""
         return "base_address" in self.pool.model_fields_set
 
     @property
     def is_of_cpu(self) -> bool:
-        """True if the pool lies where C can allocate it: of no device, or the CPU, by name or as DLPack has it."""
+        """True if C can allocate the pool: its device is absent or the CPU, by name or by its number in DLPack."""
         device = self.pool.device
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
     def may_lie_anywhere(self) -> bool:
-        """True if every address that `alignment` divides is as good as the pool's base address."""
+        """True if the pool can be at any address that is a multiple of `alignment`."""
         return self.pool.base_address % self.alignment == 0
 
     @property
     def needs_what_c_cannot_say(self) -> bool:
-        """True if no power of two, the only alignments of C, is enough."""
+        """True if the alignments that C can express, powers of two, are not enough for the pool."""
         return not self.may_lie_anywhere or self.alignment.bit_count() != 1
 
 
 @dataclass(frozen=True)
 class VerifiedLayout:
-    """A problem and where its buffers lie, in the order of the problem; `model` is the file that the problem was in.
+    """A problem with the pools and offsets of its buffers, in the order of the problem.
 
-    `options` are the options with which the model was read; `section` is the section for all arrays of C, by default a
-    separate section for each.
+    `model` is the file that the problem was read from, and `options` the options with which it was read. `section` is
+    the linker section for all arrays of C; by default each array has a separate section.
     """
 
     problem: Problem
@@ -82,39 +86,42 @@ class VerifiedLayout:
 
     @property
     def used_pools(self) -> tuple[PlacedPool, ...]:
-        """The pools in which there is a buffer."""
+        """The pools that contain a buffer."""
         used = {buffer.pool for buffer in self.buffers}
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
     def split_into_regions(self) -> VerifiedLayout:
-        """Return the layout with the pools that have addresses cut at their reserved ranges; raises FormatError.
+        """Return the layout with each pool that has an address cut at its reserved ranges.
 
         Each stretch between two reserved ranges becomes a separate pool, with offsets from its start. The first stretch
-        in use keeps the pool's name, and the others are numbered.
+        in use keeps the pool's name, and the others are numbered. Raises FormatError if addresses of two pools overlap.
         """
         pools: list[PlacedPool] = []
         moved = list(self.buffers)
         for q, pool in enumerate(self.pools):
             inside = [i for i, buffer in enumerate(self.buffers) if buffer.pool == q]
-            for low, high in _stretches(pool.pool) if pool.has_address else ((0, None),):
-                mine = [i for i in inside if low <= self.buffers[i].offset and (high is None or self._end(i) <= high)]
+            for low, high in _unreserved_ranges(pool.pool) if pool.has_address else ((0, None),):
+                mine = [
+                    i for i in inside if low <= self.buffers[i].offset and (high is None or self._end_offset(i) <= high)
+                ]
                 inside = [i for i in inside if i not in set(mine)]
                 if mine or not pool.has_address:
                     for i in mine:
                         moved[i] = replace(self.buffers[i], pool=len(pools), offset=self.buffers[i].offset - low)
-                    extent = max((self._end(i) - low for i in mine), default=0)
-                    pools.append(_stretch(pool, low, high, extent))
+                    extent = max((self._end_offset(i) - low for i in mine), default=0)
+                    pools.append(_part_of_pool(pool, low, high, extent))
         names = identifiers([pool.name for pool in pools])
         named = tuple(replace(pool, name=name) for pool, name in zip(pools, names, strict=True))
         regions = replace(self, pools=named, buffers=tuple(moved))
         _refuse_shared_addresses([pool for pool in regions.used_pools if pool.has_address])
         return regions
 
-    def _end(self, i: int) -> int:
+    def _end_offset(self, i: int) -> int:
+        """Return the end offset of buffer `i`."""
         return self.buffers[i].offset + self.buffers[i].size
 
     def refuse_other_devices(self, target: str) -> None:
-        """Raise FormatError for a pool of another device than the CPU, on which C would not allocate it."""
+        """Raise FormatError if a pool is on another device than the CPU, whose memory C cannot allocate."""
         for pool in self.used_pools:
             if not (pool.is_of_cpu or (target == "c" and pool.has_address)):
                 raise FormatError(
@@ -126,7 +133,7 @@ class VerifiedLayout:
                 )
 
     def only_pool(self, target: str) -> PlacedPool:
-        """Return the pool in which all buffers lie; raises FormatError where there are several."""
+        """Return the pool that contains all buffers; raises FormatError if there are several such pools."""
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(excerpt(pool.pool.name) for pool in used)
@@ -138,7 +145,7 @@ class VerifiedLayout:
 def lay_out(
     problem: Problem, plan: Plan, model: bytes | None = None, options: ModelOptions | None = None
 ) -> VerifiedLayout:
-    """Return the layout that a plan describes; raises PlanError unless it is a valid plan of the problem."""
+    """Return the layout of a plan; raises PlanError unless it is a valid plan of the problem."""
     if plan.status in ("infeasible", "unknown"):
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}: `memplan explain` says why")
     refuse_other_plan(problem, plan)
@@ -148,17 +155,17 @@ def lay_out(
         raise PlanError(
             *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps what is right, and moves the rest"
         )
-    buffers = _buffers(problem, plan)
+    buffers = _placed_buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
     pools = tuple(
-        PlacedPool(pool, name, _extent(buffers, q), _alignment(problem, buffers, q))
+        PlacedPool(pool, name, _extent(buffers, q), _common_alignment(problem, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
     return VerifiedLayout(problem, pools, buffers, model, options)
 
 
 def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
-    """Raise FormatError for a pool without a size that is filled up to the addresses of another one of its device."""
+    """Raise FormatError if addresses of two pools of one device overlap."""
     for low, high in permutations(pools, 2):
         end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
         if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
@@ -166,8 +173,8 @@ def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
             raise FormatError(f"pool {excerpt(high.pool.name)}: base_address {rule}, got 0x{high.pool.base_address:x}")
 
 
-def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:
-    """Return the parts of a pool between its reserved ranges, from low to high; the last may be without an end."""
+def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
+    """Return a pool's ranges between its reserved ranges, ascending; the last end may be None, for no end."""
     stretches: list[tuple[int, int | None]] = []
     low = 0
     for offset, size in sorted(pool.reserved):
@@ -179,8 +186,8 @@ def _stretches(pool: Pool) -> tuple[tuple[int, int | None], ...]:
     return tuple(stretches)
 
 
-def _stretch(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return a part of a pool as a pool."""
+def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
+    """Return the part of a pool from `low` to `high`, as a pool."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}
@@ -189,7 +196,7 @@ def _stretch(whole: PlacedPool, low: int, high: int | None, extent: int) -> Plac
     return replace(whole, pool=whole.pool.model_copy(update=fields), extent=extent)
 
 
-def _buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
+def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
     table = problem.buffers
     places = {row.id: (problem.pool_index[row.pool], row.offset) for row in plan.placements}
     sizes, alignments = table.size.tolist(), table.alignment.tolist()
@@ -200,10 +207,12 @@ def _buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
 
 
 def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
+    """Return the largest end offset in pool `q`, in bytes."""
     return max((buffer.offset + buffer.size for buffer in buffers if buffer.pool == q), default=0)
 
 
-def _alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
+def _common_alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
+    """Return the least common multiple of all alignments, pages and bank sizes that apply in pool `q`."""
     pool = problem.pools[q]
     steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
     steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}

@@ -1,4 +1,4 @@
-"""Plans as lists of places, for programs of other projects."""
+"""Plans as lists of placements in JSON, for other projects' programs."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from memplan.planner.foreign.layout import VerifiedLayout
 
 _CPU, _EXTENSION = 1, 12
 _DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "webgpu": 15, "hexagon": 16}
-"""The numbers of kinds of devices, as DLPack and TVM have them."""
+"""The numbers of kinds of devices in DLPack and TVM."""
 
 
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return (id, pool, offset) for every buffer, as a list of lists."""
+    """Return a list of (id, pool, offset) for every buffer, in JSON."""
     names = [pool.pool.name for pool in layout.pools]
-    return _json([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
+    return _json_file([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the (mem_id, offset) of every spec, and `bufsizes`: memories count from 1, and 0 is for constants.
+    """Return the (mem_id, mem_offset) of every buffer, and the sizes of memories, as ExecuTorch numbers them.
 
-    Sizes are rounded up to the pool's alignment, as Cadence's runtime requires it.
+    Memories are numbered from 1, as 0 is for constants. Sizes are rounded up to the pool's alignment, as Cadence's
+    runtime requires.
     """
     sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
     specs = [
         {"id": buffer.id, "mem_id": buffer.pool + 1, "mem_offset": buffer.offset, "size": buffer.size}
         for buffer in layout.buffers
     ]
-    return _json({"bufsizes": [0, *sizes], "specs": specs})
+    return _json_file({"bufsizes": [0, *sizes], "specs": specs})
 
 
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a whole `metadata.json`.
+    """Return the part `memory` of a module in TVM's Model Library Format, version 7, as a complete `metadata.json`.
 
-    A plan knows no operators and no constants, and its inputs and outputs are in the workspaces, one a device; a pool
-    without a device is the CPU's, and a name that TVM does not have is the name of an extension. In addition to TVM's
-    own fields, `pools` and each storage's pool and byte offset say what TVM's own planner of pools would.
+    As a plan has neither operators nor constants, inputs and outputs are in the workspaces, one for each device. A pool
+    without a device is on the CPU, and a device that TVM does not know is an extension. Besides TVM's own fields,
+    `pools` and the pool and byte offset of each storage are written as TVM's planner of pools would.
     """
-    devices = [_device(pool.pool.device) for pool in layout.pools]
+    devices = [_device_kind(pool.pool.device) for pool in layout.pools]
     main = [
         {
             "device": device,
@@ -74,15 +75,15 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         ],
     }
     module = prefix_of(stem)
-    return _json({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
+    return _json_file({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
 
 
-def _device(device: int | str | None) -> int:
-    """Return the number of a kind of device, whose name may end with which one of them: `cuda:1`."""
+def _device_kind(device: int | str | None) -> int:
+    """Return the number of a device's kind; its name may end with the number of the device, as in `cuda:1`."""
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)
 
 
-def _json(value: object) -> Mapping[str, bytes]:
+def _json_file(value: object) -> Mapping[str, bytes]:
     return {"": to_json(value, indent=2) + b"\n"}

@@ -1,4 +1,4 @@
-"""The options for reading models of other systems, with the forms in which texts say them."""
+"""The options for reading models of other systems, and how they are written as text."""
 
 import re
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ Size = int | tuple[int, ...]
 
 
 def size_text(size: Size) -> str:
-    """Return a size, or a shape, as `--dim` takes it: a shape of one size ends with a comma."""
+    """Return a size or a shape in the syntax of `--dim`; a shape with one size ends with a comma."""
     if isinstance(size, int):
         return str(size)
     return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
 
 
-def _entries(value: object, info: ValidationInfo) -> object:
-    """Return the sizes by name that `batch=1,seq=128`, or several such texts, say; other values as they are."""
+def _sizes_by_name(value: object, info: ValidationInfo) -> object:
+    """Return the sizes by name of a text such as `batch=1,seq=128`, or of several; other values unchanged."""
     is_dim = info.field_name == "dims"
     if isinstance(value, str):
         value = re.split(",(?=[^,]*=)" if is_dim else ",", value) if value else []
@@ -40,7 +40,7 @@ def _entries(value: object, info: ValidationInfo) -> object:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
         if name and not is_dim:
-            with suppress(ValueError):  # the rule below says how it is written
+            with suppress(ValueError):  # the rule below reports a wrong text
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
@@ -54,8 +54,8 @@ def _entries(value: object, info: ValidationInfo) -> object:
     return named_sizes
 
 
-def _size(value: object) -> object:
-    """Validate a size, or the sizes of a whole shape, which become a tuple."""
+def _validated_size(value: object) -> object:
+    """Return a valid size, or the sizes of a whole shape as a tuple; raises PydanticCustomError."""
     sizes = value if isinstance(value, (list, tuple)) else (value,)
     if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
         rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
@@ -67,16 +67,16 @@ FORM_OF = {
     "dims": "NAME=SIZE, as in batch=1, or of an input NAME=SIZE,SIZE,..., as in image=1,3,224,224",
     "scratch": "OPERATOR=SIZE, or of one operator's output OUTPUT=SIZE, as in my_op=1024 or my_op=4KiB",
 }
-"""From an option that gives numbers by name to the form in which it is written as text."""
+"""From an option with numbers by name to the form of its text."""
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
-    PlainValidator(_size),
+    PlainValidator(_validated_size),
     PlainSerializer(lambda size: size),  # the union's own serializer warns of lists
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
-SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_entries)]
-ByName = Annotated[dict[Name, Bytes], BeforeValidator(_entries)]
+SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_sizes_by_name)]
+ByName = Annotated[dict[Name, Bytes], BeforeValidator(_sizes_by_name)]
 
 
 class ModelOptions(WireValue):
@@ -131,12 +131,12 @@ class ModelOptions(WireValue):
         return cast("dict[str, int]", self.dims)
 
     def says(self, name: str) -> bool:
-        """Return True for an option with another value than its default, which a generated client sends."""
+        """Return True if an option differs from its default; generated clients also send defaults."""
         default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
-        """Raise OptionError, for a file that is no model, where an option is given that is for models only."""
+        """Raise OptionError if an option for models only is given for a file that is no model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.says(name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # which imports all systems
             raise OptionError(

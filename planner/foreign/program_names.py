@@ -1,4 +1,4 @@
-"""The names that programs give to a plan: operations along time, loops, models, and roles and types of buffers."""
+"""The names that programs give to a plan: operations and loops along time, and the role and type of each buffer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.model.application import Application, times_of_models
 
 @dataclass(frozen=True)
 class NamedTime:
-    """The name of the work that runs from a time step on, until the next named time."""
+    """The name of the operations that run from a time step on, until the next named time."""
 
     time: int
     name: str
@@ -18,7 +18,7 @@ class NamedTime:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of time with a name, half-open: a loop, a region that runs in stripes, or one of several models."""
+    """A range of time steps, half-open, with a name: a loop, a region run in stripes, or one of several models."""
 
     kind: str
     name: str
@@ -28,11 +28,11 @@ class Span:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """The names that a program gives to a problem: names along time, and role, operation, type and model of each
-    buffer.
+    """The names that a program gives to a problem: along time, and for each buffer.
 
-    `models` are those of an application; `roles` is one of `input`, `output`, `state`, `temporary`, `ring` for each
-    buffer; `types` say shape and type of elements. Each of the four is empty or has an entry for each buffer.
+    `steps` and `spans` name times. Each other field is empty, or has an entry for each buffer: `roles` is `input`,
+    `output`, `state`, `temporary` or `ring`; `operations` names the operation that writes it; `types` are shapes with
+    the type of elements; `models` are those of an application.
     """
 
     steps: tuple[NamedTime, ...] = ()
@@ -47,7 +47,7 @@ NO_NAMES = ProgramNames()
 
 
 def names_of_models(application: Application) -> ProgramNames:
-    """Return the models of an application as ranges of time, and of each buffer the model that it is of."""
+    """Return an application's models as ranges of time, and the model of each buffer."""
     spans = (Span("model", name, *times) for name, times in times_of_models(application).items())
     own = [name for name, model in application.models.items() for _ in range(len(model.buffers))]
     return ProgramNames(spans=tuple(spans), models=own)

@@ -1,7 +1,7 @@
-"""Models and dumps of other systems: bytes in, a problem out; one module a format.
+"""Reading of models and dumps of other systems: from the bytes of a file to a problem, with one module for each format.
 
-Nothing here opens a file. A format's own parser is an extra, and is imported by the function that needs it. What cannot
-be read raises an InputError.
+No function opens a file. The function that needs a format's parser, an extra, imports it. Bytes that cannot be read
+raise an InputError.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 def detect(data: bytes, name: str | None = None) -> str | None:
-    """Return the importer for a file by its content, else by its suffix; None if no importer matches.
+    """Return the name of the format of another system's file, by its content or else by its suffix; None for other
+    files.
 
-    Raises FormatError, which names the kind, for a file that no reader accepts.
+    Raises FormatError, which names the kind of file, if it is known and memplan does not read it.
     """
     if formats.is_own(data):
         return None
@@ -49,7 +50,7 @@ def _format_of_name(name: str | None) -> str | None:
 
 
 def load(name: str | None) -> None:
-    """Import the reader for files of such a name, and its package if installed; a missing package is no error."""
+    """Import the reader for files of such a name, and its package if that is installed."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
     if (format_name := _format_of_name(name)) is not None:
@@ -63,10 +64,11 @@ def load(name: str | None) -> None:
 def read_problem(
     data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
 ) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem in the bytes of a file and, if operations pose it, all that was read; raises InputError.
+    """Return the problem in the bytes of a file, and the imported model or operations, if it has them; raises
+    InputError.
 
-    A file is a problem, a model or dump of another system, or operations of memplan's own. `options` are for reading
-    operations, and `interval` is for a problem that does not say it.
+    A file is a problem, a model or dump of another system, or memplan's own operations. `options` are for reading
+    models, and `interval` is for a problem that does not state its own.
     """
     if detect(data, name) is not None:
         imported = read_model(data, name, options)
@@ -85,7 +87,7 @@ def read_problem(
 
 
 def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ImportedProblem:
-    """Read a model from the bytes of a file, and its name if it has one; raises InputError."""
+    """Return the model in the bytes of a file, whose name is a hint; raises InputError."""
     format_name = detect(data, name)
     if format_name is None:
         refuse_unknown(data)
@@ -98,7 +100,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 
 
 def refuse_of_others(format_name: str, options: ModelOptions) -> None:
-    """Raise OptionError for an option of reading that other formats have, and not this one."""
+    """Raise OptionError if an option is given that this format does not have."""
     readers = file_readers()
     for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
         if name in readers[format_name].options or not options.says(name):
@@ -109,13 +111,13 @@ def refuse_of_others(format_name: str, options: ModelOptions) -> None:
 
 
 def model_of_plan(data: bytes) -> str | None:
-    """Return the format of the model that a plan is of, where it needs that to be read; None for other files."""
+    """Return the format of the model that a plan's file refers to, and without which it cannot be read; else None."""
     kind = detect(data)
     return None if kind is None else file_readers()[kind].of
 
 
 def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a plan that needs its model, with the bytes of that; raises InputError."""
+    """Return a plan that can only be read with its model, whose bytes are `model`; raises InputError."""
     where = file_readers()[detect(data) or ""].where
     with stranger_bytes():
         imported: ImportedProblem = import_module(where).read_of(model, data, options)
@@ -131,7 +133,7 @@ def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedPr
 
 
 def read_as(name: str, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a model of the format of that name; raises InputError."""
+    """Return a model in the format `name`; raises InputError."""
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
     def read(options: ModelOptions) -> ImportedProblem:

@@ -1,7 +1,8 @@
-"""Plans as C, linkers, and other systems' runtimes take them.
+"""Exports of plans for C, linkers, and other systems' runtimes.
 
-An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix; it gives
-the bytes of files by suffix, "" for the one file that is requested by its whole name. Nothing here opens a file.
+An exporter takes a layout, which exists for verified plans only, and the name of the file without its suffix. It
+returns the bytes of files by suffix; "" means the file with the whole name that was requested. No function opens a
+file.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from memplan.planner.foreign.layout import VerifiedLayout
 
 EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, where in each.writers.items()}
-"""The targets that a plan can be exported to; `memplan convert` and `memplan plan` write tables."""
+"""The exporter of each target, as `module:function`; tables and JSON are written by other code."""
 
 
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the files of a plan for a target; raises FormatError."""
+    """Return the files, by suffix, of a plan for a target; raises FormatError."""
     files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

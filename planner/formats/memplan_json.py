@@ -18,7 +18,7 @@ SUFFIX = ".json"
 MEDIA_TYPE = "application/json"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 IOPDDL = rb'"problem"\s*:\s*\{\s*(?:"name"\s*:\s*"[^"]*"\s*,\s*)?"nodes"\s*:'
-"""The first keys of a problem in the IOPDDL format, which has a field with the same name as one of memplan's."""
+"""The first keys of a problem in the IOPDDL format, whose field `problem` is also one of memplan's."""
 _KEYS = rb"buffers|pools|ops|size|kept|functions|entry|models|placements|symbols|problem"
 _OWN = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?!%s)"(?:format"\s*:\s*"(?:memplan/|operations-by-)|(?:%s)"\s*:)' % (IOPDDL, _KEYS)
 
@@ -37,23 +37,23 @@ _WAYS = {
     "expected": _OTHER_KIND,
     "invalid": _OTHER_KIND,
 }
-"""The remedies for the faults that pydantic's parser finds, by the beginnings of its messages."""
+"""The remedies for syntax errors, by the beginnings of the parser's messages."""
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the bytes begin as an object whose first key is one of memplan's own."""
+    """Return True if the bytes begin as a JSON object whose first key is one of memplan's."""
     return re.match(_OWN, data) is not None
 
 
 def recognises(data: bytes) -> bool:
-    """Return True if the bytes begin as an object or a list."""
+    """Return True if the bytes begin as a JSON object or list."""
     return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
 def parse(data: bytes) -> Any:
-    """Parse a JSON text; raises FormatError for anything ambiguous.
+    """Return the value of a JSON text; raises FormatError for an invalid or ambiguous text.
 
-    That is: duplicate keys, numbers that are not finite, lone surrogates, and text that is not JSON in UTF-8.
+    Refused are duplicate keys, numbers that are not finite, lone surrogates, and text that is not UTF-8.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     try:
@@ -72,19 +72,19 @@ def parse(data: bytes) -> Any:
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
-    # A dropped key also drops a colon; only escaped colons could hide that. In most files, the keys of the problem, of
-    # the objects next to it, and of its rows account for all colons.
-    keys = _keys_near_the_top(value) if isinstance(value, dict) else -1
+    # If the parser drops a duplicate key, the value has fewer colons than the text, unless colons are escaped. In most
+    # files, the keys of the problem, of the objects next to it, and of its rows account for all colons.
+    keys = _key_count(value) if isinstance(value, dict) else -1
     # Parsing again with a hook is slow, so only text that may hide a repeated key is parsed again.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 
-        json.loads(text, object_pairs_hook=_keys_are_given_once)
+        json.loads(text, object_pairs_hook=_refuse_duplicate_keys)
     return value
 
 
 def _failure_text(text: str, error: str) -> str:
-    """Return the text at the position where parsing failed, and the likely mistake."""
+    """Return the text around the position of a syntax error, and a hint about the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
@@ -95,7 +95,7 @@ def _failure_text(text: str, error: str) -> str:
 
 
 def _likely_mistake(text: str, error: str, word: str) -> str:
-    """Return the likely mistake at the position where parsing failed, or at the word found there."""
+    """Return a hint about the likely mistake at a syntax error, or in the `word` there; may be empty."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
     if "key must be a string" in error or "'" in text.lstrip()[:3]:
@@ -110,14 +110,15 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
     return " (JSON has no comments: leave them out)" if is_comment else ""
 
 
-def _keys_near_the_top(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in the objects inside it, and in objects in their lists."""
+def _key_count(value: dict[str, Any]) -> int:
+    """Return the number of keys in an object, in the objects directly inside it, and in objects of their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
 
 
-def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
+    """Raise FormatError if an object has a key twice."""
     if len(dict(pairs)) == len(pairs):
         return
     seen: set[str] = set()
@@ -130,7 +131,7 @@ def _keys_are_given_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Read a problem, alone or together with its plan; raises FormatError or ProblemError.
+    """Return the problem in a JSON text, alone or together with its plan; raises FormatError or ProblemError.
 
     `interval` applies to a problem that does not state its own.
     """
@@ -144,7 +145,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Write a problem without absent and default values; an explicit `interval` is kept."""
+    """Return the JSON of a problem without absent and default values; an `interval` that was given is kept."""
     written = problem.model_dump_json(exclude_defaults=True)
     if "interval" in problem.model_fields_set:
         written = f'{{"interval":"{problem.interval}",{written[1:]}'
@@ -152,19 +153,20 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Read a plan; raises FormatError or PlanError. The problem is not needed, as the plan contains all names."""
+    """Return the plan in a JSON text; raises FormatError or PlanError. `problem` is not used: JSON has all names."""
     value = parse(data)
     refuse_unless_plan(value)
     return Plan.model_validate(value)
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Write a plan; absent facts are null, and findings are left out where lint found nothing."""
+    """Return the JSON of a plan; absent facts are null, and a few fields are left out where they are empty."""
     table = plan.placements
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
-    # Rows by themselves, as pydantic takes twice as long; the quotes of other texts are escaped.
+    # Placements are written here, as pydantic takes twice as long. In other texts quotes are escaped, so the key that
+    # is replaced occurs once.
     unsaid = {
         name
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
@@ -175,7 +177,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _json_names(names: Sequence[int | str]) -> list[int | str]:
-    """Return numbers, and names as JSON writes them."""
+    """Return ids as parts of a JSON text: integers unchanged, strings quoted and escaped."""
     text = "".join([name for name in names if isinstance(name, str)])
     if text.isprintable() and '"' not in text and "\\" not in text:
         return [f'"{name}"' if isinstance(name, str) else name for name in names]
@@ -183,9 +185,9 @@ def _json_names(names: Sequence[int | str]) -> list[int | str]:
 
 
 def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
-    """Return a value with its models as JSON objects.
+    """Return a value with its models as JSON objects, without the fields in `left_out`.
 
-    pydantic's serializer of plans is equivalent, but takes longer to build than a small plan takes to solve.
+    pydantic's serializer of plans would do the same, but takes longer to build than a small plan takes to solve.
     """
     kind: type[object] = type(value)
     if kind in _PLAIN:
@@ -195,15 +197,15 @@ def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
     if isinstance(value, PlanValue):
         return {
             name: _json_value(field)
-            for name, is_unsaid in _fields(type(value))
+            for name, is_unsaid in _fields_with_omission(type(value))
             if name not in left_out and not is_unsaid(field := getattr(value, name))
         }
     return value.rows() if kind is PlacementTable else value
 
 
 @cache
-def _fields(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
-    """Return the fields of a class, and for each the function that decides whether its value is left out."""
+def _fields_with_omission(kind: type[PlanValue]) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
+    """Return the fields of a class, each with the function that decides whether its value is left out."""
     return tuple((name, field.exclude_if or _is_never_unsaid) for name, field in kind.model_fields.items())
 
 
@@ -212,11 +214,11 @@ def _is_never_unsaid(value: object) -> bool:
 
 
 def refuse_unless_problem(value: object) -> None:
-    """Raise FormatError for a document that is clearly not meant to be a problem."""
+    """Raise FormatError if a document is of another known kind than a problem."""
     if isinstance(value, list):
         raise FormatError('must be an object, {"buffers": [...]}, got a list')
     if isinstance(value, Mapping) and ("buffers" not in value or "symbols" in value):
-        kind = _kind(value)
+        kind = _document_kind(value)
         if kind is not None:
             raise FormatError(f"must be a problem, got {kind}")
 
@@ -227,36 +229,41 @@ def are_offsets(value: Mapping[Any, Any]) -> bool:
 
 
 def refuse_unless_plan(value: object) -> None:
-    """Raise FormatError for a document that is clearly not meant to be a plan."""
+    """Raise FormatError if a document is of another known kind than a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
         reads = "a list of offsets, which `memplan verify PROBLEM FILE` reads"
-        offsets = reads if are_offsets(value) else _kind(value)
+        offsets = reads if are_offsets(value) else _document_kind(value)
         kind = "a problem, which `memplan plan FILE` plans" if "buffers" in value else offsets
         if kind is not None:
             raise FormatError(f"must be a plan, which has placements, got {kind}")
 
 
 def refuse_unless_operations(value: object) -> None:
-    """Raise FormatError for a document that is clearly not meant to be operations."""
+    """Raise FormatError if a document is of another known kind than operations."""
     if isinstance(value, Mapping) and "functions" not in value:
-        _refuse(value, "operations, which have functions")
+        _refuse_other_kind(value, "operations, which have functions")
 
 
 def refuse_unless_graph(value: object) -> None:
-    """Raise FormatError for a document that is clearly not meant to be a graph of operations."""
+    """Raise FormatError if a document is of another known kind than a graph of operations."""
     if isinstance(value, Mapping) and "ops" not in value:
-        _refuse(value, "a model, operations, or a graph of operations, which has ops")
+        _refuse_other_kind(value, "a model, operations, or a graph of operations, which has ops")
 
 
-def _refuse(value: Mapping[str, Any], wanted: str) -> None:
+def _refuse_other_kind(value: Mapping[str, Any], wanted: str) -> None:
+    """Raise FormatError if the kind of a document is known; `wanted` describes the expected kind."""
     is_problem = "buffers" in value
-    kind = "a problem, which has no operations and which `memplan plan FILE` reads" if is_problem else _kind(value)
+    kind = (
+        "a problem, which has no operations and which `memplan plan FILE` reads"
+        if is_problem
+        else _document_kind(value)
+    )
     if kind is not None:
         raise FormatError(f"must be {wanted}, got {kind}")
 
 
-def _kind(value: Mapping[str, Any]) -> str | None:
-    """Return the kind of a document and the command that reads it, or None if it is unknown."""
+def _document_kind(value: Mapping[str, Any]) -> str | None:
+    """Return the kind of a document and the command that reads it, as text; None if the kind is unknown."""
     if "symbols" in value and "buffers" in value:
         return "a problem whose sizes are expressions, which `memplan shapes` plans for all values"
     if "placements" in value:

@@ -1,10 +1,10 @@
-"""Tables of buffers, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
+"""Tables of buffers in CSV, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
 
-Lifetimes under `upper` are half-open, those under `end` are closed, as that project's converter reads them; they are
-written half-open. Ids stay strings. A table has one pool; in a problem, `offset` pins a buffer, and a cell that is
-empty leaves it free. In a plan, it says where a buffer lies, in the pool of the column `pool` where there are several;
-what else a plan's row says of its buffer is not read. A column `kind`, as
-omnimalloc writes it, is not read. Tables of more columns are those of `page_table`.
+Lifetimes that end in the column `upper` are half-open, those under `end` are closed, as that project's converter reads
+them. Lifetimes are written half-open, and ids stay strings. A table of a problem has one pool, and an `offset` in it
+pins a buffer unless the cell is empty. In the table of a plan, `offset` is the buffer's offset, and the column `pool`
+names its pool where there are several; other columns of a plan are not read. Nor is the column `kind`, which omnimalloc
+writes. Tables with more columns are those of `page_table`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from memplan.planner.model.rows import MAX_TIME
 SUFFIX = ".csv"
 MEDIA_TYPE = "text/csv"
 CLOSED_COLUMN = "end"
-"""The name of a column with inclusive ends; ends under `upper` are exclusive."""
+"""The name of the column with inclusive ends; ends in the column `upper` are exclusive."""
 _FIELDS = {
     "id": "id",
     "lower": "start",
@@ -73,21 +73,22 @@ _PLACED = _PLAN._replace(
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the first line names an id and columns that only these tables have."""
+    """Return True if the first line names an id, and otherwise only columns of these tables."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 
 
 def recognises(data: bytes) -> bool:
-    """Return True if the first line names columns, an id among them."""
+    """Return True if the first line names several columns, one of them `id`."""
     names = first_line(data)
     return "id" in names and len(names) > 1
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Read a problem; raises FormatError, or ProblemError with the line and the column of every wrong cell.
+    """Return the problem of a table.
 
-    Without `interval`, the name of the column of ends decides.
+    Raises FormatError, or ProblemError with the line and the column of every wrong cell. Without `interval`, the name
+    of the column of ends decides whether they are inclusive.
     """
     if not page_table.NEW.isdisjoint(first_line(data)):
         return page_table.read_problem(data, interval)
@@ -98,18 +99,18 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers from the columns id, start, end and size; raises ProblemError, which names wrong cells."""
+    """Return the buffers from the columns id, start, end and size; raises ProblemError with the line of wrong cells."""
     ids = sheet.texts["id"]
-    _ids_are_unique(sheet, ids)
+    _refuse_repeated_ids(sheet, ids)
     try:
         return BufferTable.from_columns(ids, **sheet.numbers)
     except ValidationError as error:
-        breaks = [_break(entry["loc"], rule_of(entry)) for entry in error.errors(include_url=False)]
+        breaks = [_break_of_location(entry["loc"], rule_of(entry)) for entry in error.errors(include_url=False)]
         raise ProblemError(*sheet.sentences(breaks)) from error
 
 
 def _exclusive_ends(sheet: Sheet) -> I64:
-    """Return exclusive ends for a table with inclusive ones; raises ProblemError if one has no successor."""
+    """Return exclusive ends for a table with inclusive ones; raises ProblemError for a time that has no successor."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
         (i, "end", rule)
@@ -121,24 +122,25 @@ def _exclusive_ends(sheet: Sheet) -> I64:
     return column(last + 1)
 
 
-def _ids_are_unique(sheet: Sheet, ids: Sequence[str]) -> None:
+def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
+    """Raise ProblemError if an id is empty or occurs twice."""
     breaks: list[Break] = [
         (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeats(ids)
     ]
-    # Empty ids are all equal, so their sentence replaces the one about repeated ids.
+    # Empty ids are all equal, so the error is that they are empty, not that they repeat.
     if not all(ids):
         breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
         raise ProblemError(*sheet.sentences(breaks))
 
 
-def _break(location: tuple[int | str, ...], rule: Sentence) -> Break:
+def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break:
     row, field = location
     return int(row), str(field), rule
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Read a plan, matching ids as strings; raises FormatError or PlanError."""
+    """Return the plan of a table, whose ids are matched as strings; raises FormatError or PlanError."""
     if "placed" in first_line(data):
         sheet = read_sheet(data, _PLACED, PlanError)
         rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
@@ -169,7 +171,7 @@ def _empty_rows(cells: Sequence[str]) -> list[int]:
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:
-    """Return the ids of a problem by their text in a table; raises FormatError if two have the same text."""
+    """Return the ids of a problem by their text in a table; raises FormatError if two ids have the same text."""
     by_text = {str(name): name for name in problem.buffers.ids}
     if len(by_text) < len(problem.buffers):
         name = next(name for name in problem.buffers.ids if by_text[str(name)] != name)
@@ -178,19 +180,22 @@ def _ids_by_text(problem: Problem) -> dict[str, int | str]:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Write a problem; raises FormatError if a table cannot express it."""
+    """Return the table of a problem; raises FormatError if a table cannot express it."""
     beyond = _inexpressible_fields(problem)
     if beyond:
         raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
     table = problem.buffers
-    columns = _columns(problem, np.arange(len(table)))
+    columns = _table_columns(problem, np.arange(len(table)))
     if (table.offset != ABSENT).any():
         columns["offset"] = ["" if value == ABSENT else value for value in table.offset.tolist()]
     return _csv_bytes(columns)
 
 
 def _inexpressible_fields(problem: Problem) -> list[str]:
-    """Return the parts that a table cannot express; names, and traffic that no objective counts, may be lost."""
+    """Return the paths of fields that a table cannot express and that may not be lost.
+
+    Names, and traffic that no objective counts, may be lost.
+    """
     table, pool = problem.buffers, problem.pools[0]
     lost = [f"pools[0].{name}" for name, default in Pool(name=pool.name) if getattr(pool, name) != default]
     if len(problem.pools) > 1:
@@ -208,20 +213,20 @@ def _inexpressible_fields(problem: Problem) -> list[str]:
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Write a plan: the rows of the problem with offsets, and with pools where there are several.
+    """Return the table of a plan: rows of the problem with offsets, and with pools if there are several.
 
-    A buffer of several lifetimes has the time from its first to its last; one that has none has empty cells.
+    A buffer with several lifetimes has the time from its first to its last; one without lifetimes has empty cells.
     """
     placements = plan.placements
     rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
-    columns = _columns(problem, rows)
+    columns = _table_columns(problem, rows)
     columns["offset"] = placements.offset.tolist()
     if len(problem.pools) > 1 or not set(placements.pool_names) <= problem.pool_index.keys():
         columns["pool"] = [placements.pool_names[q] for q in placements.pool.tolist()]
     return _csv_bytes(columns)
 
 
-def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
+def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
     table = problem.buffers
     _ids_by_text(problem)
     counts = np.diff(table.first)
@@ -236,14 +241,14 @@ def _columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
         "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
         "size": table.size[rows].tolist(),
     }
-    # Written only where it says something, as google/minimalloc does.
+    # Written only if a buffer has an alignment, as google/minimalloc does.
     if (table.alignment != 1).any():
         columns["alignment"] = table.alignment[rows].tolist()
     return columns
 
 
 def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
-    # A carriage return ends a row for readers, but the writer does not know that it must be quoted.
+    # Readers end a row at a carriage return, but Python's writer does not quote it.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL)

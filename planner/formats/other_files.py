@@ -1,4 +1,4 @@
-"""Descriptions of files that memplan does not read, given where a problem, a plan or a model is expected.
+"""Recognition of files that memplan does not read, where a problem, a plan or a model is expected.
 
 A file is identified by its first bytes, by the names in its archive, or by the suffix of its name.
 """
@@ -51,10 +51,10 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfe\xff", "a text in UTF-16", "save it as UTF-8"),
     (b"ML\xefR", "MLIR in bytecode", _AS_MLIR),
 )
-"""First bytes of files, each with the kind of file and a suggestion."""
+"""The first bytes of files, each with the kind of file and a remedy."""
 _VERSIONED = rb'\s*\{\s*"format"\s*:\s*"(?!memplan/)([a-z-]+/[0-9]+)"'
 _PORTABLE = rb"(?s)ML\xefR.StableHLO_v"
-"""The prefix of a StableHLO program in the FlatBuffer that JAX wraps it in."""
+"""The prefix of a StableHLO program inside the FlatBuffer that JAX writes."""
 _IDENTIFIERS: Mapping[bytes, tuple[str, str]] = {
     b"ORTM": ("a model in ONNX Runtime's own format", "give the .onnx that it was made of"),
     b"FT01": ("data of an ExecuTorch program (.ptd)", "give the program, the .pte"),
@@ -132,7 +132,7 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"((#[^\n]*|---)\n\s*)*(?!ir_version)[A-Za-z_][\w-]*:(\s|$)", "YAML", _AS_JSON),
 )
-"""Patterns for the beginnings of texts, each with the kind of file and a suggestion; compiled on first use."""
+"""Patterns for the beginnings of texts, each with the kind of file and a remedy; compiled on first use."""
 _NAMES: Mapping[str, tuple[str, str]] = {
     ".mlmodel": ("a model of Core ML", _OF_WHAT),
     ".mlpackage": ("a model of Core ML", _OF_WHAT),
@@ -147,7 +147,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     ".pth": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
     ".pt": ("a checkpoint of PyTorch, of Python objects", _EXPORT),
 }
-"""Suffixes of names, for files whose bytes do not identify them."""
+"""Suffixes of file names, for files whose bytes do not identify them, each with the kind of file and a remedy."""
 _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("constants.pkl", "a TorchScript model, of Python code", _EXPORT),
     ("data.pkl", f"a checkpoint of PyTorch, which {_NO_OPERATIONS}", _EXPORT),
@@ -157,11 +157,11 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
     ("saved_model.pb", "a SavedModel of TensorFlow, packed", _CONVERT),
     (".mlmodel", "a model of Core ML, packed", _OF_WHAT),
 )
-"""Suffixes of names inside ZIP archives, each with the kind of archive and a suggestion."""
+"""Suffixes of names inside ZIP archives, each with the kind of archive and a remedy."""
 
 
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
-    """Raise FormatError for a file of a known kind that is not read, with a suggestion."""
+    """Raise FormatError, with a remedy, for an empty file and for a file of a known kind that memplan does not read."""
     if not data.strip():
         raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
     kind = foreign_kind(data, name)
@@ -170,7 +170,7 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
-    """Raise FormatError, which lists the readable formats, for an unknown file."""
+    """Raise FormatError, which lists the readable formats, for a file of unknown kind."""
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
     raise FormatError(
@@ -180,14 +180,14 @@ def refuse_unknown(data: bytes) -> NoReturn:
 
 
 def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
-    """Return the kind of a file that is not read, and a suggestion; None for all others."""
+    """Return (kind, remedy) of a file that memplan does not read; None if its kind is unknown."""
     for beginning, what, instead in _BEGINNINGS:
         if data.startswith(beginning):
             return what, instead
     if data[4:8] in _IDENTIFIERS:
         return _IDENTIFIERS[data[4:8]]
     if data.startswith(b"PK\x03\x04"):
-        return _archive(data)
+        return _archive_kind(data)
     if data[257:262] == b"ustar":
         return "an archive of tar", _UNPACK
     if versioned := re.match(_VERSIONED, data):
@@ -211,7 +211,10 @@ def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None
 
 
 def begins_with_description(data: bytes) -> bool:
-    """Return True for two messages, a version first, as in SavedModel and Core ML; in ONNX, a text follows."""
+    """Return True if the bytes begin as two protocol-buffers messages, the first with a version.
+
+    SavedModel and Core ML begin so; in ONNX, a text follows the version.
+    """
     if data[:1] != b"\x08" or data[2:3] != b"\x12":
         return False
     at = _varint_end(data, 3)
@@ -219,7 +222,10 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True for messages that begin with a name, as TensorFlow's nodes do; an HloProto has one of them."""
+    """Return True if the bytes begin with messages that begin with a name, as nodes of TensorFlow do.
+
+    An HloProto has only one such message.
+    """
     if data[:1] != b"\n":
         return False
     at = _varint_end(data, 1)
@@ -228,11 +234,12 @@ def begins_with_nodes(data: bytes) -> bool:
 
 
 def _varint_end(data: bytes, at: int) -> int:
-    """Return the position after a protocol-buffers varint, which takes at most ten bytes."""
+    """Return the position after a protocol-buffers varint at position `at`; a varint has at most ten bytes."""
     return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
 
 
-def _archive(data: bytes) -> tuple[str, str]:
+def _archive_kind(data: bytes) -> tuple[str, str]:
+    """Return (kind, remedy) of a ZIP archive, by the names in it."""
     import zipfile
 
     try:

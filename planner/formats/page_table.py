@@ -1,8 +1,8 @@
-"""Tables that pages save: a whole problem, and the placements of its plan.
+"""Tables in CSV that the page saves: a whole problem, and the placements of its plan.
 
-To the columns of `minimalloc_csv` come `gaps`, the times between a buffer's lifetimes (`4-6 8-9`, half-open),
-`alias_of` and `alias_offset`, and `rest`, the JSON of a row's other fields; the row without an id has those of the
-problem. Where a plan has a buffer, `placed` and `pool`, is no part of the problem.
+Besides the columns of `minimalloc_csv` there are `gaps`, the times between a buffer's lifetimes (`4-6 8-9`, half-open),
+`alias_of`, `alias_offset`, and `rest`, the JSON of the row's other fields. The row without an id has the other fields
+of the problem. The columns `placed` and `pool` are the plan, not part of the problem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 
 _TEXTS = ("id", "lower", "upper", "size", "alignment", "gaps", "alias_of", "alias_offset", "rest")
 NEW = {"gaps", "alias_of", "alias_offset", "rest", "placed"}
-"""The columns that other tables lack."""
+"""The columns that only these tables have."""
 LAYOUT = Layout({name: name for name in (*_TEXTS, "placed", "pool")}, ("id", "lower", "upper", "size"), _TEXTS, {})
 _INTEGER = r"-?[0-9]{1,30}"
 _GUARDED = r"'+[=+\-@\t\r]"
@@ -27,7 +27,7 @@ _GAP = r"(-?[0-9]{1,30})-(-?[0-9]{1,30})"
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Read a problem; raises FormatError, and ProblemError with the line and the column of wrong cells."""
+    """Return the problem of a table; raises FormatError, or ProblemError with line and column of wrong cells."""
     sheet = read_sheet(data, LAYOUT, ProblemError)
     value: dict[str, Any] = {} if interval is None else {"interval": interval}
     rows = []
@@ -36,43 +36,44 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
             field: remove_formula_guard(cells[k]) for field, cells in sheet.texts.items() if cells[k] != ""
         }
         if rest := row.pop("rest", ""):
-            row |= {"rest": _object(sheet, k, rest)}
+            row |= {"rest": _other_fields(sheet, k, rest)}
         if name != "":
-            rows.append(dict(_buffer(sheet, k, row)))
+            rows.append(dict(_buffer_fields(sheet, k, row)))
         else:
             value |= row.get("rest", {})
     return Problem.model_validate(value | {"buffers": rows})
 
 
 def remove_formula_guard(cell: str) -> str:
-    """Return a text without the quote that a page adds so that spreadsheets do not read it as a formula."""
+    """Return a cell without the quote that the page puts before texts that spreadsheets would read as formulas."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
-def _buffer(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a buffer as in JSON."""
+def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a buffer, as in JSON, from its row."""
     yield "id", row["id"]
-    yield from ((name, _number(row[name])) for name in ("size", "alignment", "alias_offset") if name in row)
+    yield from ((name, _integer_or_text(row[name])) for name in ("size", "alignment", "alias_offset") if name in row)
     if "alias_of" in row:
         yield "alias_of", row["alias_of"]
     if "lower" in row and "upper" in row:
-        ends = [_number(row["lower"])]
+        ends = [_integer_or_text(row["lower"])]
         for gap in row.get("gaps", "").split():
             match = re.fullmatch(_GAP, gap)
             if match is None:
                 raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {excerpt(gap)}")
             ends += [int(match[1]), int(match[2])]
-        ends.append(_number(row["upper"]))
+        ends.append(_integer_or_text(row["upper"]))
         yield "lifetimes", [ends[at : at + 2] for at in range(0, len(ends), 2)]
     yield from row.get("rest", {}).items()
 
 
-def _number(cell: str) -> int | str:
-    """Return the integer in a cell; other text is returned unchanged, and the problem refuses it."""
+def _integer_or_text(cell: str) -> int | str:
+    """Return the integer in a cell; other text is returned unchanged, and validation of the problem refuses it."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 
-def _object(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
+def _other_fields(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
+    """Return the JSON object in the cell `rest` of row `k`; raises ProblemError for another value."""
     value = parse(cell.encode())
     if not isinstance(value, dict):
         raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {excerpt(value)}")

@@ -1,4 +1,4 @@
-"""Reading of comma-separated tables: cells are checked by column, and errors name line and column."""
+"""Reading of comma-separated tables: cells are checked column by column, and errors name the line and the column."""
 
 import csv
 import io
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 _ROWS_AT_ONCE = 256
-"""Small, since Python's garbage collector repeatedly scans all lists that are alive."""
+"""The rows that are read at once; few, as Python's garbage collector repeatedly scans all live lists."""
 _INTEGER = r" *[+-]?[0-9]+ *"
 _NOT_IN_INTEGERS = re.compile(r"[^0-9+\- ]")
-# No number of 64 bits has so many digits, and int() takes the square of their count.
+# A number of 64 bits has fewer digits, and int() takes time quadratic in the digits.
 _LONGEST_INTEGER = 100
 _WHOLE = "bytes and time steps are whole numbers, as 4096"
 
@@ -42,10 +42,11 @@ Break = tuple[int, str, Sentence]
 
 
 class Layout(NamedTuple):
-    """The columns that a table may have: the field that each column name means, and how its cells are read.
+    """The columns that a table may have.
 
-    `texts` are fields read as they are; `numbers` are read as integers, each with what an empty cell means, or None
-    where no cell may be empty. Where an empty cell means ABSENT, no cell may say that number.
+    `fields` maps the name of a column to its field. The fields in `texts` are read as text; those in `numbers` as
+    integers, each with the value of an empty cell, or None if no cell may be empty. Where an empty cell means ABSENT,
+    no cell may contain that number.
     """
 
     fields: Mapping[str, str]
@@ -56,7 +57,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The columns of a table, by the field that each is for."""
+    """The cells of a table by field, texts as lists and numbers as arrays; `headings` has the columns' names."""
 
     data: bytes
     n_rows: int
@@ -66,16 +67,16 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line (from 1) on which each row ends; found by a second pass, as only errors need it."""
-        reader, rows = _rows(self.data)
+        """The line, counted from 1, on which each row ends; only errors need it, so that the file is read again."""
+        reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
     def cell(self, row: int, field: str) -> str:
-        """Return the name of a cell as the file's author sees it."""
+        """Return the line and the column of a cell, as text for errors."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
     def sentences(self, breaks: Sequence[Break]) -> tuple[Sentence, ...]:
-        """Return the sentences in the order of the file, at most as many as an error shows."""
+        """Return the sentences about wrong cells in the order of the file, at most as many as one error carries."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         lines = [prefix_sentence(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
@@ -83,8 +84,8 @@ class Sheet:
 
 
 def first_line(data: bytes) -> list[str]:
-    """Return the cells of the first line without surrounding spaces; none if the data is no table."""
-    # A line of headings is short; a file of another kind may be one line of gigabytes.
+    """Return the cells of the first line without surrounding spaces; empty if the data is no table."""
+    # Only 1,000 bytes, as a file of another kind may be one line of gigabytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
         return [cell.strip() for cells in csv.reader([line[0].decode()]) for cell in cells] if line else []
@@ -93,9 +94,9 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Read a table by its layout; raises FormatError for another kind of table, and `kind` for wrong cells."""
-    chunks = _chunks(data)
-    headings = _headings(next(chunks), layout)
+    """Return the cells of a table; raises FormatError if it does not fit the layout, and `kind` for wrong cells."""
+    chunks = _row_chunks(data)
+    headings = _validated_headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}
     blocks: dict[str, list[I64]] = {field: [] for field in layout.numbers if field in headings}
     breaks: list[Break] = []
@@ -105,7 +106,7 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
         for field in texts:
             texts[field].extend(cells[field])
         for field in blocks:
-            values, wrong = _integers(cells[field], layout.numbers[field])
+            values, wrong = _integers_and_faults(cells[field], layout.numbers[field])
             blocks[field].append(values)
             breaks.extend((n_rows + i, field, rule) for i, rule in wrong)
         n_rows += len(rows)
@@ -118,21 +119,21 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
     return sheet
 
 
-def _rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
-    """Return a reader, which knows its current line, and its rows without blank ones."""
+def _nonblank_rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
+    """Return a CSV reader, which knows its current line, and an iterator over its rows that are not blank."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
-def _chunks(data: bytes) -> Iterator[list[list[str]]]:
-    """Yield the first row by itself, then many rows at a time, all as wide as the first."""
-    reader, rows = _rows(data)
+def _row_chunks(data: bytes) -> Iterator[list[list[str]]]:
+    """Yield the first row by itself, then lists of rows; raises FormatError if a row is not as wide as the first."""
+    reader, rows = _nonblank_rows(data)
     try:
         first = list(islice(rows, 1))
         yield first
         while chunk := list(islice(rows, _ROWS_AT_ONCE)):
             if any(len(row) != len(first[0]) for row in chunk):
-                raise FormatError(_raggedness(data, len(first[0])))
+                raise FormatError(_ragged_row_sentence(data, len(first[0])))
             yield chunk
     except UnicodeDecodeError:
         raise FormatError(f"line {reader.line_num + 1} or later: must be text in UTF-8", way=AS_UTF8) from None
@@ -141,9 +142,9 @@ def _chunks(data: bytes) -> Iterator[list[list[str]]]:
         raise FormatError(rule, way="is a quotation mark left open?") from None
 
 
-def _raggedness(data: bytes, width: int) -> str:
-    """Return the sentence about the first row with another number of cells than the heading."""
-    reader, rows = _rows(data)
+def _ragged_row_sentence(data: bytes, width: int) -> str:
+    """Return the sentence about the first row whose number of cells differs from the heading's."""
+    reader, rows = _nonblank_rows(data)
     return next(
         f"line {reader.line_num}: must have {width} cells, as the first line, got {len(row)}: "
         f"{_cell_excerpt(','.join(row))}"
@@ -152,8 +153,8 @@ def _raggedness(data: bytes, width: int) -> str:
     )
 
 
-def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
-    """Return the file's own column names by field, in the order of the file."""
+def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
+    """Return the file's column names by field, in the order of the file; raises FormatError for a wrong heading."""
     columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:
@@ -171,7 +172,7 @@ def _headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
 
 
 def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
-    """Return the sentence about an unknown column, with the known ones and the one most likely meant."""
+    """Return the sentence about an unknown column, with the known columns and the most likely one."""
     where, required = f"first line, column {_cell_excerpt(name)}", ",".join(layout.required)
     if name.startswith("#"):
         return f"{where}: must name a column, as tables have no comments (leave them out): {required}"
@@ -191,8 +192,11 @@ def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
     return f"{where}: must be one of {', '.join(layout.fields)} ({hint})"
 
 
-def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, Sentence]]]:
-    """Return the integers of a column, and the row and fault of each wrong cell."""
+def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[int, Sentence]]]:
+    """Return the integers of a column, and (row, sentence) for each wrong cell.
+
+    `empty` is the value of an empty cell, or None if no cell may be empty.
+    """
     try:
         if not _NOT_IN_INTEGERS.search("".join(cells)):
             values = np.array(list(map(int, cells)), dtype=np.int64)
@@ -200,7 +204,7 @@ def _integers(cells: Sequence[str], empty: int | None) -> tuple[I64, list[tuple[
                 return values, []
     except (ValueError, OverflowError):
         pass
-    # An empty cell, or one that is wrong: look at each.
+    # Some cell is empty or wrong, so each is examined.
     values = np.zeros(len(cells), dtype=np.int64)
     wrong: list[tuple[int, Sentence]] = []
     for i, cell in enumerate(cells):

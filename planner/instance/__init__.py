@@ -1,1 +1,1 @@
-"""Instances: a problem compiled to the columns that solvers read, in units, with its canonical form."""
+"""Instances: problems compiled to the columns of numbers that solvers read, and their canonical form."""

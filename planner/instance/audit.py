@@ -1,4 +1,4 @@
-"""The full check of a plan: the verifier, and the hash of the problem, which the verifier cannot compute by itself."""
+"""The complete check of a plan: the verifier, and the hash of the problem, which the verifier alone does not check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError for a plan that places none of the problem's buffers, as it belongs to another problem."""
+    """Raise PlanError if a plan places no buffer, or uses no pool, of the problem: it belongs to another problem."""
     placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
@@ -27,11 +27,12 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
-    """Return every violation of a plan; none for a valid one.
+    """Return every violation of a plan; none for a valid plan.
 
-    Placements must keep the problem's rules, and what the plan claims must be so: the hash of the problem, peak, used
+    Placements must obey the problem's rules, and the plan's claims must be true: the hash of the problem, peak, used
     bytes, gap, cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers that its
-    proof names give it. A proof by search or by engines is not repeated. Of each kind, 1,000 violations are listed.
+    proof names imply it. Proofs by search or by engines are not repeated. At most 1,000 violations of each kind are
+    listed.
     """
     violations = verifier.verify(problem, plan)
     if plan.problem_hash is None or plan.problem_hash == (truth := problem_hash(problem)):

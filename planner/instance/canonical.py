@@ -1,9 +1,9 @@
-"""The content hash of a problem, which does not depend on how it is written, and the canonical order of its buffers.
+"""The hash of a problem's content, which does not depend on how it is written, and the canonical order of its buffers.
 
-Names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes make no
-difference. Everything that the optimum depends on does, including the end of the address space where plans can reach
-it. Equal hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. The converse rarely
-fails: large or very regular graphs of explicit conflicts may get several hashes.
+The hash ignores names, the order of buffers, time stamps, hints, buffers of no bytes and a common divisor of all bytes.
+It depends on everything that affects the optimum, including the end of the address space where plans can reach it.
+Equal hashes mean isomorphic problems: the k-th buffers in their canonical orders correspond. The converse rarely fails:
+isomorphic problems with large or very regular graphs of explicit conflicts may get different hashes.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
 _FEW = 1_000
-"""Default columns are cached for at most this many buffers, as those of long problems would fill a server's memory."""
+"""The most buffers for which default columns are cached, as larger ones would fill a server's memory."""
 _NO_ROWS = b"<i8(0, 2)"
-"""The reserved ranges of a pool that has none."""
+"""The encoding of a pool without reserved ranges."""
 _HASHES: WeakKeyDictionary[Instance, str] = WeakKeyDictionary()
-"""Hashes of live instances, since looking a problem up and solving it both need the hash."""
-_LOOKS = 2_000_000
-"""The most buffers and ties that are examined when buffers are distinguished by their neighbours."""
+"""The hashes of live instances, as both the lookup of a problem and its solution need the hash."""
+_EXAMINED_AT_MOST = 2_000_000
+"""The most buffers and relations that are examined to distinguish buffers by their neighbours."""
 _SPLITMIX64 = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)]
 """The multipliers and shifts of splitmix64."""
 _FAR = 2.0**60
-"""An eighth of the address space, in bytes: best plans below it do not depend on where the address space ends."""
+"""An eighth of the address space, in bytes; if best plans stay below, the address space's end is not hashed."""
 _WITHOUT_WORD = "pages"
-"""The one constraint whose word is not hashed, since version 1: no other constraint has two columns for each pool."""
+"""The only feature whose word is not hashed, as in version 1; no other has two columns for each pool."""
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
     """Return `sha256:…` of everything in a problem that affects its best plans.
 
-    `instance` is the compiled problem and `order` its canonical order, where they exist already.
+    `instance` is the compiled problem and `order` its canonical order, if they are known already.
     """
     compiled = compile_problem(problem) if instance is None else instance
     if compiled not in _HASHES:
         in_order = canonical_order(compiled) if order is None else order
         content = (
-            _plain_content(compiled, in_order) if compiled.is_plain else map(_encode, _content(compiled, in_order))
+            _plain_content(compiled, in_order)
+            if compiled.is_plain
+            else map(_encode, _content_arrays(compiled, in_order))
         )
         digest = sha256(_VERSION)
         for part in content:
@@ -62,22 +64,26 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encode(part: npt.NDArray[np.generic]) -> bytes:
-    """Return an array in the encoding that is hashed."""
+    """Return the bytes of an array that are hashed: its type, shape and data."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
 def canonical_order(instance: Instance) -> I64:
-    """Return the buffers of an instance in an order that depends on content alone, ties by position; (n,)."""
-    if instance.is_plain:  # the requirements are mixed in, in the order of `numbers`
-        both = _mix(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
-        own, lifetimes = _mix(both, np.stack((instance.pin, instance.end)))
-        own = _mix(_mix(own, instance.alignment[0]), instance.lowest[0])
-        return np.argsort(_mix(own, lifetimes), kind="stable")
+    """Return the buffers of an instance in an order that depends on their content alone; (n,), ties by position."""
+    if instance.is_plain:  # requirements in the order of `numbers`
+        both = _mixed_colours(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
+        own, lifetimes = _mixed_colours(both, np.stack((instance.pin, instance.end)))
+        own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
+        return np.argsort(_mixed_colours(own, lifetimes), kind="stable")
     colour = np.zeros(len(instance), dtype=np.uint64)
     for values in numbers(instance):
-        colour = _mix(colour, values)
-    lifetimes = _mix(_mix(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end)
-    colour = _mix(colour, lifetimes if instance.has_one_lifetime_each else _sums(lifetimes, instance.first))
+        colour = _mixed_colours(colour, values)
+    lifetimes = _mixed_colours(
+        _mixed_colours(np.zeros(len(instance.start), dtype=np.uint64), instance.start), instance.end
+    )
+    colour = _mixed_colours(
+        colour, lifetimes if instance.has_one_lifetime_each else _list_sums(lifetimes, instance.first)
+    )
     pairs = relations(instance)
     if pairs:
         colour = _refine_colours(pairs, colour)
@@ -85,31 +91,31 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the mixed sum of the values of its neighbours, or of the others in its group."""
+    """Return, for each buffer, the sum of the mixed values of its neighbours, or of the other members of its group."""
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
         return total[relation.name] - values
     there = values[relation.neighbour]
-    return _sums(there if relation.weight is None else _mix(there, relation.weight), relation.first)
+    return _list_sums(there if relation.weight is None else _mixed_colours(there, relation.weight), relation.first)
 
 
 def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
-    """Refine colours by the colours of neighbours, until only interchangeable buffers have equal colours.
+    """Return colours, refined by those of neighbours until only interchangeable buffers have equal colours.
 
-    Where other buffers still have equal colours, one of them gets a new colour and all are refined again: if the
-    problem is symmetric in these buffers, any choice gives the same result (colour refinement with individualization,
-    as in nauty).
+    If other buffers still have equal colours, one of them gets a new colour and all are refined again. If the problem
+    is symmetric in these buffers, any choice gives the same result (colour refinement with individualization, as in
+    nauty).
     """
     looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
-    rounds = max(4, _LOOKS // (len(colour) + looks))
+    rounds = max(4, _EXAMINED_AT_MOST // (len(colour) + looks))
     kinds = 0
     for _ in range(rounds):
         for tie in ties:
-            colour = _mix(colour, _neighbour_sums(tie, colour))
+            colour = _mixed_colours(colour, _neighbour_sums(tie, colour))
         n_colours = len(unique_values(colour))
-        # A round that distinguished nothing more: one of several alike buffers is marked, or the order of the file
-        # would decide.
+        # The round distinguished no more buffers. One of the ambiguous ones is marked, as otherwise the order of the
+        # file would decide.
         if n_colours == kinds:
             chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
@@ -120,19 +126,20 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
 
 
 def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | None:
-    """Return a buffer that shares its colour with others but is not interchangeable with all of them, or None.
+    """Return a buffer with the colour of others, not all of which it is interchangeable with; None if there is none.
 
-    Buffers of one colour are interchangeable where they are tied to the same others, among themselves all or none.
+    Buffers of one colour are interchangeable if their neighbours outside are the same, and inside are all others or
+    none.
     """
-    name = _mix(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
+    name = _mixed_colours(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(colour[order]) != 0))
     is_mixed = np.zeros(len(starts), dtype=np.bool_)
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # Members of a group see all others but not themselves; with their own names added, interchangeable ones are
-        # alike.
+        # A member of a group has all others as neighbours, but not itself. With their own names added, interchangeable
+        # members have equal sums.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -140,11 +147,11 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     return int(order[starts[is_mixed.argmax()]]) if is_mixed.any() else None
 
 
-def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the arrays of an instance that affect its best plans, buffers in canonical order."""
+def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield the arrays of an instance that affect its best plans, with buffers in canonical order."""
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    yield _word(instance.objective)
+    yield _encoded_word(instance.objective)
     yield np.array([len(instance), len(instance.unplaceable), len(instance.pools)], dtype="<i8")
     if len(instance) == 0:
         return
@@ -157,49 +164,49 @@ def _content(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.generic]
         yield values[order].astype("<i8", copy=False)
     if "intervals" in instance.features:
         yield from (ranges.astype("<i8") for ranges in instance.barred_ranges)
-    # Most instances have one lifetime a buffer and need no lists gathered row by row.
+    # Most instances have one lifetime for each buffer, so that no lists need to be gathered.
     has_one_each = instance.has_one_lifetime_each
     rows, counts = (order, np.ones_like(order)) if has_one_each else _gather_rows(instance.first, order)
     for values in (counts, instance.start[rows], instance.end[rows]):
         yield values.astype("<i8", copy=False)
-    yield from _relations(instance, order, rank)
+    yield from _relation_arrays(instance, order, rank)
     if not instance.features.isdisjoint({"banks", "bank-weights"}):
         yield np.array([(pool.bank, pool.bank_shift) for pool in instance.pools], dtype="<i8")
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content` for a plain instance, most of whose columns follow from the number of buffers."""
+    """Yield the bytes of `_content_arrays` for a plain instance; most depend only on the number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
     size, alignment, start, end = (head + row.tobytes() for row in rows.astype("<i8", copy=False))
-    yield _encode(_word(instance.objective))
+    yield _encode(_encoded_word(instance.objective))
     yield b"<i8(3,)%b<i8(1,)%b" % (pack("<3q", n, 0, 1), pack("<q", *_encoded_capacities(instance)))
     yield from (_NO_ROWS, size, pins, alignment, zeros, ones, start, end, after)
 
 
 @lru_cache(maxsize=64)
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the encoded default columns of n buffers: zeros, ones, pins, and conflicts."""
+    """Return encodings of default columns for n buffers: header, zeros, ones, pins, and the conflicts."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
     none = _encode(zeros)
     return f"<i8{zeros.shape}".encode(), none, _encode(ones), _encode(-ones), none + _encode(zeros[:0])
 
 
 def _encoded_capacities(instance: Instance) -> list[int]:
-    """Return the capacity of each pool in units, as it is hashed; -1 if plans cannot reach its end.
+    """Return the capacity of each pool, in units, that is hashed; -1 if no best plan reaches the pool's end.
 
-    A pool without a size ends with the address space, which no unit divides: the end is encoded where it may matter.
+    A pool without a size ends with the address space, whose end no unit divides; it is hashed only where it may matter.
     """
-    is_encoded = all(pool.is_limited for pool in instance.pools) or _reach(instance) * instance.unit >= _FAR
+    is_encoded = all(pool.is_limited for pool in instance.pools) or _reachable_offset(instance) * instance.unit >= _FAR
     return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
 
 
-def _reach(instance: Instance) -> float:
-    """Return an offset, in units, that some best plan never exceeds even if memory is unlimited.
+def _reachable_offset(instance: Instance) -> float:
+    """Return an offset, in units, that some best plan does not exceed even if memory is unlimited.
 
-    From any plan, whatever lies above the last pin, barred and reserved range can sink by common multiples of all
-    alignments, pages and banks into a stretch that is empty for twice so long.
+    In any plan, buffers above the last pin, barred and reserved range can move down, by a common multiple of all
+    alignments, pages and banks, into a stretch that is empty for twice that length.
     """
     steps = distinct_values(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
@@ -218,15 +225,15 @@ def _reach(instance: Instance) -> float:
     )
 
 
-def _relations(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the relations between buffers, each with the word of its feature; nothing where there are none."""
+def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
+    """Yield the relations between buffers, each after the word of its feature, if there are any."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting(instance.features).items():
         values = getattr(instance, name)
         if column.holds is Holds.NUMBERS:
             continue
         if column.counts not in wordless:
-            yield _word(column.counts)
+            yield _encoded_word(column.counts)
             wordless.add(column.counts)
         if column.axis is Axis.LIST and len(values) == 0:
             yield np.zeros(len(order), dtype="<i8")
@@ -244,37 +251,37 @@ def _relations(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArra
             beside = weights(instance, name)[rows]
             yield beside.astype(beside.dtype.newbyteorder("<"))
     for word in sorted(instance.features - wordless):
-        yield _word(word)
+        yield _encoded_word(word)
 
 
-def _word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
+def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 
 def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the number of neighbours of each buffer, and the neighbours, in canonical order."""
+    """Yield the number of neighbours of each buffer, then the neighbours, both in canonical order."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
-    # One number a pair, n * first + second, sorts much faster than two keys.
+    # Sorting one number for each pair, n * first + second, is much faster than sorting by two keys.
     pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
     yield (np.sort(pairs) % len(order)).astype("<i8")
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the rows of lists `first[i]:first[i + 1]`, list after list in the given order, and each list's length."""
+    """Return the rows of the lists `first[i]:first[i + 1]`, in the given order of lists, and each list's length."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts
 
 
-def _sums(values: U64, first: I64) -> U64:
+def _list_sums(values: U64, first: I64) -> U64:
     """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
     return total[first[1:]] - total[first[:-1]]
 
 
-def _mix(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Mix values into colours such that different values hardly ever give equal colours."""
+def _mixed_colours(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
+    """Return colours mixed with values, such that different values almost never give equal colours (splitmix64)."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)
     mixed ^= mixed >> _SPLITMIX64[1]

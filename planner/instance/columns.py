@@ -1,7 +1,7 @@
-"""Declarations of an instance's columns.
+"""Declarations of the columns of an instance.
 
-Parts of an instance, units, the canonical form and symmetry are derived from the declarations, so that a declared
-column is handled correctly in all of them.
+The parts of an instance, units, the canonical form and symmetry are derived from these declarations, so that each of
+them handles a new column correctly.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ ALWAYS, NEVER = "always", "never"
 
 
 class Axis(Enum):
-    """The axis along which a column has entries, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
+    """The axis of a column's entries, in an instance of `n` buffers, `m` lifetimes and `p` pools."""
 
     WHOLE = "one value for the instance"
     POOL = "p values, a tuple"
@@ -33,7 +33,7 @@ class Axis(Enum):
 
 
 class Holds(Enum):
-    """The meaning of a column's values."""
+    """The kind of a column's values."""
 
     NUMBERS = "values of any other kind"
     BUFFERS = "positions of buffers, numbered again in a part"
@@ -41,7 +41,7 @@ class Holds(Enum):
 
 
 class Scale(Enum):
-    """The change from bytes to units."""
+    """The conversion of a column from bytes to units."""
 
     NONE = "not in bytes"
     EXACT = "bytes that the unit divides"
@@ -51,10 +51,11 @@ class Scale(Enum):
 
 
 class Column(NamedTuple):
-    """A declaration: `counts` names the feature with which the column makes a difference to the best plans.
+    """The declaration of a column.
 
-    `along` names another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value
-    of a buffer without requirements; in GROUPS, such a buffer is a separate group.
+    `counts` names the feature with which the column affects the best plans. `along` names another column: the START of
+    the lists for LIST and LIFETIME, the pairs for PAIR. `free` is the value of a buffer without requirements; in
+    GROUPS, such a buffer is a group by itself.
     """
 
     axis: Axis
@@ -66,7 +67,7 @@ class Column(NamedTuple):
 
 
 def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
-    """Return a default column for `n` buffers, not of lifetimes, that requires nothing in any unit."""
+    """Return a column for `n` buffers that restricts nothing; not for columns of lifetimes."""
     if column.holds is Holds.GROUPS:
         return np.arange(n)
     if column.axis is Axis.PAIR:
@@ -79,11 +80,12 @@ def blank(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 
 
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
-    """Return the largest unit such that some best plan has all its offsets on multiples of it; `more` are bytes, too.
+    """Return the largest unit, in bytes, of which all offsets of some best plan are multiples.
 
-    Offsets pushed down as far as they go are sums of sizes, distances, clearances, ends of reserved ranges and lowest
-    offsets, rounded up to alignments and to borders of pages and banks. So what divides all those, and either divides
-    or is divided by each alignment, divides the offsets.
+    `more` are further numbers of bytes that the unit divides. If buffers are moved down as far as possible, offsets are
+    sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to alignments and to
+    borders of pages and banks. So a number that divides all of these, and divides each alignment or is a multiple of
+    it, divides the offsets.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
     parts = [column_values for scale, column_values in counted if scale is Scale.EXACT]
@@ -99,21 +101,21 @@ def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more:
 
 
 def distinct_values(values: I64) -> list[int]:
-    """Return the distinct values, ascending; fast where most are equal."""
+    """Return the distinct values, ascending; fast if all are equal."""
     if values.size and (least := int(values.min())) == int(values.max()):
         return [least]
     return sorted(set(values.ravel().tolist()))
 
 
 def scale_column(column: Column, values: Any, unit: int) -> Any:
-    """Return a column in units, read-only; `values` are in bytes, and are not copied where nothing changes."""
+    """Return a column in units, read-only; `values` are in bytes, and are not copied if nothing changes."""
     if column.scale is Scale.MOST:
         if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
             values = np.where(values == I64_MAX, I64_MAX, values // unit)
     elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
-            # An alignment that divides the unit holds for all offsets in whole units.
+            # An alignment that divides the unit restricts no offset in whole units.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

@@ -19,14 +19,14 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
 MOST_CELLS = 20_000_000
-"""The most buffers times pools: some columns have a number for each."""
+"""The most buffers times pools, as some columns have a number for each pair of them."""
 
 
 def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
-    """Compile a problem for the solvers. O(m log m) time and linear memory; only pairs that are named are listed.
-    Raises ProblemError for more than `MOST_CELLS` buffers times pools.
+    """Return the instance of a problem, in O(m log m) time and linear memory for m lifetimes.
 
-    The unit also divides the offsets `exact`, in bytes, which so can be written in units.
+    The unit also divides the offsets `exact`, in bytes, so that they can be converted to units. Raises ProblemError for
+    more than `MOST_CELLS` buffers times pools.
     """
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
@@ -36,7 +36,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     source = np.flatnonzero((table.size > 0) & is_root)
     position = np.full(len(table), ABSENT)
     position[source] = np.arange(len(source))
-    first, start, end, time = _live_sets(*_lifetimes(table, position[family], len(source)), len(source))
+    first, start, end, time = _live_set_columns(*_merged_lifetimes(table, position[family], len(source)), len(source))
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.restrict(source) if len(source) < len(table) else places
@@ -49,9 +49,9 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "size": table.size[source],
         "pin": places.pin,
         "hint": table.hint[source],
-        "traffic": _traffic(problem)[source],
+        "traffic": _family_traffic(problem)[source],
         "allowed": places.allowed,
-        # Neutral where a pool is closed, so that offsets that no buffer can use do not make the unit finer.
+        # Neutral in pools that a buffer may not use, so that such offsets do not make the unit smaller.
         "alignment": np.where(places.allowed, places.alignment, 1),
         "lowest": np.where(places.allowed, places.lowest, 0),
         "highest": np.where(places.allowed, places.highest, I64_MAX),
@@ -61,7 +61,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
         "live_set_time": time,
         "unplaceable": tuple(unplaceable.tolist()),
     }
-    columns |= columns_of(buffers) | (_pages(problem, places) if places.page.any() else {})
+    columns |= columns_of(buffers) | (_page_columns(problem, places) if places.page.any() else {})
     if places.barred_ranges:
         columns["barred"] = np.where(places.allowed, places.barred, ABSENT)
     declared = {name: COLUMNS[name] for name in columns}
@@ -71,7 +71,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     barred_ends = np.array([high for ranges in places.barred_ranges for _, high in ranges], dtype=np.int64)
     more = (*places.reserved, np.array(banks), barred_ends, *(() if exact is None else (exact,)))
     unit = common_unit(declared, columns, more)
-    pools = _pools(problem, places, banks, unit)
+    pools = _compiled_pools(problem, places, banks, unit)
     scaled = {name: scale_column(column, columns[name], unit) for name, column in declared.items()}
     if "barred" in scaled:
         scaled |= _barred_columns(scaled["barred"], places.barred_ranges, unit)
@@ -80,8 +80,10 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     return Instance(unit=unit, pools=pools, **scaled)
 
 
-def _pools(problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], unit: int) -> tuple[CompiledPool, ...]:
-    """Return the pools in units; `banks` are the width and the shift of each one's, in bytes."""
+def _compiled_pools(
+    problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], unit: int
+) -> tuple[CompiledPool, ...]:
+    """Return the pools in units; `banks` has the width and the shift, in bytes, of each pool's banks."""
     return tuple(
         CompiledPool(
             pool.name,
@@ -97,9 +99,9 @@ def _pools(problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], 
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
-    """Return the placements for an assignment to an instance's buffers, in the problem's order and in bytes.
+    """Return the placements, in bytes and in the problem's order, of an assignment to an instance's buffers.
 
-    Buffers of no bytes go where they do not raise a peak, where there is such a place; aliases go into their buffers.
+    Aliases are placed inside their buffers; buffers of no bytes where they do not raise a peak, if possible.
     """
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
@@ -119,15 +121,15 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 
 
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
-    """Place buffers of no bytes: in the first pool whose peak they leave alone, else as low as can be.
+    """Return pools and offsets for buffers of no bytes: in the first pool whose peak does not rise, or else the lowest.
 
-    A colocation group gets the pool of its other buffers (`home`; ABSENT: none yet), or the pool where its highest end
-    is lowest.
+    A colocation group gets the pool of its other buffers (`home`; ABSENT if none is placed), or the pool in which its
+    highest end is lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # A group that must be in one pool follows its members that have bytes.
+    # A colocation group gets the pool of its members that have bytes.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
@@ -136,14 +138,14 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
     return pool, offset[pool, np.arange(len(empty))]
 
 
-def _pages(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
-    """Return `page` and `page_shift` in bytes; 0 where a buffer has no such rule or may not use the pool."""
+def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
+    """Return the columns `page` and `page_shift` in bytes; 0 where no page rule applies or the pool is not allowed."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
 
 def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
-    """Return `barred` and `barred_ranges` in units; the numbers are those of the ranges in ascending order."""
+    """Return the columns `barred` and `barred_ranges` in units, with the ranges numbered in ascending order."""
     scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
     numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
@@ -153,8 +155,8 @@ def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[st
     }
 
 
-def _traffic(problem: Problem) -> I64:
-    """Return the bytes that each family moves: the traffic of its buffers that have bytes, at most 2^63 - 1."""
+def _family_traffic(problem: Problem) -> I64:
+    """Return the traffic of each buffer with its aliases, in bytes, at most 2^63 - 1; buffers of no bytes count 0."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
     for i, (root, _) in problem.roots.items() if table.aliases else ():
@@ -162,10 +164,10 @@ def _traffic(problem: Problem) -> I64:
     return traffic
 
 
-def _lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
-    """Return the lifetimes of the kept buffers as (buffer, start, end), sorted by these, disjoint and apart.
+def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
+    """Return the lifetimes of the kept buffers as columns (buffer, start, end), sorted and merged where they touch.
 
-    `home` is the kept buffer that each buffer lives in, `n` how many there are.
+    `home` is the position of the kept buffer that each buffer is part of, and `n` the number of kept buffers.
     """
     counts = np.diff(table.first)
     if n == len(home) == len(table.start) and (counts == 1).all():
@@ -187,22 +189,21 @@ def _lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
     return rows[:, 0], rows[:, 1], rows[:, 2]
 
 
-def _live_sets(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
-    """Cut time into maximal live sets, given the lifetimes of `n` buffers, sorted by buffer.
+def _live_set_columns(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
+    """Return (first lifetime of each buffer, first live set of each lifetime, live set after its last, times).
 
-    Returns the first lifetime of each buffer, (n + 1,), the first set of each lifetime and the set after it, (m,), and
-    times.
+    The lifetimes of the `n` buffers are sorted by buffer. The arrays have the lengths n + 1, m, m and the number of
+    sets.
     """
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, *live_sets(start, end)
 
 
 def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
-    """Cut time into maximal live sets, given lifetimes.
+    """Return the maximal live sets of lifetimes: each lifetime's first, each one's end, and a time in each set.
 
-    Returns each lifetime's first set and the set after its last, and a time in each set. Going through all starts and
-    ends in time order, ends first, a set is a run of starts that an end follows; so the live set of a start is the
-    number of sets that are closed before it.
+    The end is the number of the set after the lifetime's last. In the order of time, ends first, a live set is a run of
+    starts followed by an end. So the live set of a start is the number of sets that are complete before it.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")

@@ -1,6 +1,6 @@
-"""The parts of an instance that best plans depend on: the properties of each buffer, and relations between buffers.
+"""The parts of an instance that best plans depend on: requirements on each buffer, and relations between buffers.
 
-They are the declared columns that count with the instance's features, in the order of their declarations.
+They are the declared columns that count for the instance's features, in the order of their declarations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,42 +19,42 @@ U64 = npt.NDArray[np.uint64]
 
 
 def traffic_unit(instance: Instance) -> int:
-    """Return the largest divisor of all traffic; dividing costs by it does not change the best choice.
+    """Return the greatest common divisor of all traffic, by which costs can be divided without changing the best plans.
 
-    Prices of pairs are never divided; where there are any, traffic counts as given.
+    If pairs have prices, it is 1, as prices are not divided.
     """
     return 1 if len(instance.priced_pairs) else max(1, int(np.gcd.reduce(instance.traffic, initial=0)))
 
 
 @cache
 def counting(features: frozenset[str]) -> Mapping[str, Column]:
-    """Return the declarations of the columns that count in instances with some features."""
+    """Return the declarations of the columns that affect the best plans of instances with these features."""
     return {name: column for name, column in COLUMNS.items() if column.counts in {ALWAYS, *features}}
 
 
 @cache
-def _numbers(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
-    """Return the names of the columns of numbers that count, neighbours on one axis together."""
+def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
+    """Return the names of the number columns that count, in groups of consecutive columns on one axis."""
     names = [(column.axis, name) for name, column in counting(features).items() if column.holds is Holds.NUMBERS]
     runs = groupby(names, key=lambda entry: entry[0])
     return [(axis, [name for _, name in run if name != "allowed"]) for axis, run in runs]
 
 
 def numbers(instance: Instance) -> Iterator[I64]:
-    """Yield the requirements on single buffers, without lifetimes, as arrays of n; pool after pool."""
-    for axis, names in _numbers(instance.features):
+    """Yield the requirements on single buffers, without lifetimes, as arrays of n entries; pool after pool."""
+    for axis, names in _number_columns_by_axis(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # A pool that a buffer may not use requires nothing else of it; 0 marks that, as alignments are at least 1.
+            # In a pool that a buffer may not use, the requirements are 0, which differs from each alignment.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
 
 class Neighbours(NamedTuple):
-    """Symmetric lists of neighbours, list i at neighbour[first[i]:first[i + 1]]; each entry may have a weight."""
+    """Symmetric lists of neighbours: list i is neighbour[first[i]:first[i + 1]]; each entry may have a weight."""
 
     first: I64
     neighbour: I64
@@ -62,23 +62,23 @@ class Neighbours(NamedTuple):
 
     @property
     def has_others(self) -> Bool:
-        """True for the buffers whose lists are not empty, (n,)."""
+        """True for each buffer that has a neighbour, (n,)."""
         return np.diff(self.first) > 0
 
 
 class Groups(NamedTuple):
-    """Groups of buffers, each named by the position of one of its members."""
+    """Groups of buffers; `name[i]` is the position of the member that names the group of buffer i."""
 
     name: I64
 
     @property
     def has_others(self) -> Bool:
-        """True for the buffers whose groups have other members, (n,)."""
+        """True for each buffer whose group has another member, (n,)."""
         return np.bincount(self.name, minlength=len(self.name))[self.name] > 1
 
 
 def relations(instance: Instance) -> list[Neighbours | Groups]:
-    """Return the relations between buffers, without lifetimes: first pairs, then groups."""
+    """Return the relations between buffers, apart from lifetimes: first lists and pairs, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
     for name, column in counting(instance.features).items():
@@ -93,7 +93,7 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
 
 
 def weights(instance: Instance, pairs: str) -> F64 | I64:
-    """Return the numbers attached to the rows of a column of pairs."""
+    """Return the numbers that belong to the rows of the column `pairs`."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
     weights_column: F64 | I64 = getattr(instance, next(beside))
     return weights_column

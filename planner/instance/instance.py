@@ -1,7 +1,8 @@
-"""The same problem as int64 columns and live sets: all that solvers see. `memplan.planner.instance.compile` makes it.
+"""The instance of a problem: int64 columns and live sets, which are all that solvers read.
 
-Aliases are folded into the buffers they live in, buffers of no bytes are left out, and everything is counted in units
-of the largest number of bytes that divides all that matters, so that searches work with small numbers.
+`memplan.planner.instance.compile` makes it. Aliases become parts of the buffers that contain them, and buffers of no
+bytes are left out. Bytes are counted in units, the largest number of bytes that divides all relevant ones, so that
+searches work with small numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +21,15 @@ from memplan.planner.model.problem_fields import Objective, counts_cost
 
 F64 = npt.NDArray[np.float64]
 FEW = 7
-"""The most buffers for which plans are enumerated, so that of equally cheap plans the lowest is found."""
+"""The most buffers for which plans are enumerated, so that the plan with the lowest peak is found among equally cheap
+ones.
+"""
 
 
 class CompiledPool(NamedTuple):
-    """A pool in units: no end offset may pass `capacity`; `reserved` holds disjoint ascending (start, end) rows.
+    """A pool in units: no end offset may exceed `capacity`; `reserved` has disjoint ascending rows (start, end).
 
-    The byte at offset o is in bank (o + bank_shift) // bank, where `bank` is not 0. `cost` is that of moving one byte.
+    If `bank` is not 0, the byte at offset o is in bank (o + bank_shift) // bank. `cost` is the cost of moving one byte.
     """
 
     name: str
@@ -40,11 +43,13 @@ class CompiledPool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedPairs:
-    """Pairs of buffers with a price that a plan pays if the two share bytes, or a bank, of one pool.
+    """Pairs of buffers with a price that a plan pays if both share bytes, or a bank, of one pool.
 
-    rows: (k, 2), the buffers of each pair, the lower first.
-    price: (k,), the cost of each pair that meets.
-    by_bank: (k,), True where the price is due for a common bank, False where it is due for common bytes.
+    rows: (k, 2), the buffers of each pair, the lower position first.
+
+    price: (k,), the price of each pair.
+
+    by_bank: (k,), True if a common bank costs the price, False if common bytes do.
     """
 
     rows: I64
@@ -140,7 +145,7 @@ class Instance:
         return len(self.live_set_time)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the pickled state: a copy of the fields, as another thread may cache a property meanwhile."""
+        """Return a copy of the fields for pickling, as another thread may cache a property meanwhile."""
         return dict(vars(self))
 
     @cached_property
@@ -151,14 +156,14 @@ class Instance:
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has exactly one lifetime, so that their positions are equal."""
+        """True if each buffer has exactly one lifetime; then buffers and lifetimes have the same positions."""
         return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
     def is_ranged(self) -> Bool:
-        """True for buffers that a rule keeps from the bottom or the top of a pool, (n,); one of each rigid group.
+        """True for each buffer that a rule keeps away from the bottom or the top of a pool, (n,).
 
-        Pinned buffers are not among them.
+        Pinned buffers do not count, and of a rigid group only the anchor does.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
         is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
@@ -171,28 +176,29 @@ class Instance:
 
     @cached_property
     def priced_pairs(self) -> PricedPairs:
-        """The pairs with a price: bank pairs, then reuse pairs."""
+        """The pairs with a price: first the weighted bank pairs, then the reuse pairs."""
         rows, price = (self.soft_pairs, self.reuse_pairs), (self.soft_weight, self.reuse_price)
         by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
         return PricedPairs(np.concatenate(rows), np.concatenate(price), by_bank)
 
     @property
     def is_cost_alone(self) -> bool:
-        """True if plans of equal cost are equally good, as when sharing bytes has a price: peaks do not matter then."""
+        """True if only costs are compared, not peaks, as when sharing bytes has a price in more than a few buffers."""
         return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
 
     @cached_property
     def is_plain(self) -> bool:
-        """True if there is one pool, one lifetime for each buffer, and no rule but capacity and alignment."""
+        """True if there are one pool, one lifetime for each buffer, and no rules but capacity and alignment."""
         if len(self) == 0 or self.unplaceable or not self.features <= {"capacity", "alignment"}:
             return False
         return self.has_one_lifetime_each and not self.lowest.any()
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """True if no sum of sizes and waste, on a lowest offset or a reserved range, can pass 2^62: int64 is safe.
+        """True if int64 is safe: no sum of sizes and waste above a lowest offset or reserved range can exceed 2^62.
 
-        Waste is what alignments, pages, banks, clearances and the distances in rigid groups may leave free.
+        Waste is the number of units that alignments, pages, banks, clearances and distances in rigid groups may leave
+        free.
         """
         waste = (
             self.alignment.max(axis=0, initial=1).sum(dtype=np.float64) if "alignment" in self.features else len(self)
@@ -204,17 +210,17 @@ class Instance:
 
     @cached_property
     def fixed_end(self) -> int:
-        """The offset above which no pin, lowest offset, barred or reserved range has any effect."""
+        """The offset, in units, above which no pin, lowest offset, barred or reserved range has an effect."""
         ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
         return max(int(rows.max(initial=0)) for rows in ranges)
 
     def barred_to(self, i: int, q: int) -> list[tuple[int, int]]:
-        """Return the ranges that are barred to the offset of buffer `i` in pool `q`."""
+        """Return the ranges in which buffer `i` may not have its offset in pool `q`."""
         number = self.barred[q, i]
         return [] if number == ABSENT else [(low, high) for low, high in self.barred_ranges[number].tolist()]
 
     def barred_in(self, q: int) -> tuple[I64, I64]:
-        """Return (first, ranges): ranges[first[i]:first[i + 1]] are barred to the offset of buffer `i` in pool `q`."""
+        """Return (first, ranges): buffer `i` may not have its offset in pool `q` in ranges[first[i]:first[i + 1]]."""
         counts = np.zeros(len(self), dtype=np.int64)
         rows = [np.zeros((0, 2), dtype=np.int64)]
         for i in np.flatnonzero(self.barred[q] != ABSENT).tolist():
@@ -224,7 +230,7 @@ class Instance:
 
     @property
     def max_clearance(self) -> float:
-        """An upper bound, in units, on the bytes that clearances leave free in a plan: one side of each pair."""
+        """An upper bound, in units, on the free space that clearances cause in a plan: twice their sum."""
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def members(self, live_set: int) -> I64:
@@ -233,17 +239,18 @@ class Instance:
         return self.lifetime_buffer[alive]
 
     def load(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of its buffers' sizes (or weights), in units.
+        """Return, for each live set, the sum of its buffers' sizes in units, or of their weights.
 
-        The sums are int64 where they are safe, else Python integers in an object array.
+        The sums are int64 if that is safe, or else Python integers in an object array.
         """
         values = np.asarray(self.size if weight is None else weight)
         return self.sums(self.start, self.end, values[self.lifetime_buffer])
 
     def sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of the weights (k,) of the ranges that contain it.
+        """Return, for each live set, the sum of the weights (k,) of the half-open ranges `start` to `end` that contain
+        it.
 
-        The ranges are `start` to `end`, half-open, (k,) each; the sums are as those of `load`.
+        The type is that of `load`.
         """
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
         change = np.zeros(len(self.live_set_time) + 1, dtype=kind)
@@ -264,7 +271,7 @@ ON: Mapping[Axis, Sequence[str]] = {axis: [name for name in COLUMNS if COLUMNS[n
 HOLDING_BUFFERS = [
     name for name, column in COLUMNS.items() if column.holds is not Holds.NUMBERS and column.axis is not Axis.LIST
 ]
-"""The names of the columns, other than lists, that hold positions of buffers."""
+"""The names of the columns, except lists, whose values are positions of buffers."""
 
 PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "holes": lambda instance: bool((np.diff(instance.first) > 1).any()),
@@ -277,7 +284,7 @@ PLAIN: Mapping[str, Callable[[Instance], bool]] = {
     "reserved": lambda instance: any(len(pool.reserved) for pool in instance.pools),
     "cost": lambda instance: counts_cost(instance.objective),
 }
-"""The features that most solvers support, and the test for each."""
+"""The features that most solvers support, each with the function that detects it."""
 
 CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
     "relative": lambda instance: bool((instance.anchor != np.arange(len(instance))).any()),
@@ -294,6 +301,6 @@ CONSTRAINTS: Mapping[str, Callable[[Instance], bool]] = {
         len(instance.pools) > 1 and bool((instance.anchor[instance.colocation] != instance.anchor).any())
     ),
 }
-"""The features of constraint kinds; a solver supports only the features that its registry entry lists."""
+"""The features of constraint kinds, each with its test; a solver supports the ones in its registry row."""
 ON_OFFSETS = CONSTRAINTS.keys() - {"together"}
-"""The constraint features that restrict offsets or give them a cost; the others concern pools only."""
+"""The constraint features that restrict offsets or give them a cost; the others concern only pools."""

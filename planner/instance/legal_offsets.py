@@ -1,8 +1,8 @@
-"""Legal offsets of single buffers, with all their aliases: by every pin, alignment and kind, pool by pool.
+"""Legal pools and offsets of single buffers with their aliases, from all pins, alignments and constraint kinds.
 
-In each pool a buffer may lie from `lowest` to `highest`, in steps of its alignment, outside of the ranges that are
-barred to it, where no page border and no reserved range is in its way. All that plans, bounds and proves reads these
-columns, and no field of a problem.
+In each pool a buffer may have the offsets from `lowest` to `highest` in steps of its alignment, except for those in its
+barred ranges, and those where it would cross a page border or meet a reserved range. Searches, bounds and proofs read
+these columns, not the fields of a problem.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
 def families(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the buffer that it lives in; its own position if it is no alias."""
+    """Return, for each buffer, the position of the buffer that contains it; its own position if it is no alias."""
     family = np.arange(len(problem.buffers))
     for i, (root, _) in problem.roots.items() if problem.buffers.aliases else ():
         family[i] = root
@@ -29,17 +29,17 @@ def families(problem: Problem) -> I64:
 
 
 Ranges = tuple[tuple[int, int], ...]
-"""Half-open ranges, ascending, disjoint and apart."""
+"""Half-open ranges, ascending, disjoint and not touching."""
 EVERYWHERE: Ranges = OffsetRule().intervals
 
 
 class LegalPlaces(NamedTuple):
-    """The pools and offsets that each buffer of a problem, other than aliases, may have; in bytes.
+    """The pools and offsets, in bytes, that each buffer of a problem may have; aliases count with their buffers.
 
-    `allowed`, `alignment`, `lowest`, `highest` and `pin` have the same meaning as in an instance, all but `pin` as
-    (pools, buffers); so does `page`, whose borders a buffer's addresses must not cross, or 0. barred[q, i] has the
-    number of the ranges of `barred_ranges` that are barred to a buffer's offset, or ABSENT. `colocation` is the first
-    of the buffers that must be in one pool with each.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` have the same meaning as in an instance, all but `pin` with
+    the shape (pools, buffers). So has `page`, whose borders a buffer must not cross, or 0. barred[q, i] is the number,
+    in `barred_ranges`, of the ranges in which the buffer's offset must not be, or ABSENT. `colocation` is the first of
+    the buffers that must be in one pool with each.
     """
 
     allowed: Bool
@@ -54,20 +54,20 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def restrict(self, kept: I64) -> Self:
-        """Return the places of the `kept` buffers (ascending); groups keep the positions that name them."""
-        # An index would leave gaps in the rows of (pools, buffers); `take` makes them anew, as kernels need them.
+        """Return the places of the `kept` buffers (ascending); groups are still named by positions in the problem."""
+        # Unlike an index, `take` makes contiguous rows, which kernels need.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:
-    """Return where each buffer may lie if no other buffer is placed."""
+    """Return the legal pools and offsets of each buffer if no other buffer were placed."""
     table, pools = problem.buffers, problem.pools
-    bound = _bound(problem) if table.aliases or table.rules["relative"] else {}
+    bound = _bound_buffers(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Usually no rule says anything of ranges. Then they are computed once, for all pools.
+    # Usually no rule restricts ranges. Then they are computed once, for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
-    ends = [_range(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
+    ends = [_offset_limits(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
     colocation = together.colocation_groups(problem) if is_joined else np.arange(len(table))
     shape = (len(pools), len(table))
@@ -87,7 +87,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
             congruences[grid] = congruences.get(grid) or _congruences(problem, bound, steps[q], pool)
             alignment[q], lowest[q] = congruences[grid]
         if len(table.pool_choices) > 1 or table.rules["forbid_pools"]:
-            allowed[q] = _may_use(problem, bound, pool)
+            allowed[q] = _may_use_pool(problem, bound, pool)
         least, most = ends[q]
         if least.any() or (most < I64_MAX).any() or ranged[q]:
             lowest[q], highest[q] = _grid_span(least, most, alignment[q], lowest[q])
@@ -97,14 +97,16 @@ def legal_places(problem: Problem) -> LegalPlaces:
                 if above := tuple(row for row in ranges if row[1] > lowest[q, i]):
                     barred[q, i] = numbers.setdefault(above, len(numbers))
             allowed[q] &= lowest[q] <= highest[q]
-            allowed[q] &= ~_meets(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
-        # The size is taken from the limit, as lowest + size may pass int64.
+            allowed[q] &= ~_meets_ranges(np.where(lowest[q] == highest[q], lowest[q], ABSENT), table.size, reserved[q])
+        # The size is subtracted from the limit, as lowest + size may overflow int64.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
         for i in np.flatnonzero(page[q]).tolist():
             # A buffer with a single offset cannot move to the next page.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
-            allowed[q, i] &= _fits(int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step)
-        if is_joined:  # a group in one pool is allowed only where all members are
+            allowed[q, i] &= _fits_pages(
+                int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step
+            )
+        if is_joined:  # a group may use a pool only if all its members may
             is_open = np.ones(len(table), dtype=np.bool_)
             np.logical_and.at(is_open, colocation, allowed[q])
             allowed[q] = is_open[colocation]
@@ -113,10 +115,11 @@ def legal_places(problem: Problem) -> LegalPlaces:
     return LegalPlaces(allowed, alignment, lowest, highest, pin, page, barred, tuple(numbers), reserved, colocation)
 
 
-def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
-    """Return, for each alias and each member of a rigid group, (the buffer it is bound to, bytes above that one).
+def _bound_buffers(problem: Problem) -> Mapping[int, tuple[int, int]]:
+    """Return, for each alias and each member of a rigid group, (leading buffer, distance above it in bytes).
 
-    An alias is bound to the buffer it lives in, a member to the lowest buffer of its group, and that one to itself.
+    An alias is bound to the leading buffer of the buffer that contains it; the members of a rigid group, including the
+    lowest one, to the lowest one.
     """
     bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid_leads)
     for i, (root, distance) in problem.roots.items():
@@ -125,12 +128,12 @@ def _bound(problem: Problem) -> Mapping[int, tuple[int, int]]:
     return bound
 
 
-def _range(
+def _offset_limits(
     problem: Problem, bound: Mapping[int, tuple[int, int]], ranged: Sequence[tuple[int, Ranges]]
 ) -> tuple[I64, I64]:
-    """Return the least and greatest offset that pins and intervals allow each buffer in a pool, aliases aside.
+    """Return the least and the greatest offset that pins and intervals allow each buffer with its aliases.
 
-    If they allow none, the least is above the greatest; I64_MAX means that there is no greatest.
+    If no offset is allowed, the least exceeds the greatest; I64_MAX as the greatest means no limit.
     """
     pin = problem.buffers.offset
     least, most = np.maximum(pin, 0), np.where(pin >= 0, pin, I64_MAX)
@@ -148,7 +151,7 @@ def _range(
 
 
 def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
-    """Return the gaps between the intervals that rules allow each buffer and its aliases."""
+    """Return, by buffer, the gaps between the intervals that rules allow the buffer and its aliases."""
     barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
@@ -169,7 +172,7 @@ def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _first_outside(ranges: Ranges, at: int, step: int) -> int:
-    """Return the first offset at + k * step, k >= 0, outside of all ranges."""
+    """Return the first offset at + k * step, k >= 0, outside of all ranges; at most I64_MAX."""
     for low, high in ranges:
         if low <= at < high:
             at = high + (at - high) % step
@@ -177,7 +180,7 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for the buffers that are pinned, directly or through a buffer bound to them."""
+    """Return True for each buffer that is pinned itself, or by a buffer that is bound to it."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -187,9 +190,9 @@ def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool
 
 
 def _grid_span(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
-    """Return the first and the last of the offsets start + k * step, k >= 0, from `least` to `most`.
+    """Return the first and the last of the offsets start + k * step, k >= 0, between `least` and `most`.
 
-    The first is above the last where there is none, and I64_MAX where int64 has none.
+    If there is none, the first exceeds the last; it is I64_MAX if it does not fit int64.
     """
     waste = (start - least) % step
     first = np.where(least <= start, start, np.where(waste > I64_MAX - least, I64_MAX, least + waste))
@@ -204,18 +207,18 @@ def reserved_ranges(pool: Pool) -> I64:
 
 
 def last_end(pool: Pool) -> int:
-    """Return the largest end offset that a buffer in the pool can have, in bytes; fits int64."""
+    """Return the largest end offset, in bytes, that a buffer in the pool can have; it fits int64."""
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
-def _fits(size: int, page: int, address: int, step: int | None) -> bool:
-    """Return True if a buffer at some address `address` + k * `step` crosses no page; for None, at the first."""
+def _fits_pages(size: int, page: int, address: int, step: int | None) -> bool:
+    """Return True if a buffer at some address `address` + k * `step` crosses no page border; with None, only k = 0."""
     least = address % (page if step is None else gcd(step, page))
     return least + size <= page
 
 
-def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for the buffers that may use a pool by name, together with everything bound to them."""
+def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
+    """Return True for each buffer that may use a pool by its name, as may all buffers bound to it."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -229,10 +232,11 @@ def _may_use(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool)
 def _congruences(
     problem: Problem, bound: Mapping[int, tuple[int, int]], steps: Sequence[tuple[int, OffsetRule]], pool: Pool
 ) -> tuple[I64, I64]:
-    """Return (alignment, residue), each (buffers,): the offsets that a pool's addresses and remainders leave open.
+    """Return (alignment, residue), each (buffers,): the offsets that alignments and remainders allow in a pool.
 
-    The address base + o of a buffer at offset o must be a multiple of lcm(its alignment, the pool's), and o must leave
-    the buffer's required remainder. Buffers bound to another one add such conditions to it (Chinese remainder theorem).
+    The address base + o of a buffer at offset o must be a multiple of both its own and the pool's alignment, and o must
+    have the buffer's required remainder. Buffers that are bound to another one add such conditions to it (Chinese
+    remainder theorem).
     """
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)
@@ -242,7 +246,7 @@ def _congruences(
     conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
     for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
-        if step > 1:  # an alignment of 1 is no condition, as for most aliases
+        if step > 1:  # an alignment of 1 is no condition
             joint[lead] = _combined_congruence(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _int64_congruence(rule)
@@ -251,26 +255,26 @@ def _congruences(
     return alignment, residue
 
 
-def _meets(pin: I64, size: I64, ranges: I64) -> Bool:
-    """Return True for buffers of some bytes, pinned at `pin`, that share bytes with disjoint ascending ranges."""
-    # Of the ranges that end above the pin, the lowest is touched if any is.
+def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
+    """Return True for each buffer of some bytes, pinned at `pin`, that overlaps a disjoint ascending range."""
+    # Only the lowest of the ranges that end above the pin can be the first to overlap.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)
     return (pin >= 0) & (size > 0) & (first < len(ranges)) & (lows[first] - size < pin)
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r): an offset o in the pool satisfies both alignments exactly if o = r mod m."""
+    """Return (m, r): offset o satisfies the alignment `value` and the pool's exactly if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
 
 def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (m, r) with o = r mod m exactly where both congruences hold, or None if no offset satisfies both."""
+    """Return (m, r) such that o = r mod m exactly if both congruences hold; None if no offset satisfies both."""
     if first is None:
         return None
     (a, r), (b, s) = first, second
-    if a > I64_MAX:  # there is one offset, r, at the most; so m need not grow with every alias
+    if a > I64_MAX:  # at most the offset r is possible; m need not grow
         return first if (r - s) % b == 0 else None
     shared = gcd(a, b)
     if (s - r) % shared:

@@ -1,4 +1,4 @@
-"""The score of an assignment: a tuple that solvers minimise, as the objective of the problem says."""
+"""The score of an assignment: a tuple that solvers minimise, depending on the problem's objective."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pool to the first. For `cost`: the total cost (bytes x cost, and prices of pairs
 
 
 def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
-    """Return the largest end offset in each pool, in units; 0 in one that holds nothing."""
+    """Return the largest end offset in each pool, in units; 0 for a pool without buffers."""
     ends = offset + instance.size
     if len(instance.pools) == 1:
         return [int(ends.max(initial=0))]
@@ -28,15 +28,15 @@ def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
 
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:
-    """Score an assignment: pool `pool[i]` and offset `offset[i]` (units) for each buffer."""
+    """Return the score of an assignment: pool `pool[i]` and offset `offset[i]` (in units) for each buffer."""
     peaks = tuple(reversed(used_ends(instance, pool, offset)))
     return (total_cost(instance, pool, offset), *peaks) if instance.objective == "cost" else peaks
 
 
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
-    """Return traffic (bytes) x cost of the pool, summed, plus the prices of pairs that meet, rounded down once.
+    """Return the cost of an assignment, rounded down once.
 
-    Counted are the prices of the pairs that meet.
+    It is the sum of traffic (bytes) times the cost of its pool, plus the prices of the pairs that meet.
     """
     weights = instance.priced_pairs.price[cost_mask(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
@@ -46,12 +46,12 @@ def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
 
 
 def cost_of(priced: Iterable[tuple[int, float]]) -> float:
-    """Return the sum of counts x prices, computed exactly in decimals and rounded down once."""
+    """Return the sum of count times price, computed exactly in decimals and rounded down once."""
     return rounded_down(sum((count * Fraction(repr(float(price))) for count, price in priced), Fraction(0)))
 
 
 def rounded_down(exact: Fraction) -> float:
-    """Return the largest float whose decimal text is at most an exact number, so that a rounded bound stays valid."""
+    """Return the largest float whose decimal text is at most the exact number, so that a rounded bound stays valid."""
     number = float(exact)
     while Fraction(repr(number)) > exact:
         number = nextafter(number, float("-inf"))
@@ -59,7 +59,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return True for the priced pairs that share bytes or, where that is priced, touch a common bank; (k,)."""
+    """Return True, (k,), for each priced pair that shares bytes or, if banks are priced, touches a common bank."""
     priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -75,5 +75,5 @@ def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Return True if a score reaches a bound; only costs are compared if nothing else is minimised."""
+    """Return True if a score reaches a bound; where only costs count, peaks are not compared."""
     return value[0] <= bound[0] if instance.is_cost_alone else value <= bound

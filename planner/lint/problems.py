@@ -1,4 +1,4 @@
-"""Findings about problems: legal, but probably not intended."""
+"""The rules of lint for problems, each of which yields findings: legal parts that are probably not intended."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 _STIR = 0x5851F42D4C957F2D
 """A multiplier that combines several numbers into one, so that different rows rarely collide."""
 _MOST_TABLES = 3
-"""The most pinned buffers that can be hardware tables; a problem with more, all pinned, is a plan."""
+"""The most pinned buffers that may be tables of hardware; a problem of more, all pinned, is taken for a plan."""
 _LEAST_DOUBLED = 16
-"""The least number of equal rows that is reported, since kernels use a few equal buffers in turn."""
+"""The least number of equal rows that is reported, as kernels often use a few equal buffers in turn."""
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
-    """Return the findings, at most MAX_LISTED for each rule; O(m log m) for m lifetimes."""
+    """Return the findings about a problem, at most MAX_LISTED for each rule; O(m log m) time for m lifetimes."""
     table, pools = problem.buffers, problem.pools
     stated = {
         "buffers": True,
@@ -42,8 +42,8 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
     return tuple(finding for rule in rules for finding in islice(rule(problem), MAX_LISTED))
 
 
-def _report_pinned(problem: Problem) -> Iterator[Finding]:
-    """All buffers are pinned, as when a program writes a plan in the columns of a problem: nothing is left to plan."""
+def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
+    """Report that all buffers are pinned, as in a plan written as a problem: nothing is left to plan."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -54,8 +54,8 @@ def _report_pinned(problem: Problem) -> Iterator[Finding]:
         yield Finding("all-pinned", message, ())
 
 
-def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
-    """Some pairs appear in both directions, as in adjacency lists, but others in only one."""
+def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
+    """Report that some conflicts appear in both directions, as in adjacency lists, and others in one."""
     first, second = _conflict_positions(problem)
     n = len(problem.buffers)
     directed, turned = unique_values((first * n + second)[first != second]), second * n + first
@@ -67,7 +67,8 @@ def _conflicts_look_directed(problem: Problem) -> Iterator[Finding]:
         yield Finding("asymmetric-conflicts", f"conflicts: {count_text(both // 2, 'pair')} both ways, {once}", pair)
 
 
-def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
+def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
+    """Report conflicts of a buffer with itself."""
     first, second = _conflict_positions(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
@@ -77,12 +78,13 @@ def _conflicts_with_oneself(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return the positions of the first and of the second buffers of all conflicts."""
+    """Return two rows: the positions of the first buffers of all conflicts, and of the second ones."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
 
-def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
+def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
+    """Report buffers without a lifetime and without a conflict."""
     table = problem.buffers
     named = {name for pair in problem.conflicts for name in pair}
     for i in np.flatnonzero((np.diff(table.first) == 0) & (table.size > 0)).tolist():
@@ -92,14 +94,15 @@ def _buffers_without_conflicts(problem: Problem) -> Iterator[Finding]:
             yield Finding("never-alive", message, (name,))
 
 
-def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
-    """A buffer is larger than every pool that it may use, counted from the first aligned offset."""
+def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
+    """Report buffers larger than every pool that they may use, from its first aligned offset on."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
-    largest = [max(_size(pool) for pool in allowed[choice]) for choice in kinds[0]]
+    largest = [max(_pool_bytes(pool) for pool in allowed[choice]) for choice in kinds[0]]
     room = [
-        max(_size(pool) - _first_offset(pool, step) for pool in allowed[choice]) for choice, step in kinds.T.tolist()
+        max(_pool_bytes(pool) - _first_aligned_offset(pool, step) for pool in allowed[choice])
+        for choice, step in kinds.T.tolist()
     ]
     kind = kind.ravel()
     for i in np.flatnonzero(table.size > np.array(room, dtype=np.int64)[kind]).tolist():
@@ -110,23 +113,24 @@ def _buffers_without_room(problem: Problem) -> Iterator[Finding]:
         yield Finding(rule, f"buffer {excerpt(name)}: {why}, got size {size}", (name,))
 
 
-def _size(pool: Pool) -> int:
+def _pool_bytes(pool: Pool) -> int:
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
-def _first_offset(pool: Pool, alignment: int) -> int:
+def _first_aligned_offset(pool: Pool, alignment: int) -> int:
     return min(-pool.base_address % lcm(pool.alignment, alignment), ADDRESS_SPACE - 1)
 
 
-def _pools_off_their_alignment(problem: Problem) -> Iterator[Finding]:
-    """A pool's alignment does not divide its base address, so that nothing can lie at its start."""
+def _report_misaligned_pools(problem: Problem) -> Iterator[Finding]:
+    """Report pools whose base address is not a multiple of their alignment, which wastes offset 0."""
     for pool in problem.pools:
         if pool.base_address % pool.alignment:
             rule = f"must be a multiple of the pool's alignment ({pool.alignment}), or offset 0 cannot be used"
             yield Finding("misaligned-pool", f"pool {excerpt(pool.name)}: base_address {rule}, got {pool.base_address}")
 
 
-def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
+def _report_reserved_past_end(problem: Problem) -> Iterator[Finding]:
+    """Report reserved ranges that end outside their pool."""
     for pool in problem.pools:
         for k, (low, width) in enumerate(pool.reserved):
             if pool.size is not None and low + width > pool.size:
@@ -134,8 +138,8 @@ def _reserved_past_the_end(problem: Problem) -> Iterator[Finding]:
                 yield Finding("reserved-past-end", f"pool {excerpt(pool.name)}: reserved[{k}] {rule}")
 
 
-def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
-    """Yield a finding where ends look inclusive, unless the problem states its `interval`."""
+def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
+    """Report that ends look inclusive, unless the problem states its `interval`."""
     if "interval" in problem.model_fields_set:
         return
     handovers, births = handovers_of(problem.buffers.start, problem.buffers.end)
@@ -149,9 +153,10 @@ def _lifetimes_look_inclusive(problem: Problem) -> Iterator[Finding]:
 
 
 def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Yield a finding for a table whose column says that ends are inclusive, if this increases the bytes alive.
+    """Report that the column of inclusive ends makes more bytes alive at once than exclusive ends would.
 
-    Nothing is said where a buffer would not be alive at all if they were not: then they surely are.
+    Nothing is reported if exclusive ends would leave a buffer without a lifetime: then the ends are certainly
+    inclusive.
     """
     table = problem.buffers
     if CLOSED_COLUMN not in first_line(data) or not table.has_one_lifetime_each or (table.end - 1 <= table.start).any():
@@ -166,27 +171,27 @@ def closed_ends(problem: Problem, data: bytes) -> Iterator[Finding]:
 
 
 def _peak_live_bytes(table: BufferTable, end: I64) -> int:
-    """Return the most bytes that are alive at once with other ends."""
+    """Return the most bytes that are alive at once if lifetimes end at `end`."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
 
-def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
-    """More than half of the buffers equal another one in all but the id; in real problems at most 41 % do."""
+def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
+    """Report that over half of the buffers equal another one except for the id; in real problems at most 41 % do."""
     table = problem.buffers
-    if table.has_one_lifetime_each:  # of n alike there are n - 1 neighbours, and mostly there are far too few
+    if table.has_one_lifetime_each:  # sorted, n equal rows make n - 1 equal neighbours
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
         if 4 * np.count_nonzero(mixed[1:] == mixed[:-1]) <= len(table):
             return
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
-    # Weights of one size are alike: they are alive all the time, and their traffic is known.
+    # Weights of one size are equal: they are alive all the time, and their traffic is known.
     at = table.first[plain]
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
     at = table.first[plain]
-    columns = (table.start[at], table.end[at], *(values[plain] for values in _numbers(table)))
+    columns = (table.start[at], table.end[at], *(values[plain] for values in _number_columns(table)))
     order = np.lexsort(columns[::-1])
     rows = np.stack(columns)[:, order]
     is_same = np.append((rows[:, 1:] == rows[:, :-1]).all(axis=0), False)
@@ -200,19 +205,19 @@ def _rows_look_doubled(problem: Problem) -> Iterator[Finding]:
         yield Finding("doubled-rows", message, twins)
 
 
-def _numbers(table: BufferTable) -> tuple[I64, ...]:
+def _number_columns(table: BufferTable) -> tuple[I64, ...]:
     return table.size, table.alignment, table.offset, table.traffic, table.hint, table.pool_choice
 
 
-def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
-    """Two lifetimes of one buffer share time."""
+def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
+    """Report lifetimes of one buffer that overlap."""
     table = problem.buffers
     if (np.diff(table.first) <= 1).all():
         return
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
     mine, start, end = buffer_of[order], table.start[order], table.end[order]
-    # If any two overlap, then two that are neighbours in the order of starts do.
+    # If any two lifetimes overlap, two consecutive ones in the order of starts do.
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
@@ -223,8 +228,8 @@ def _lifetimes_overlap(problem: Problem) -> Iterator[Finding]:
         )
 
 
-def _pins_collide(problem: Problem) -> Iterator[Finding]:
-    """A pinned buffer breaks a rule at its pin, so that no plan can be valid."""
+def _report_colliding_pins(problem: Problem) -> Iterator[Finding]:
+    """Report pinned buffers that break a rule at their pins, so that no plan can be valid."""
     from memplan.planner.verify.overlaps import no_two_share_bytes
     from memplan.planner.verify.placed import PlacedBuffers
     from memplan.planner.verify.verifier import check_places
@@ -247,7 +252,7 @@ def _pins_collide(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
-    """No buffer has bytes, probably since the program that wrote the problem lost them."""
+    """Report that no buffer has bytes, probably because the program that wrote the problem lost them."""
     table = problem.buffers
     if not len(table):
         yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")
@@ -257,16 +262,16 @@ def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
 
 _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (
     ("buffers", _report_no_bytes),
-    ("pins", _report_pinned),
-    ("conflicts", _conflicts_look_directed),
-    ("conflicts", _conflicts_with_oneself),
-    ("lifetimes", _buffers_without_conflicts),
-    ("sizes of pools", _buffers_without_room),
-    ("base addresses", _pools_off_their_alignment),
-    ("sizes of pools", _reserved_past_the_end),
-    ("buffers", _lifetimes_look_inclusive),
-    ("buffers", _rows_look_doubled),
-    ("lifetimes", _lifetimes_overlap),
-    ("pins", _pins_collide),
+    ("pins", _report_all_pinned),
+    ("conflicts", _report_directed_conflicts),
+    ("conflicts", _report_self_conflicts),
+    ("lifetimes", _report_unconstrained_buffers),
+    ("sizes of pools", _report_oversized_buffers),
+    ("base addresses", _report_misaligned_pools),
+    ("sizes of pools", _report_reserved_past_end),
+    ("buffers", _report_inclusive_ends),
+    ("buffers", _report_doubled_rows),
+    ("lifetimes", _report_overlapping_lifetimes),
+    ("pins", _report_colliding_pins),
 )
-"""The rules, each with the field that must be present for it to apply; constraint kinds have further rules."""
+"""The rules, each with the subject that the problem must have; constraint kinds add further rules."""

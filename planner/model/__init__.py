@@ -1,1 +1,1 @@
-"""Problems and plans: the values themselves, which are the wire format, and the rules that make them valid."""
+"""The model of problems and plans, which is also their wire format, and the rules that make them valid."""

@@ -1,9 +1,8 @@
-"""Several models in one set of pools: which may run together, which buffers a model holds for another one, which
-buffers are persistent.
+"""Applications: several models in the same pools, some of which may run together, hold buffers, or keep them alive.
 
-They become one problem. Each model has a separate stretch of time; a buffer held for another model is alive in that
-model's stretch, too, and in the stretches of all models that may run between. Buffers of models that may run together
-conflict by name.
+They become one problem. Each model gets a separate range of time. A buffer that is held for another model is also alive
+in that model's range, and in those of all models that may run between. Buffers of models that may run together conflict
+explicitly.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from memplan.planner.model.problem_fields import Objective, Pool
 from memplan.planner.model.rows import Name, Value, tuple_from_list
 
 MOST_PAIRS = 1_000_000
-"""The most pairs of buffers in models that may run together, as each becomes a conflict of the problem."""
+"""The most pairs of buffers in models that may run together, as each becomes a conflict."""
 MOST_MODELS = 256
 Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
@@ -58,7 +57,8 @@ class Application(Value):
     objective: Objective | None = None
 
     @model_validator(mode="after")
-    def _names_what_exists(self) -> Application:
+    def _has_consistent_names(self) -> Application:
+        """Raise ValidationError if a name is unknown or fields contradict each other."""
         breaks: list[Break] = []
         groups: list[tuple[Location, tuple[str, ...]]] = [
             (("together", k), group) for k, group in enumerate(self.together)
@@ -109,18 +109,18 @@ class Application(Value):
 
     @property
     def problem(self) -> Problem:
-        """The problem of all models together."""
+        """The joint problem of all models."""
         return problem_of(self)
 
     def plan_of(self, model: str, plan: Plan) -> Plan:
-        """Return the part of a plan of all models that is one model's own, with its own names."""
+        """Return the part of a joint plan that concerns one model, with the model's own ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})
 
 
 def qualified_name(model: str, name: int | str) -> str:
-    """Return the name of a model's buffer in the joint problem."""
+    """Return the id of a model's buffer in the joint problem."""
     return f"{model}/{name}"
 
 
@@ -129,8 +129,8 @@ def problem_of(application: Application) -> Problem:
     models = application.models
     before = None if application.after is None else _transitive_order(application.after)
     beside = _concurrent_models(application, before)
-    spans, total = _stretches(models)
-    lives = _lives(application, spans, total, beside, before)
+    spans, total = _model_ranges(models)
+    lives = _joint_lifetimes(application, spans, total, beside, before)
     rows, pairs = [], []
     for name, model in models.items():
         for i, own in enumerate(model.buffers.ids):
@@ -171,25 +171,27 @@ def problem_of(application: Application) -> Problem:
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
     if not any(map(_looks_inclusive, models.values())):
-        plain_fields["interval"] = "half-open"  # that one model is over where the next begins is no sign of its ends
+        plain_fields["interval"] = "half-open"  # models that follow each other do not show closed ends
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 
 def _looks_inclusive(model: Problem) -> bool:
+    """Return True if a model's ends look inclusive and it does not state its `interval`."""
     return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
-    """Return the beginning and the end of each model's own time in the joint problem."""
-    spans, _ = _stretches(application.models)
+    """Return the range of time, (start, end), of each model in the joint problem."""
+    spans, _ = _model_ranges(application.models)
     return {name: (at, at + end - start) for name, (at, start, end) in spans.items()}
 
 
 Stretch = tuple[int, int, int]
-"""A model's beginning in the joint time, its own first time, and its own end."""
+"""The start of a model in the time of the joint problem, and its start and end in its own time."""
 
 
-def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
+def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
+    """Return the ranges of time of the models, one after another, and the length of all."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -199,7 +201,7 @@ def _stretches(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
 
 
 def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return, for each model, all models that are over before it; a cycle breaks the rules."""
+    """Return, for each model, all models that end before it; raises a broken rule for a cycle."""
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
@@ -215,7 +217,7 @@ def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
 
 
 def _concurrent_models(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
-    """Return the models that may run together with each model."""
+    """Return, for each model, the models that may run at the same time."""
     models = application.models
     if before is None:
         groups = [pair for group in application.together for pair in combinations(group, 2)]
@@ -233,7 +235,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that holds a buffer, the model that reads it, and the models that may run between."""
+    """Return the model that holds a buffer, the model that reads it, and the models that may run between them."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
@@ -243,14 +245,14 @@ def _models_between(
     return maker, reader, [n for n in others if n not in before.get(maker, ()) and reader not in before.get(n, ())]
 
 
-def _lives(
+def _joint_lifetimes(
     application: Application,
     spans: Mapping[str, Stretch],
     total: int,
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the lifetimes of each buffer in the joint time."""
+    """Return the lifetimes of each buffer in the time of the joint problem."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
@@ -274,7 +276,7 @@ def _lives(
 def _concurrent_pairs(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs of buffers that may be alive together although their lifetimes do not overlap."""
+    """Return the pairs of buffers that may be alive together although their lifetimes are disjoint."""
     own = {
         name: [
             qualified_name(name, i)
@@ -292,7 +294,7 @@ def _concurrent_pairs(
         maker, reader, between = _models_between(application, each, before)
         there[each.buffer] = {maker, reader, *between}
     for each in application.held:
-        # While one of these models runs, its concurrent models may run, and their held buffers are alive.
+        # While one of these models runs, its concurrent models may run, and then their held buffers are alive.
         mine = there[each.buffer]
         for other, its in there.items():
             if any(n in beside[m] for m in mine - its for n in its - mine) and (other, each.buffer) not in pairs:

@@ -1,7 +1,7 @@
-"""The columns that store a problem's buffers; `memplan.planner.model.placement_table` stores a plan's placements.
+"""The table that stores a problem's buffers as columns; `placement_table` does the same for a plan's placements.
 
-A table behaves like a sequence of rows and keeps int64 columns, so that a million rows from a file cost a few
-hundred megabytes and solvers get the columns as they are.
+A table is a sequence of rows, stored as int64 columns. So a million rows take a few hundred megabytes, and solvers read
+the columns without conversion.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ABSENT = -1
 """The value that marks a missing entry in a column of optional, non-negative numbers."""
 _CHUNK = 8192
 _FEW = 1024
-"""Default columns are cached for tables of at most this many buffers, to save memory."""
+"""The most buffers of tables whose default columns are cached, to save memory."""
 _WITH_COLUMNS = frozenset(
     {"id", "size", "start", "end", "lifetimes", "alignment", "pools", "offset", "traffic", "hint"}
     | {"alias_of", "alias_offset"}
@@ -41,7 +41,7 @@ _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
 def column(values: npt.ArrayLike) -> I64:
-    """Return the values as a read-only int64 array; a read-only int64 array is shared, not copied."""
+    """Return values as a read-only int64 array; an array that is one already is returned without a copy."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         flags = values.flags
         if flags.owndata and flags.c_contiguous and not flags.writeable:
@@ -52,18 +52,18 @@ def column(values: npt.ArrayLike) -> I64:
 
 
 def freeze(values: Array) -> Array:
-    """Return the array itself, made read-only; nothing else may hold a writable view of it."""
+    """Return the array itself, made read-only; no writable view of it may exist."""
     values.setflags(write=False)
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class BufferTable(Columns[Buffer]):
-    """Buffers as columns. Row `i` is alive in rows `first[i]:first[i + 1]` of `start` and `end`.
+    """Buffers as columns: row `i` is alive in each range `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
 
-    `offset`, `traffic` and `hint` hold ABSENT where there is none; `pool_choice` indexes `pool_choices`, whose entry 0
-    is the empty tuple, for "any pool"; `aliases` maps a row to (id of the buffer it lives in, bytes from its start).
-    Few rows have the other fields of Buffer, so `rules` maps each of RARE_FIELDS to the rows that have it, with their
+    `offset`, `traffic` and `hint` are ABSENT where not given; `pool_choice` indexes `pool_choices`, whose entry 0 is
+    the empty tuple, for any pool; `aliases` maps a row to (id of the buffer that contains it, bytes from its start).
+    Few rows have other fields of Buffer, so `rules` maps each of RARE_FIELDS to the rows that have it, with their
     values: numbers, tuples of names, and for objects the tuples of their fields.
     """
 
@@ -83,7 +83,7 @@ class BufferTable(Columns[Buffer]):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
-        """Make the columns of valid buffers."""
+        """Return the table of valid buffers."""
         builder = _Builder()
         builder.add(rows)
         return builder.table()
@@ -98,9 +98,9 @@ class BufferTable(Columns[Buffer]):
         alignment: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
     ) -> BufferTable:
-        """Make a table of buffers with one lifetime each; `offset` is ABSENT where a buffer is free.
+        """Return the table of buffers with one lifetime each; `offset` is ABSENT for a buffer without a pin.
 
-        Raises pydantic.ValidationError with the same locations and sentences as row by row.
+        Raises pydantic.ValidationError with the same locations and sentences as the validation of rows.
         """
         ones, absent, first, choice = _defaults(len(ids))
         sizes, starts, ends = column(size), column(start), column(end)
@@ -116,12 +116,12 @@ class BufferTable(Columns[Buffer]):
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has one lifetime, which so has the buffer's row."""
+        """True if each buffer has exactly one lifetime; then buffer `i` has lifetime `i`."""
         usual = _defaults(len(self))[2]
         return len(self.start) == len(self) and (self.first is usual or bool((self.first == usual).all()))
 
     def has_any(self, values: I64) -> bool:
-        """Return True if a column of optional numbers, such as `offset`, holds any."""
+        """Return True if a column of optional numbers, such as `offset`, has a value in any row."""
         return values is not _defaults(len(self))[1] and bool((values != ABSENT).any())
 
     def _row(self, i: int) -> Buffer:
@@ -133,7 +133,7 @@ class BufferTable(Columns[Buffer]):
         return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return row `i` as in the wire format, without absent and default values."""
+        """Return the fields of row `i` in the wire format, without absent and default values."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
         low, high = int(self.first[i]), int(self.first[i + 1])
         if high - low == 1:
@@ -157,21 +157,21 @@ class BufferTable(Columns[Buffer]):
         return row
 
 
-def _class_of(field: FieldInfo) -> type[Value] | None:
-    """Return the class of a field's values, if they are objects with fields."""
+def _object_class(field: FieldInfo) -> type[Value] | None:
+    """Return the class of a field's values if they are objects with fields, or else None."""
     kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
     return next(kinds, None)
 
 
 RARE_FIELDS: Mapping[str, type[Value] | None] = {
-    name: _class_of(field) for name, field in Buffer.model_fields.items() if name not in _WITH_COLUMNS
+    name: _object_class(field) for name, field in Buffer.model_fields.items() if name not in _WITH_COLUMNS
 }
-"""Fields of Buffer that few rows have, each with the class whose fields are stored as a tuple."""
+"""The fields of Buffer that few rows have, each with the class of its values, which are stored as tuples."""
 _NO_RULES: Mapping[str, Mapping[int, Any]] = read_only({name: {} for name in RARE_FIELDS})
 
 
 class _Builder:
-    """Collects rows into columns chunk by chunk, so that the rows need not all exist at once."""
+    """Collects rows into columns, chunk by chunk, so that the rows need not all exist at once."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
@@ -184,6 +184,7 @@ class _Builder:
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
+        """Append a chunk of valid buffers."""
         rules = list(RARE_FIELDS.items())
         for row in rows:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
@@ -209,6 +210,7 @@ class _Builder:
         self._pack()
 
     def _pack(self) -> None:
+        """Convert the collected numbers to arrays, which need less memory."""
         self.blocks.append(
             (
                 np.array(self.numbers, dtype=np.int64).reshape(-1, 6),
@@ -219,6 +221,7 @@ class _Builder:
         self.intervals.clear()
 
     def table(self) -> BufferTable:
+        """Return the table of all appended buffers."""
         numbers = np.concatenate([block for block, _ in self.blocks] or [np.empty((0, 6), np.int64)])
         intervals = np.concatenate([block for _, block in self.blocks] or [np.empty((0, 2), np.int64)])
         size, alignment, offset, traffic, hint, choice = (column(values) for values in numbers.T)
@@ -240,13 +243,13 @@ class _Builder:
 
 
 def parse_buffers(value: object) -> BufferTable:
-    """Validate a list of buffers (objects or Buffers), a chunk at a time; raises pydantic.ValidationError."""
+    """Return the table of a list of objects or Buffers, validated in chunks; raises pydantic.ValidationError."""
     if isinstance(value, BufferTable):
         return value
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {it}", {"it": excerpt(value) + list_hint(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # row by row, every error is reported
+        with suppress(OverflowError, ValidationError):  # the validation of rows below reports every error
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 
@@ -269,7 +272,7 @@ def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Check the columns against the rules of Buffer; raises pydantic.ValidationError with Buffer's sentences."""
+    """Raise pydantic.ValidationError, with the sentences of Buffer, for values that break a rule of Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

@@ -1,4 +1,4 @@
-"""The base class of the read-only tables that store buffers and placements."""
+"""The base class of the read-only tables that store buffers and placements as columns."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Number = TypeVar("Number", bound=np.generic)
 
 def unique_values(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values, ascending."""
-    # np.unique hashes them: 1.2 s for a million that differ, where sorting them takes 0.06.
+    # np.unique uses hashing: 1.2 s for a million distinct values; sorting takes 0.06 s.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
     unique: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
     return unique
 
 
 def repeats(ids: Sequence[int | str]) -> list[tuple[int, int]]:
-    """Return (first position, later position) of every id that is repeated."""
+    """Return (first position, later position) for every later occurrence of an id."""
     if len(set(ids)) == len(ids):
         return []
     seen: dict[int | str, int] = {}
@@ -41,9 +41,9 @@ def repeats(ids: Sequence[int | str]) -> list[tuple[int, int]]:
 
 
 class Columns(Sequence[Row]):
-    """A frozen dataclass of columns, `ids` one of them, and a sequence of the rows that `_row` makes.
+    """A frozen dataclass of columns, one of them `ids`, which is also the sequence of its rows.
 
-    A deep copy is the table itself; a pickle restores arrays and mappings frozen.
+    A deep copy is the table itself; a table restored from a pickle is frozen again.
     """
 
     ids: tuple[int | str, ...]
@@ -73,12 +73,12 @@ class Columns(Sequence[Row]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return _restore, (type(self), {name: _picklable(value) for name, value in columns.items()})
+        return _restored_table, (type(self), {name: _picklable_column(value) for name, value in columns.items()})
 
     def __repr__(self) -> str:
         return brief(self)
 
-    if not TYPE_CHECKING:  # to type checkers, there are no other attributes
+    if not TYPE_CHECKING:  # type checkers must refuse other attributes
 
         def __getattr__(self, name: str) -> Any:
             if hasattr(list, name) and not name.startswith("_"):
@@ -87,19 +87,19 @@ class Columns(Sequence[Row]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-def _picklable(value: Any) -> Any:
+def _picklable_column(value: Any) -> Any:
     """Return a column with its mappings, nested ones included, as dicts that can be pickled."""
-    return {key: _picklable(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
+    return {key: _picklable_column(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
 def read_only(value: Any) -> Any:
-    """Return a dict, with the dicts inside it, as a read-only mapping; other values unchanged."""
+    """Return a dict, and the dicts inside it, as read-only mappings; other values unchanged."""
     if not isinstance(value, dict):
         return value
     return MappingProxyType({key: read_only(entry) for key, entry in value.items()})
 
 
-def _restore(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
+def _restored_table(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
     for value in columns.values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
@@ -110,9 +110,9 @@ _FIELDS = ("id", "size", "start", "end")
 
 
 def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
-    """Return the columns id, size, start, end and, if present, alignment of JSON rows.
+    """Return the columns id, size, start, end and, if present, alignment of JSON rows; None for other rows.
 
-    The rows must have equal fields, the ids be ids, and the rest whole numbers; None for other rows.
+    All rows must have exactly these fields, with valid ids and integers.
     """
     first = rows[0] if rows else None
     if not isinstance(first, dict) or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(first)}:

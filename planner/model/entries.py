@@ -1,4 +1,4 @@
-"""The entries of a problem that name several buffers, of any constraint kind: pairs, groups, rows of values."""
+"""The entries of a problem that name several buffers, of any constraint kind: pairs, groups and objects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memplan.planner.model.rows import Id
 Entry = tuple[Id, ...] | BufferUse | ReuseCost
 
 FIELDS = tuple(name for name, field in ProblemFields.model_fields.items() if field.default == ())
-"""The fields that list such entries."""
+"""The fields of a problem that list such entries."""
 
 
 def entries_of(problem: ProblemFields) -> Mapping[str, tuple[Entry, ...]]:
-    """Return the lists that are not empty, by the names of their fields."""
+    """Return the lists of entries that are not empty, by field."""
     return {name: entries for name in FIELDS if (entries := getattr(problem, name))}
 
 
@@ -24,12 +24,12 @@ def entry_ids(entry: Entry) -> tuple[Id, ...]:
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True unless an entry has a price, which makes it a cost instead of a rule."""
+    """Return True if an entry is a rule; an entry with a price is a cost."""
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
 def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
-    """Return an entry restricted to the kept buffers, or None if fewer than two of its buffers are left."""
+    """Return an entry restricted to the buffers in `kept`, or None if fewer than two are left."""
     if isinstance(entry, ReuseCost):
         return entry.restrict(kept)
     ids = entry_ids(entry)
@@ -42,7 +42,7 @@ def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return, for each list, its entries restricted to the kept buffers."""
+    """Return, by field, the entries restricted to the buffers in `kept`."""
     return {
         name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

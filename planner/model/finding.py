@@ -1,14 +1,14 @@
-"""A finding of lint: something legal that was probably not intended."""
+"""The findings of lint: legal parts of a problem that were probably not intended."""
 
 from dataclasses import dataclass
 
 MAX_LISTED = 20
-"""The most findings of one rule that are listed."""
+"""The most findings that are listed for one rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something legal that was probably not intended, and the buffers concerned, if any."""
+    """A legal part of a problem that was probably not intended; `buffers` are the ids concerned, if any."""
 
     rule: str
     message: str
@@ -16,5 +16,5 @@ class Finding:
 
     @property
     def is_unknown(self) -> bool:
-        """True for a fact that the file omits and its reader cannot know; a plan may need more bytes."""
+        """True if a fact is missing in the file and unknown to its reader, so that a plan may need more bytes."""
         return self.rule.startswith("unknown-")

@@ -1,4 +1,4 @@
-"""Problems of shared objects: the wire format, and how a problem of pools becomes one, or an answer a plan of pools."""
+"""Problems of shared objects: their wire format, and conversions from a problem of pools and to a plan of pools."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Time, Value, end_rule, tuple_from_list
 
 MOST_SIDE = 2**31 - 1
-"""The largest width or height of a texture: areas stay below 2^62."""
+"""The largest width or height of a texture, so that areas stay below 2^62."""
 Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 
 
@@ -45,7 +45,7 @@ class ObjectBuffer(Value):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The width and height; a buffer of bytes has its size as width, and height 1."""
+        """The width and the height; a buffer of bytes has its size as width, and height 1."""
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
@@ -78,19 +78,19 @@ class ObjectsProblem(Value):
         return self
 
     def sides(self, i: int) -> tuple[int, int]:
-        """Return the width and height of a buffer, bytes rounded up to the alignment."""
+        """Return the width and the height of buffer `i`; bytes are rounded up to the alignment."""
         width, height = self.buffers[i].sides
         return (-(-width // self.alignment) * self.alignment, 1) if self.buffers[i].width is None else (width, height)
 
     def group(self, i: int) -> tuple[bool, str | None]:
-        """Return the key that buffers must have in common to share an object."""
+        """Return the key of buffer `i`; only buffers with equal keys may share an object."""
         return self.buffers[i].width is not None, self.buffers[i].kind
 
 
 def objects_from_problem(problem: Problem) -> ObjectsProblem:
-    """Return the buffers of a problem of pools as a shared-object problem; raises ProblemError.
+    """Return a problem of pools as a problem of shared objects; raises ProblemError if that is impossible.
 
-    An alias shares the object of its buffer: each has one lifetime, and together they have no hole.
+    An alias shares the object of its buffer, so their lifetimes together must have no hole.
     """
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
@@ -128,9 +128,9 @@ class SharedObject(Value):
 
 
 def pools_plan(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> tuple[Problem, Plan]:
-    """Return a problem with a pool for each object, and a plan with each buffer at its object's start.
+    """Return a problem with one pool for each object, and a plan with each buffer at the start of its object's pool.
 
-    For textures, texels count as bytes.
+    The texels of textures count as bytes.
     """
     rows = [
         Buffer(id=one.id, size=one.width * one.height if one.width and one.height else one.size or 0)

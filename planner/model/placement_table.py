@@ -1,4 +1,4 @@
-"""The columns that store a plan's placements."""
+"""The table that stores a plan's placements as columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memplan.planner.model.rows import Placement
 
 @dataclass(frozen=True, eq=False)
 class PlacementTable(Columns[Placement]):
-    """Placements as columns: `pool[i]` indexes `pool_names`; offsets are bytes from the start of the pool."""
+    """Placements as columns: `pool[i]` is an index into `pool_names`; offsets are bytes from the pool's start."""
 
     ids: tuple[int | str, ...]
     pool_names: tuple[str, ...]
@@ -28,7 +28,7 @@ class PlacementTable(Columns[Placement]):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
-        """Make the columns of placements, pools numbered as they appear."""
+        """Return the table of placements, with pools numbered in the order of their first occurrence."""
         names: dict[str, int] = {}
         rows = tuple(rows)
         pool = [names.setdefault(row.pool, len(names)) for row in rows]
@@ -45,7 +45,7 @@ class PlacementTable(Columns[Placement]):
 
     @cached_property
     def row_of(self) -> Mapping[int | str, int]:
-        """From a buffer's id to the row of its placement, the first where it is placed repeatedly."""
+        """From a buffer's id to the row of its placement; the first row if it is placed repeatedly."""
         return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     def rows(self) -> list[dict[str, int | str]]:
@@ -63,7 +63,7 @@ _PLACEMENTS: TypeAdapter[tuple[Placement, ...]] = TypeAdapter(
 
 
 def parse_placements(value: object) -> PlacementTable:
-    """Validate a list of placements (objects or Placements); raises pydantic.ValidationError."""
+    """Return the table of a list of objects or Placements; raises pydantic.ValidationError."""
     if isinstance(value, PlacementTable):
         return value
     if not isinstance(value, (list, tuple)):

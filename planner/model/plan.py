@@ -1,4 +1,4 @@
-"""The plan: its status, why the search stopped, and the place of every buffer. This is the wire format itself."""
+"""The plan, which is also its wire format: a status, the reason why the search stopped, and all placements."""
 
 import weakref
 from collections.abc import Callable
@@ -50,7 +50,7 @@ Pairs = Annotated[
 ]
 
 _SHOWN_AT_MOST = 100_000
-"""The most buffers of a plan that a notebook shows automatically, since each cell stores a whole page."""
+"""The most buffers of a plan that a notebook shows without a call, as each cell stores a whole page."""
 NO_PLACEMENTS = PlacementTable((), (), column([]), column([]))
 Placements = Annotated[
     PlacementTable,
@@ -105,7 +105,7 @@ class Proof(Certified):
 
     @property
     def prover(self) -> str:
-        """What proved it, in words: solvers, or the kind of bound."""
+        """The solvers that proved the bound, or else the kind of the bound."""
         return self.by or self.kind
 
 
@@ -270,7 +270,7 @@ class Plan(PlanValue):
     version: str | None = None
 
     def placement(self, buffer: int | str) -> Placement:
-        """Return the placement of a buffer, by its id; raises PlanError where the plan has none.
+        """Return the placement of a buffer by its id; raises PlanError if the plan does not place it.
 
         `placements` is a sequence: `placements[0]` is the first one, whatever its id.
         """
@@ -284,7 +284,7 @@ class Plan(PlanValue):
         return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
-        """Return `placement(buffer)`: `plan["b3"]` is by the buffer's id, and so is `plan[3]`."""
+        """Return `placement(buffer)`: in `plan["b3"]`, and in `plan[3]`, the index is the buffer's id."""
         return self.placement(buffer)
 
     def __contains__(self, buffer: object) -> bool:
@@ -292,10 +292,10 @@ class Plan(PlanValue):
         return isinstance(buffer, int | str) and buffer in self.placements.row_of
 
     def to_columns(self) -> dict[str, Any]:
-        """Return the placements as columns: `id`, `pool`, `offset`, in the order of the placements.
+        """Return the placements as columns `id`, `pool` and `offset`, in the order of the placements.
 
-        Where the problem is known, as for what `solve` returns, there are `size`, `start` and `end` as well: the first
-        start and the last end, None for a buffer that has no lifetimes.
+        If the problem is known, as for plans that `solve` returns, there are also `size`, `start` (of the first
+        lifetime) and `end` (of the last); both times are None for a buffer without lifetimes.
         """
         table = self.placements
         columns: dict[str, Any] = {
@@ -321,20 +321,20 @@ class Plan(PlanValue):
         return pandas.DataFrame(self.to_columns())
 
     def _repr_html_(self) -> str | None:
-        """Return the page of the plan for a notebook cell; None if the problem is unknown or too large."""
+        """Return the plan's page as HTML for a notebook; None if the problem is unknown or too large."""
         problem = problem_of(self)
         if problem is None or len(problem.buffers) > _SHOWN_AT_MOST:
             return None
         return next((display(problem, self) for display in _DISPLAYS), None)
 
 
-# Outside the plan: comparison, copies, pickles and files concern the plan alone.
+# Kept outside the plan, so that comparison, copies, pickles and files do not depend on the problem.
 _PROBLEMS: "dict[int, Problem]" = {}
 _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def attach_problem(plan: P, problem: "Problem") -> P:
-    """Return the plan, with its problem stored for `problem_of`."""
+    """Return the plan, after storing its problem for `problem_of`."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
     _PROBLEMS[id(plan)] = problem
@@ -342,10 +342,10 @@ def attach_problem(plan: P, problem: "Problem") -> P:
 
 
 def show_with(display: "Callable[[Problem, object], str | None]") -> None:
-    """Set the function of problem and plan that renders plans as HTML in notebooks."""
+    """Set the function that renders a problem and its plan as HTML in notebooks."""
     _DISPLAYS[:] = [display]
 
 
 def problem_of(plan: object) -> "Problem | None":
-    """Return the problem of a plan; None for a plan made from JSON alone."""
+    """Return the problem of a plan; None if the plan was only read from JSON."""
     return _PROBLEMS.get(id(plan))

@@ -1,4 +1,4 @@
-"""The problem: buffers, pools, conflicts, and an objective. This is the wire format itself."""
+"""The problem, which is also its wire format: buffers, pools, constraints and an objective."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -33,7 +33,7 @@ class Problem(ProblemFields):
     although they are alive together. The buffers of each entry of `together` are in one pool.
     """
 
-    if TYPE_CHECKING:  # rows become a table; pydantic's own signature would require the table
+    if TYPE_CHECKING:  # callers give rows; pydantic's signature would require a table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
@@ -41,8 +41,8 @@ class Problem(ProblemFields):
     def of_table(cls, buffers: BufferTable, interval: Interval | None = None) -> "Problem":
         """Return the problem of a table of buffers in one pool; raises ProblemError.
 
-        Only the rules between buffers are checked, as a table keeps those of each row. That does without pydantic's
-        validator of problems, which takes longer to make than a small plan.
+        Only rules between buffers are checked, as each row of a table is valid. So pydantic's validator of problems,
+        whose creation takes longer than a small plan, is not needed.
         """
         header: dict[str, Any] = {} if interval is None else {"interval": interval}
         try:
@@ -51,7 +51,7 @@ class Problem(ProblemFields):
             return cls(buffers=buffers, **header)  # raises the same errors, in memplan's words
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
-        """Return the problem with another capacity of its only pool, or of the named pools; raises ProblemError.
+        """Return the problem with another size of its only pool, or of the named pools; raises ProblemError.
 
         If the problem names no pools, the names define them, in order of preference.
         """
@@ -81,16 +81,16 @@ class Problem(ProblemFields):
         return half_open(data) if data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
-    def _names_what_exists(self) -> "Problem":
+    def _has_consistent_parts(self) -> "Problem":
         return self._check_parts()
 
     def _check_parts(self) -> "Problem":
-        """Return the problem; raises ValidationError if its parts contradict each other."""
-        all_breaks = [self._repeats()]
+        """Return the problem itself; raises ValidationError if its parts contradict each other."""
+        all_breaks = [self._repeated_names()]
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())
         if len(self.pools) > 1:
-            all_breaks += [self._unpinnable(), self._pools_at_one_address()]
+            all_breaks += [self._ambiguous_pins(), self._pools_at_one_address()]
         breaks = list(islice(chain.from_iterable(all_breaks), MAX_SHOWN + 1))
         kinds = kinds_of(self)
         for stage in sorted({stage for kind in kinds for stage in kind.checks}):
@@ -101,13 +101,15 @@ class Problem(ProblemFields):
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _repeats(self) -> Iterator[Break]:
+    def _repeated_names(self) -> Iterator[Break]:
+        """Yield the broken rules of repeated ids and names of pools."""
         names = [pool.name for pool in self.pools]
         for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
             for first, i in repeats(ids):
                 yield (kind, i, key), unique_rule(excerpt(ids[i]), f"at {kind}[{first}]")
 
     def _unknown_pools(self) -> Iterator[Break]:
+        """Yield the broken rules of buffers that name unknown pools."""
         choices = self.buffers.pool_choices
         wrong = {k for k, names in enumerate(choices) if not set(names) <= self.pool_index.keys()}
         if not wrong:
@@ -121,7 +123,8 @@ class Problem(ProblemFields):
                         f"must name a pool of the problem ({first_names}), got {excerpt(name)}",
                     )
 
-    def _unpinnable(self) -> Iterator[Break]:
+    def _ambiguous_pins(self) -> Iterator[Break]:
+        """Yield the broken rules of pinned buffers that may use several pools."""
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
@@ -131,7 +134,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield the pools that overlap another pool of their device that does not reserve the common bytes."""
+        """Yield the broken rules of pools that share addresses of a device which neither reserves."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)
@@ -159,14 +162,14 @@ class Problem(ProblemFields):
 
 
 def _has_address_0(pool: Pool) -> bool:
-    """Return True if a pool's address was given; programs that dump all fields write 0 for no address."""
+    """Return True if a caller gave a pool's address; programs that write all fields write 0 for none."""
     return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
-    """Return the profile for planning a problem: with several pools and objective `peak`, `balanced` by default.
+    """Return the profile with which a problem is planned: by default `balanced` for several pools and objective `peak`.
 
-    None is for objectives `cost` and `fit` where no profile is given, and for one pool, where all profiles are one.
+    It is None for one pool, where profiles do not differ, and for objectives `cost` and `fit` without a given profile.
     """
     if len(problem.pools) < 2:
         return None
@@ -174,14 +177,14 @@ def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
 
 
 def replace_fields(problem: Problem, **fields: Any) -> Problem:
-    """Return the problem with some fields replaced and checked anew; raises ProblemError."""
+    """Return the problem with some fields replaced and validated again; raises ProblemError."""
     return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
 def replace_profile(problem: Problem, profile: Profile | None) -> Problem:
-    """Return the problem with the objective of a profile: `peak` for `size`, `cost` for the others; as it is for None.
+    """Return the problem with a profile's objective: `peak` for `size`, `cost` for the others, unchanged for None.
 
-    Where all pools cost the same, moving a byte costs 0 in the first, 1 in the second, and so on.
+    If all pools have equal costs, moving a byte costs 0 in the first pool, 1 in the second, and so on.
     """
     if profile is None or (profile == "size" and problem.objective == "peak"):
         return problem

@@ -1,6 +1,6 @@
-"""The fields of a problem and the look-up of its names, before its rules are checked.
+"""The fields of a problem, and look-ups of its buffers and pools, before its rules are checked.
 
-Buffers of a rigid group have fixed distances from each other, as `relative` says.
+A rigid group is a set of buffers that `relative` keeps at fixed distances.
 """
 
 from collections.abc import Container, Mapping
@@ -30,12 +30,12 @@ Roots = Mapping[int, tuple[int, int]]
 
 
 def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) -> Mapping[int, tuple[int, int]]:
-    """Return, for each buffer that `relative` joins with others, (its group's lowest buffer, bytes above that one).
+    """Return, for each buffer in a rigid group, (the group's lowest buffer, distance above it in bytes).
 
-    The lowest buffer of a group is in it, too, with a distance of 0; of several, it is the first. Aliases are in no
-    group: the buffer in which an alias lives represents it. The chains must have no cycle.
+    The lowest buffer itself is included, with distance 0; among equals it is the first. An alias is in no group: the
+    buffer that contains it represents it. References must have no cycle.
     """
-    above: dict[int, tuple[int, int]] = {}  # from a buffer to (the last buffer of its chain, bytes above that buffer)
+    above: dict[int, tuple[int, int]] = {}  # by buffer: (last buffer of its chain, bytes above that one)
     for i in relatives:
         path = []
         while i in relatives and i not in above:
@@ -56,7 +56,7 @@ def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) ->
 
 
 def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> tuple[int, int]:
-    """Return the target of a `relative` buffer, as (a buffer that is no alias, bytes above its start)."""
+    """Return the reference of a `relative` buffer, as (a buffer that is no alias, bytes above its start)."""
     name, distance = relative
     at = index[name]
     root, more = roots.get(at, (at, 0))
@@ -64,16 +64,17 @@ def target(relative: tuple[Id, int], index: Mapping[Id, int], roots: Roots) -> t
 
 
 ADDRESS_SPACE = 2**63
-"""The end of a pool without a size, in bytes: no supported runtime addresses more."""
+"""The end of a pool without a size, in bytes; no supported runtime can address more."""
 MAX_COST = 1e30
 """The largest cost of moving one byte, so that sums of costs stay finite."""
 MAX_REUSE_COST = 1_000_000_000
-"""The largest cost of a pair that shares bytes: a million of them add up exactly in int64 and in a double."""
+"""The largest cost of a pair that shares bytes; a million such costs add up exactly in int64 and double."""
 
 PEAK_THEN_COST = ("peak", "cost")
 
 
-def _objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
+def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
+    """Return a valid objective; raises PydanticCustomError, with the most likely one, for others."""
     value = tuple_from_list(value)
     if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
         return value
@@ -86,9 +87,9 @@ def _objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
 
 Objective = Annotated[
     Literal["peak", "fit", "cost"] | tuple[Literal["peak"], Literal["cost"]],
-    WrapValidator(_objective),
+    WrapValidator(_validated_objective),
 ]
-"""The quantity to minimise; the pair means the least cost among plans with the least peak."""
+"""The quantity to minimise; ("peak", "cost") means the least cost among plans of the least peak."""
 
 
 def counts_cost(objective: Objective) -> bool:
@@ -162,7 +163,7 @@ class ReuseCost(Value):
         return tuple(dict.fromkeys(chain.from_iterable(self.pairs)))
 
     def restrict(self, kept: Container[Id]) -> "ReuseCost | None":
-        """Return the entry restricted to the kept buffers, or None if nothing is left."""
+        """Return the entry restricted to pairs of buffers in `kept`, or None if no pair is left."""
         pairs = tuple(pair for pair in self.pairs if pair[0] in kept and pair[1] in kept)
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
 
@@ -189,20 +190,20 @@ class ProblemFields(Value):
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:
-        """Maps a buffer's id to its position."""
+        """From a buffer's id to its position."""
         return {name: i for i, name in enumerate(self.buffers.ids)}
 
     @cached_property
     def pool_index(self) -> Mapping[str, int]:
-        """Maps a pool's name to its position."""
+        """From a pool's name to its position."""
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
-        """Return the target of a `relative` buffer `i`, as (a buffer that is no alias, bytes above its start)."""
+        """Return the reference of `relative` buffer `i`, as (a buffer that is no alias, bytes above its start)."""
         return target(self.buffers.rules["relative"][i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
-        """Return the positions of the pools that buffer `i` may live in, in the problem's order of preference."""
+        """Return the positions of the pools that buffer `i` may use, in the problem's order of preference."""
         names = set(self.buffers.pool_choices[int(self.buffers.pool_choice[i])]) or self.pool_index.keys()
         return tuple(
             sorted(self.pool_index[name] for name in names - set(self.buffers.rules["forbid_pools"].get(i, ())))
@@ -210,7 +211,7 @@ class ProblemFields(Value):
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
-        """Maps an alias's position to (position of the buffer it finally lives in, bytes from its start)."""
+        """From an alias's position to (position of the outermost buffer that contains it, bytes from its start)."""
         roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
@@ -225,7 +226,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
-        """Maps each buffer that `relative` joins with others to (the lowest of them, bytes above it), as positions."""
+        """From a buffer in a rigid group to (the group's lowest buffer, distance above it), by position."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]
@@ -233,6 +234,6 @@ class ProblemFields(Value):
         )
 
     def root_of(self, name: int | str) -> int:
-        """Return the position of a buffer, or of the buffer that it lives in."""
+        """Return the position of a buffer or, for an alias, of the outermost buffer that contains it."""
         i = self.index[name]
         return self.roots.get(i, (i, 0))[0]

@@ -1,4 +1,4 @@
-"""One buffer of a problem and one placement of a plan, as in the wire format."""
+"""The rows of the wire format: a buffer of a problem and a placement of a plan, and their base classes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -44,7 +44,8 @@ MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
 _BOTH = "give both, or lifetimes, as [[0, 3]]"
 
 
-def _id(value: object) -> int | str:
+def _validated_id(value: object) -> int | str:
+    """Return a valid id, a non-empty string or an integer; raises PydanticCustomError for others."""
     if isinstance(value, str) and value:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -60,13 +61,13 @@ def _id(value: object) -> int | str:
 
 
 def tuple_from_list(value: Any) -> Any:
-    """Return a JSON list as a tuple, for fields with exact types."""
+    """Return a JSON list as a tuple, for fields that require a tuple; other values unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
 Id = Annotated[
     int | str,
-    PlainValidator(_id),
+    PlainValidator(_validated_id),
     WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
 ]
 Time = Annotated[int, Field(ge=MIN_TIME, le=MAX_TIME)]
@@ -88,12 +89,12 @@ class WireValue(BaseModel):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
-            """Return the value for a mapping; of many unknown fields, only some are named in the error."""
+            """Return the value of a mapping; if many fields are unknown, the error names only some."""
             return super().model_validate(drop_unknown_fields(obj, cls.model_fields), **options)
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError with the attribute that is most likely meant."""
-            fields, is_own = type(self).model_fields, name.startswith("_")  # which pydantic looks up again and again
+            """Raise AttributeError with the attribute that was most likely meant."""
+            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic often looks up private names
             hint = "" if is_own else did_you_mean(name, fields, word_table("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -107,7 +108,7 @@ class Value(WireValue):
 
     error: ClassVar[type[InputError]] = ProblemError
 
-    if not TYPE_CHECKING:  # type checkers see the signatures that pydantic makes
+    if not TYPE_CHECKING:  # type checkers see pydantic's signatures
 
         def __init__(self, /, *given: Any, **fields: Any) -> None:
             if given:
@@ -126,7 +127,7 @@ class Value(WireValue):
                 raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
             super().__setattr__(name, value)
 
-        # Otherwise pydantic calls __init__ for nested values, too, whose errors would not know where they are.
+        # Otherwise pydantic also calls __init__ for nested values, whose errors would lack their location.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
@@ -147,7 +148,7 @@ class Value(WireValue):
 
     @classmethod
     def _validate_again(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Validate again with numpy's integers converted to Python's; raises InputError if that fails, too."""
+        """Validate with numpy's integers converted to Python's, and return the value; raises InputError."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_plain_integers(value))
@@ -167,6 +168,7 @@ class Value(WireValue):
 
 
 def _plain_integers(value: Any) -> Any:
+    """Return a value with numpy's integers, also in dicts and lists, as Python's."""
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, dict):
@@ -175,7 +177,7 @@ def _plain_integers(value: Any) -> Any:
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value, or its number of entries if there are more than five."""
+    """Return the repr of a value, or the number of its entries if there are more than five."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
     return repr(value)
@@ -235,12 +237,13 @@ class Buffer(Value):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Buffer":
-        breaks = list(self._breaks())
+        breaks = list(self._broken_rules())
         if breaks:
             raise_rules(*breaks)
         return self
 
-    def _breaks(self) -> list[Break]:
+    def _broken_rules(self) -> list[Break]:
+        """Return the broken rules of the buffer by itself."""
         breaks: list[Break] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
@@ -269,7 +272,7 @@ class Buffer(Value):
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...]:
-        """The lifetimes of the buffer, half-open, as given."""
+        """The lifetimes of the buffer as given, half-open."""
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()
@@ -284,7 +287,7 @@ know_fields("buffers", Buffer)
 
 
 def end_rule(start: int, end: int) -> Sentence:
-    """Return the sentence about a lifetime that ends before it starts."""
+    """Return the sentence about a lifetime whose end is not after its start."""
     way = "the end is the first time step after the lifetime: do the two change places?"
     return add_way(f"must be greater than start ({start}), got {end}", way)
 

@@ -1,4 +1,4 @@
-"""Sizes in bytes with units such as `1.5 MiB`, addresses, and shares such as 10%: reading and writing."""
+"""Parsing and writing of sizes such as `1.5 MiB`, of addresses, and of shares such as 10%."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNLIMITED = "unlimited"
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB` or `64kB`; raises ValueError with a sentence.
 
-    As linkers write them, `64K` is 64 KiB and `0x10000` is hexadecimal.
+    As in linker scripts, `64K` is 64 KiB and `0x10000` is hexadecimal.
     """
     if re.fullmatch(_HEXADECIMAL, text.strip()):
         size = Fraction(int(text.strip(), 16))
@@ -44,20 +44,20 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-def _bytes(value: Any) -> Any:
-    """Return the bytes in a text such as 24GiB."""
+def _parsed_bytes(value: Any) -> Any:
+    """Return the bytes of a text such as 24GiB; other values unchanged."""
     try:
         return parse_size(value) if isinstance(value, str) else value
     except ValueError as error:
         raise PydanticCustomError("rule", "{rule}", {"rule": str(error)}) from None
 
 
-Size = Annotated[Bytes, BeforeValidator(_bytes, json_schema_input_type=int | str)]
-"""A number of bytes, also accepted as text with a unit."""
+Size = Annotated[Bytes, BeforeValidator(_parsed_bytes, json_schema_input_type=int | str)]
+"""A number of bytes, which is also accepted as a text with a unit."""
 
 
 def _size_hint(match: re.Match[str] | None, text: str) -> str:
-    """Return the size that was probably meant, if only the case or the name of the unit is wrong."""
+    """Return the size that was probably meant if the case or the name of the unit is wrong; may be empty."""
     if match is None:
         if number := byte_count_hint(text):
             return number
@@ -72,12 +72,10 @@ def _size_hint(match: re.Match[str] | None, text: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a size with the largest binary unit below it: `1.5 MiB`, `12 B`."""
+    """Return a size in the largest binary unit that is not above it: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
-        if (
-            2048 * size >= 2047 * factor
-        ):  # 1023.5 or more of the unit below, which would round to 1024, is written in this one
+        if 2048 * size >= 2047 * factor:  # from 1023.5 of the smaller unit on, which would round to 1024
             value, chosen = size / factor, unit
     return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 
@@ -85,8 +83,8 @@ def size_text(size: int) -> str:
 def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     """Return the problem with other pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
 
-    Where the problem names no pools (a table never does), the names make them, in order of preference. A size may
-    be `unlimited`; after it may stand the pool's base address, as in `sram=128KiB@0x20000000`. Raises OptionError.
+    If the problem names no pools (a table never does), the names define them, in order of preference. A size may be
+    `unlimited`. The pool's base address may follow it, as in `sram=128KiB@0x20000000`. Raises OptionError.
     """
     if not capacities:
         return problem
@@ -108,7 +106,7 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Split one of `count` texts `NAME=SIZE@ADDRESS`, with optional name and address."""
+    """Return the name and fields in one of `count` texts `NAME=SIZE@ADDRESS`; name and address are optional."""
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
@@ -124,7 +122,10 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
-    """Split one of `count` texts `NAME=SIZE`; a size alone is for the only pool. Raises OptionError."""
+    """Return the pool and size in one of `count` texts `NAME=SIZE`; a size alone is for the only pool.
+
+    Raises OptionError.
+    """
     name, equals, size = text.rpartition("=")
     if not equals:
         if count > 1 and len(problem.pools) == 1 and problem.pools != (Pool(),):
@@ -149,13 +150,13 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share that a text such as 10% or 0.1 says; None for any other text."""
+    """Return the share in a text such as 10% or 0.1; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
 
 def gap_text(gap: float | None) -> str:
-    """Return a gap as text, rounded up, so that no positive gap reads as 0."""
+    """Return a gap as a percentage, rounded up, so that no positive gap is written as 0."""
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
@@ -164,19 +165,19 @@ def refuse(rule: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
 
-def _ratio(value: object) -> object:
-    """Return a text such as +10% as a multiple of the layer-by-layer multiplications."""
+def _parsed_ratio(value: object) -> object:
+    """Return a text such as +10% as a multiple of the layer-by-layer number of multiplications."""
     if not isinstance(value, str):
         return value
     text = value.strip()
     share = share_of(text.removeprefix("+"))
     if share is not None and text.endswith("%"):
         return 1 + share
-    if share is None or "." not in text or text.startswith("+"):  # 10 is ten times as many, and hardly meant
+    if share is None or "." not in text or text.startswith("+"):  # 10 would be ten times as many
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
         raise refuse(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share
 
 
-MacsRatio = Annotated[float, BeforeValidator(_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
-"""A number of multiplications, as a multiple of the layer-by-layer number."""
+MacsRatio = Annotated[float, BeforeValidator(_parsed_ratio), Field(ge=1, le=1000, allow_inf_nan=False)]
+"""A number of multiplications as a multiple of the layer-by-layer number."""

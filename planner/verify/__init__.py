@@ -1,1 +1,1 @@
-"""The verifier: every rule that a plan must keep, checked on the problem alone."""
+"""The verifier, which checks every rule on plans by reading the problem alone."""

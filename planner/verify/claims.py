@@ -1,6 +1,6 @@
-"""The claims of a plan, compared with its placements; part of the verifier.
+"""The part of the verifier that compares a plan's claims with its placements.
 
-The price of sharing bytes is counted anew, by a sweep over the offsets in each pool.
+The cost of shared bytes is computed independently of the solvers, by a sweep over the offsets of each pool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield the claims about placements in a plan that has none."""
+    """Yield the violations of a plan without placements that makes claims about placements."""
     made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
@@ -38,7 +38,7 @@ def claims_of_nothing(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the claims of a plan, status included, that its placements contradict; None claims nothing."""
+    """Yield the violations for claims, including the status, that the placements contradict; None is no claim."""
     used = pool_uses(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -59,7 +59,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
     if (plan.cost, plan.cost_lower_bound, plan.cost_limit) != (None, None, None):
-        yield from _claims_of_cost(plan, _cost(problem, placed))
+        yield from _claims_of_cost(plan, _total_cost(problem, placed))
     if plan.weighted is not None:
         yield from _claims_of_weights(plan, plan.weighted, used)
     yield from claims_of_proof(problem, plan, placed)
@@ -70,6 +70,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
 
 
 def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
+    """Yield the violations for wrong claims about the cost, its lower bound and its limit."""
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)
     least, most = plan.cost_lower_bound, plan.cost_limit
@@ -83,6 +84,7 @@ def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
 
 
 def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) -> Iterator[Violation]:
+    """Yield the violations for wrong claims about the weighted sum of the pools' use."""
     if unknown := weighted.weights.keys() - used.keys():
         yield false_claim("weighted.weights", "pools of the problem", min(unknown))
     truth = fsum(weight * used.get(name, 0) for name, weight in weighted.weights.items())
@@ -96,7 +98,7 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield wrong lists of pairs, in any order; a missing list claims nothing."""
+    """Yield the violations for wrong lists of pairs, in any order; a missing list is no claim."""
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
@@ -106,13 +108,13 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
-    """Yield a violation for a gap other than value / bound - 1 of the first goal whose value exceeds its bound.
+    """Yield a violation unless the gap is value / bound - 1 of the first goal whose value exceeds its bound.
 
-    The distance of the peak from the sum of the bounds, which older plans state, is as true.
+    The gap between the peak and the sum of the bounds, which older plans state, is accepted as well.
     """
     peak, bound = sum(used.values()), plan.lower_bound
     is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
-    goals = [(peak, bound)] if is_peak_alone else _goals(problem, plan, used)
+    goals = [(peak, bound)] if is_peak_alone else _goals_with_bounds(problem, plan, used)
     value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
     gaps = [value / least - 1] if least else []
     gaps += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
@@ -127,17 +129,17 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
 
 
 def _has_cost_first(problem: Problem, plan: Plan) -> bool:
-    """Return True if the cost comes before the use of pools."""
+    """Return True if the cost has priority over the use of pools."""
     return plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
-    """Return True if optimality concerns the cost alone: when pairs that share bytes have a price."""
+    """Return True if optimality concerns only the cost, because pairs that share bytes have a price."""
     return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
-def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
-    """Return the value of each goal, in order, and the bound that the plan states for it."""
+def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
+    """Return, for each goal in order of priority, its value and the bound that the plan claims, or None."""
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     ends = [(used[pool.name], bounds.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.weighted is not None:
@@ -151,6 +153,7 @@ def _goals(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[flo
 
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
+    """Yield the violations for wrong claims about pools: names, sizes, used bytes and bounds."""
     yield from _names_of_pools(problem, plan)
     for k, pool in enumerate(plan.pools):
         mine = used.get(pool.name)
@@ -167,7 +170,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 
 
 def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield a plan's pools whose names or sizes differ from the problem's."""
+    """Yield the violations for pools of a plan whose names or sizes differ from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
     for first, k in repeats([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
@@ -178,8 +181,8 @@ def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
             yield false_claim(f"pools[{k}].size", f"{excerpt(sizes[pool.name])} as in the problem", pool.size)
 
 
-def _cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return the cost: traffic x cost of the pool over all placed buffers, plus the weights of pairs."""
+def _total_cost(problem: Problem, placed: PlacedBuffers) -> float:
+    """Return the cost of a plan: the sum of traffic times its pool's cost, plus the prices of pairs that meet."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -194,9 +197,9 @@ Times = list[tuple[int, int]]
 
 
 def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
-    """Return each `reuse` pair that shares bytes and is never alive together, with its cost, once for each mention.
+    """Return the `reuse` pairs that share bytes and are never alive together, with their costs, for each entry.
 
-    A pair in explicit conflict costs nothing: if it shares bytes, that is a violation, reported separately.
+    A pair in explicit conflict costs nothing: if it shares bytes, that is reported as a violation of the conflict.
     """
     together = _sharing_pairs(problem, placed)
     times = _times_alive(problem, placed, {i for pair in together for i in pair})
@@ -213,7 +216,7 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
 
 
 def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
-    """Return the pairs of `reuse`, as positions of roots, that have bytes of one pool in common."""
+    """Return the pairs of `reuse`, as positions of roots, that share bytes of one pool."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
         i, j = placed.root_of(a), placed.root_of(b)
@@ -235,7 +238,7 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return the lifetimes of some buffers and of the buffers inside of them."""
+    """Return the lifetimes of the given buffers, each with the lifetimes of its aliases."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root
@@ -245,9 +248,9 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 
 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield wrong claims about reused pairs: a wrong pair, cost or order.
+    """Yield the violations for wrong claims about reused pairs: a wrong pair, cost or order.
 
-    Where costs are not minimised, none is listed, and a plan without a cost need not list any.
+    If costs are not minimised, no pair may be listed; a plan without a cost need not list any.
     """
     if plan.cost is None and not plan.reused:
         return

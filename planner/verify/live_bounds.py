@@ -1,6 +1,6 @@
-"""Lower bounds on the use of several pools, computed again from the buffers alive at once.
+"""Lower bounds on the use of several pools, from the buffers that are alive at once; part of the verifier.
 
-Shares no code with what makes plans and their bounds.
+The module shares no code with solvers and their bounds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return lower bounds on the use of each pool, given at most this plan's use of later pools; and on the sum.
+    """Return a lower bound on each pool's use, if later pools are used at most as in the plan, and one on the sum.
 
-    At some time so many bytes are alive that may lie in a pool, less what the others can hold, or that may lie nowhere
-    else. Buffers that may share bytes with others, such as members of a rigid group, are omitted.
+    A pool must hold the bytes that are alive at one time and may not be in another pool, and all bytes that may be in
+    it minus the capacity of the others. Buffers that may share bytes, such as members of a rigid group, are left out.
     """
     shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
     shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -33,12 +33,12 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
         root = problem.roots.get(i, (i, 0))[0]
         if root not in shared and size[root] > 0:
             lives.setdefault(root, []).extend(spans[low:high])
-    pools, rooms = range(len(problem.pools)), _rooms(problem, plan)
+    pools, rooms = range(len(problem.pools)), _used_or_capacity(problem, plan)
     may = {i: problem.allowed_pools(i) for i in lives}
     least = []
     for q in pools:
         here = _peak_live_bytes(size, lives, [i for i in lives if may[i] == (q,)])
-        others = sum(rooms[p] if p > q else _size(problem, p) for p in pools if p != q)
+        others = sum(rooms[p] if p > q else _capacity(problem, p) for p in pools if p != q)
         if others < inf:
             able = _peak_live_bytes(size, lives, [i for i in lives if q in may[i]])
             here = max(here, able - int(others))
@@ -48,19 +48,19 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
     return least, _peak_live_bytes(size, lives, [*lives])
 
 
-def _rooms(problem: Problem, plan: Plan) -> list[float]:
-    """Return the use of each pool in a plan, or its whole capacity where the plan does not state it."""
+def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
+    """Return the use of each pool according to the plan, or its capacity if the plan does not state the use."""
     used = {use.name: use.used for use in plan.pools if use.used is not None}
-    return [used.get(pool.name, _size(problem, q)) for q, pool in enumerate(problem.pools)]
+    return [used.get(pool.name, _capacity(problem, q)) for q, pool in enumerate(problem.pools)]
 
 
-def _size(problem: Problem, q: int) -> float:
+def _capacity(problem: Problem, q: int) -> float:
     size = problem.pools[q].size
     return inf if size is None else size
 
 
 def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chosen: Sequence[int]) -> int:
-    """Return the most bytes of the chosen buffers that are alive at once."""
+    """Return the most bytes of the chosen buffers that are alive at one time."""
     change: dict[int, int] = {}
     for i in chosen:
         end = None

@@ -1,4 +1,4 @@
-"""Buffers that illegally share bytes; part of the verifier."""
+"""The part of the verifier that finds buffers that illegally share bytes."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from memplan.planner.verify.violation import Violation
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 _FEW = 300
-"""For at most this many lifetimes, comparing all that overlap in time is faster than a sweep."""
+"""The most lifetimes for which comparing all pairs that overlap in time is faster than a sweep."""
 _CHUNK = 65_536
-"""How many numbers are converted to Python's ints at a time; these take several times the memory."""
+"""The numbers that are converted to Python's ints at a time, as these take several times the memory."""
 
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair that shares bytes while both are alive, or despite an explicit conflict."""
+    """Yield a violation for each pair that shares bytes while both are alive, or despite an explicit conflict."""
     seen: set[tuple[int, int]] = set()
     for q in range(len(problem.pools)):
         lives = _Lives.from_pool(problem, placed, q)
-        for i, j, time in () if lives.lie_apart() else _meetings(problem, placed, lives):
+        for i, j, time in () if lives.lie_apart() else _overlapping_pairs(problem, placed, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
-                yield _sharing(problem, placed, i, j, time)
-    for i, j in _conflicts_that_share(problem, placed) if problem.conflicts else ():
+                yield _sharing_violation(problem, placed, i, j, time)
+    for i, j in _sharing_conflicts(problem, placed) if problem.conflicts else ():
         if (i, j) not in seen:
             seen.add((i, j))
-            yield _sharing(problem, placed, i, j, None)
+            yield _sharing_violation(problem, placed, i, j, None)
 
 
 class _Lives(NamedTuple):
-    """The lifetimes of everything in one pool: the live buffer, the times, and the offsets."""
+    """The lifetimes in one pool, as columns: the root buffer, start and end times, and start and end offsets."""
 
     lifetime_buffer: I64
     start: I64
@@ -62,33 +62,33 @@ class _Lives(NamedTuple):
         )
 
     def lie_apart(self) -> bool:
-        """Return True if no two buffers share bytes at any time, which holds for most plans and is found quickly.
+        """Return True if no two buffers share bytes at any time, as in most plans; this is found quickly.
 
-        Each lifetime with its addresses is a rectangle. A sweep over time keeps the live buffers; a sweep over
-        addresses keeps the buffers at an address, whatever their times. The sweep that keeps fewer is quicker: of n
-        rectangles that fill their frame, that is sqrt(n) at the most, in the mean.
+        Each lifetime with its offsets is a rectangle. A sweep over time keeps a sorted list of the buffers alive; a
+        sweep over offsets keeps one of the buffers at an offset, at any time. The sweep with the shorter list is
+        faster: n rectangles that fill their frame give a list of at most sqrt(n) on average.
         """
-        if (self.low > self.high).any():  # an offset below 0, which is a violation by itself
+        if (self.low > self.high).any():  # a negative offset, which is reported elsewhere
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # The sweep keeps a sorted list of live buffers, or of buffers over an address: the shorter list (decision 053).
+        # The sweep with the shorter list is chosen (decision 053).
         if _crowd(self.start, self.end) <= _crowd(self.low, self.high):
-            return _no_two_meet(self.start, self.end, self.low, self.high)
-        return _no_two_meet(self.low, self.high, self.start, self.end)
+            return _are_disjoint_by_sweep(self.start, self.end, self.low, self.high)
+        return _are_disjoint_by_sweep(self.low, self.high, self.start, self.end)
 
 
 def _crowd(start: Numbers, end: Numbers) -> float:
-    """Return the mean number of ranges that contain a point between the first and the last end."""
+    """Return the mean number of ranges that contain a point between the first start and the last end."""
     if len(start) == 0:
         return 0.0
     return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
 
 
 def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two of a few non-empty rectangles overlap; each is compared with those starting within it.
+    """Return True if no two of a few non-empty rectangles overlap.
 
-    That is each with all that start after it and before its end.
+    Each rectangle is compared with all that start after it and before its end.
     """
     order = np.argsort(start, kind="stable")
     start, end, low, high = start[order], end[order], low[order], high[order]
@@ -99,10 +99,10 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
     return not ((low[i] < high[j]) & (low[j] < high[i])).any()
 
 
-def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two non-empty rectangles overlap, by a sweep from start to end."""
+def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
+    """Return True if no two non-empty rectangles overlap, by a sweep over the ranges `start` to `end`."""
     n = len(start)
-    # Ends come first and the sort is stable, so ranges that touch do not overlap.
+    # With ends first and a stable sort, ranges that only touch do not overlap.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -123,9 +123,10 @@ def _no_two_meet(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> b
 
 
 class _Layer:
-    """Some buffers that are alive now and do not share bytes with each other.
+    """A set of live buffers that do not share bytes with each other.
 
-    They are therefore sorted by offset and by end alike, and a new buffer can overlap only its neighbours there.
+    So they have the same order by start and by end offset, and a new buffer can overlap only its neighbours in that
+    order.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
@@ -134,28 +135,29 @@ class _Layer:
         self.apart: list[int] = []
 
     def overlaps_of(self, i: int) -> list[int]:
-        """Return the buffers that overlap a buffer."""
+        """Return the buffers of the layer that share bytes with buffer `i`."""
         low, high = self.low[i], self.high[i]
         at = bisect(self.lows, low)
         met = self.apart[at - 1 : at] if at > 0 and self.high[self.apart[at - 1]] > low else []
         return met + self.apart[at : bisect_left(self.lows, high, lo=at)]
 
     def add(self, i: int) -> None:
-        """Add a buffer that overlaps none of them."""
+        """Add a buffer that shares no bytes with the layer's buffers."""
         at = bisect(self.lows, self.low[i])
         self.lows.insert(at, self.low[i])
         self.apart.insert(at, i)
 
     def remove(self, i: int) -> None:
-        """Remove a buffer that has died."""
+        """Remove a buffer of the layer whose lifetime ends."""
         at = bisect(self.lows, self.low[i]) - 1
         del self.lows[at], self.apart[at]
 
 
 class _LiveBuffers:
-    """The buffers of one pool that are alive now, each in the first layer where it shared no bytes with any.
+    """The live buffers of one pool, each in the first layer where it shared no bytes with another buffer.
 
-    In a valid plan, one layer holds all but what may share bytes: members of a rigid group, and of one offset.
+    In a valid plan, one layer has all buffers except for pairs that may share bytes: rigid groups and `may_share`
+    pairs.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
@@ -164,7 +166,7 @@ class _LiveBuffers:
         self.layer_of: dict[int, _Layer] = {}
 
     def add(self, i: int) -> list[int]:
-        """Add a newborn buffer; return the live buffers that it overlaps."""
+        """Add a buffer whose lifetime starts, and return the live buffers with which it shares bytes."""
         met: list[int] = []
         for layer in self.layers:
             neighbours = layer.overlaps_of(i)
@@ -178,11 +180,11 @@ class _LiveBuffers:
         return met
 
     def remove(self, i: int) -> None:
-        """Remove a buffer that has died."""
+        """Remove a buffer whose lifetime ends."""
         self.layer_of.pop(i).remove(i)
 
 
-class _Leave:
+class _SharingRights:
     """The pairs of buffers that may share bytes while both are alive."""
 
     def __init__(self, problem: Problem, placed: PlacedBuffers) -> None:
@@ -190,28 +192,30 @@ class _Leave:
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
     def may_share(self, i: int, j: int) -> bool:
-        """Return True if two buffers are joined, or may and do start at one offset."""
+        """Return True if two buffers are in one rigid group, or are a `may_share` pair with equal offsets."""
         offset, group = self.placed.offset, self.placed.group[0]
         return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
 
 
-def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield pairs (i < j) in one pool that share bytes while both are alive, each with the common time range.
+def _overlapping_pairs(
+    problem: Problem, placed: PlacedBuffers, lives: _Lives
+) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield the pairs (i < j) of one pool that share bytes while both are alive, with the common time range.
 
-    Sweeps time, deaths before births, since lifetimes are half-open. A buffer and its aliases are one family, which is
-    born with the first of its overlapping lifetimes, and dies with the last.
+    Sweeps over time, ends before starts, as lifetimes are half-open. A buffer counts together with its aliases:
+    overlapping lifetimes of them are one lifetime.
     """
     m = len(lives.lifetime_buffer)
-    # Deaths before births at one time, as lifetimes are half-open.
+    # At one time, ends come before starts, as lifetimes are half-open.
     time = np.concatenate((lives.end, lives.start))
     order = np.argsort(time, kind="stable")
     buffers, steps = lives.lifetime_buffer.tolist(), list(zip(order.tolist(), time[order].tolist(), strict=True))
     alive = _LiveBuffers(placed.offset.tolist(), placed.end.tolist())
-    leave = _Leave(problem, placed)
+    leave = _SharingRights(problem, placed)
     count = [0] * len(problem.buffers)
     deaths: list[list[int]] = [[] for _ in problem.buffers]
     for event, now in reversed(steps):
-        # From the end of time, the first death of a family is the last one before it is born again.
+        # In reverse order, the first end of a buffer with its aliases is the last before its next start.
         i = buffers[event % m]
         if event < m and count[i] == 0:
             deaths[i].append(now)
@@ -231,7 +235,8 @@ def _meetings(problem: Problem, placed: PlacedBuffers, lives: _Lives) -> Iterato
                     yield min(i, j), max(i, j), (now, min(deaths[i][-1], deaths[j][-1]))
 
 
-def _conflicts_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
+def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
+    """Return the pairs (i < j) in explicit conflict that share bytes."""
     ends = map(placed.row.__getitem__, chain.from_iterable(problem.conflicts))
     pairs = placed.root[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
     i, j = pairs.min(axis=1), pairs.max(axis=1)
@@ -242,7 +247,10 @@ def _conflicts_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple
     return list(zip(i[bad].tolist(), j[bad].tolist(), strict=True))
 
 
-def _sharing(problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None) -> Violation:
+def _sharing_violation(
+    problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None
+) -> Violation:
+    """Return the violation of two buffers that share bytes, with the bytes and the time."""
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))

@@ -1,7 +1,7 @@
 """The causes of a peak's growth: the buffers alive at the new peak, compared with the old problem.
 
-Times of two problems cannot be compared: an operation in between shifts all that comes after it. Buffers can, by their
-ids. So the peak of one problem is looked up in the other as the time when most of the same buffers were alive.
+Times of two problems cannot be compared, as an additional operation shifts all later times. Buffers can be compared by
+their ids. So the new peak corresponds to the time at which most of the same buffers were alive in the old problem.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memplan.planner.verify.tie_rules import pool_uses
 
 Id = int | str
 Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]
-_ALWAYS = ((-(2**63), 2**63),)
+_ALL_TIMES = ((-(2**63), 2**63),)
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A buffer that adds `bytes` to the peak compared with the old problem; negative if it adds fewer than before.
+    """A buffer that adds `bytes` to the peak compared with the old problem; negative if it adds less than before.
 
-    `before` and `after` are its sizes, None where that problem does not have it.
+    `before` and `after` are its sizes in the old and the new problem, or None if a problem lacks the buffer.
     """
 
     buffer: Id
@@ -40,7 +40,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class LiveSet:
-    """The buffers of a pool that are alive when it holds most bytes; `time` is None if no buffer has times."""
+    """The buffers of a pool that are alive at the time of its most live bytes; `time` is None without lifetimes."""
 
     time: int | None
     bytes: int
@@ -49,7 +49,7 @@ class LiveSet:
 
 @dataclass(frozen=True)
 class PeakGrowth:
-    """The live set at the new peak, the bytes alive at the corresponding time before, and the causes of the difference.
+    """The live set at the new peak, the bytes alive at the corresponding old time, and the causes of the difference.
 
     The bytes of `causes` add up to the difference; the largest come first.
     """
@@ -62,9 +62,10 @@ class PeakGrowth:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """The buffers in one pool: the size of each that is no alias, and the times at which it or an alias is alive.
+    """The buffers in one pool, without aliases: their sizes, and the times at which they or their aliases are alive.
 
-    A buffer with conflicts instead of lifetimes is alive all the time.
+    A buffer without lifetimes, which only conflicts restrict, is alive all the time. `used` is the pool's largest end
+    offset.
     """
 
     sizes: Mapping[Id, int]
@@ -73,36 +74,36 @@ class Occupancy:
 
     @cached_property
     def live_set(self) -> LiveSet:
-        """The buffers at the first time with the most bytes alive."""
-        loads = self._loads(self.sizes)
+        """The buffers at the first time with the most live bytes."""
+        loads = self._live_bytes_by_time(self.sizes)
         time = max(loads, key=lambda when: loads[when]) if loads else None
         names = self.buffers_at(time)
         return LiveSet(time, sum(self.sizes[name] for name in names), names)
 
     def buffers_at(self, time: int | None) -> tuple[Id, ...]:
-        """Return the buffers that are alive at a time, the largest first; all of them for None."""
+        """Return the buffers that are alive at a time, the largest first; all buffers if `time` is None."""
         names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
     def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
-        """Return the time with most bytes of the named buffers alive, and fewest of others; None without times.
+        """Return the time with most live bytes of the named buffers, and fewest of others; None if there are no times.
 
-        Buffers that live longer `now` count last: a longer lifetime is the reason for their new conflicts.
+        Buffers that live longer in `now` count last, as a longer lifetime is the reason for their new conflicts.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
-        firm, shared, everything = map(self._loads, (stable, frozenset(names), self.sizes))
+        firm, shared, everything = map(self._live_bytes_by_time, (stable, frozenset(names), self.sizes))
         return max(everything, key=lambda at: (firm[at], shared[at], -everything[at])) if everything else None
 
     def duration(self, name: Id) -> int:
-        """Return the number of time steps for which a buffer is alive."""
+        """Return the number of time steps at which a buffer is alive."""
         return sum(end - start for start, end in self.alive[name])
 
-    def _loads(self, names: Collection[Id]) -> dict[int, int]:
-        """Return the bytes of the named buffers at every time when a lifetime begins or ends."""
+    def _live_bytes_by_time(self, names: Collection[Id]) -> dict[int, int]:
+        """Return, for every time at which a lifetime starts or ends, the live bytes of the named buffers."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0
-            for start, end in spans if spans != _ALWAYS else ():
+            for start, end in spans if spans != _ALL_TIMES else ():
                 change[start] += size
                 change[end] -= size
         times = sorted(change)
@@ -110,7 +111,7 @@ class Occupancy:
 
 
 def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
-    """Return the contents of each pool of a problem according to a valid plan."""
+    """Return, by name, the contents of each pool of a problem in a valid plan."""
     buffers, places = problem.buffers, plan.placements
     pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -121,13 +122,13 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}
-        alive = {buffers.ids[i]: tuple(merge_spans(spans[i])) or _ALWAYS for i in mine}
+        alive = {buffers.ids[i]: tuple(merge_spans(spans[i])) or _ALL_TIMES for i in mine}
         occupancies_[pool.name] = Occupancy(sizes, alive, used[pool.name])
     return occupancies_
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
-    """Compare a pool with its former state; `elsewhere` has the sizes of buffers that other pools held then."""
+    """Return the growth of a pool's peak; `elsewhere` has the sizes of buffers that were in other pools before."""
     peak = now.live_set
     time = then.similar_time(now, peak.buffers)
     before = frozenset(then.buffers_at(time))
@@ -141,7 +142,7 @@ def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) ->
 
 
 def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict[str, PeakGrowth]:
-    """Compare each pool with its former state, by its name."""
+    """Return the growth of each pool's peak, by the pool's name."""
     nothing = Occupancy({}, {}, 0)
     growths_ = {}
     for name, mine in now.items():
@@ -151,7 +152,7 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Return the reason why a buffer is alive at the new peak with its size."""
+    """Return the reason why a buffer is alive at the new peak with its present size."""
     size = now.sizes[name]
     if was_there:
         more = size - then.sizes[name]

@@ -1,4 +1,4 @@
-"""Placed buffers with all names resolved, by code of the verifier that no solver shares."""
+"""Placed buffers with all names resolved; verifier code that no solver uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from memplan.planner.model.problem import MAX_BYTES, Problem
 
 @dataclass(frozen=True, eq=False)
 class PlacedBuffers:
-    """Pool and offset of each buffer, in the problem's order; `pool` is ABSENT for one in no pool of the problem."""
+    """The pool and the offset of each buffer, in the problem's order.
+
+    `pool` is ABSENT for a buffer that is in no pool of the problem.
+    """
 
     problem: Problem
     pool: I64
@@ -25,10 +28,10 @@ class PlacedBuffers:
 
     @classmethod
     def from_placements(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
-        """Return each buffer's placement: the first in the plan."""
+        """Return the first placement of each buffer in a plan."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)
-        # Plans that memplan made list buffers in the problem's order.
+        # Plans made by memplan list buffers in the problem's order.
         if placements.ids == problem.buffers.ids:
             return cls(problem, pools[placements.pool], placements.offset)
         placed = cls(problem, np.full(len(problem.buffers), ABSENT), np.zeros(len(problem.buffers), dtype=np.int64))
@@ -41,26 +44,26 @@ class PlacedBuffers:
 
     @cached_property
     def end(self) -> npt.NDArray[np.uint64]:
-        """The end offsets as exact ints, since they can reach 2^63 + 2^62, which exceeds int64."""
+        """The end offsets as unsigned integers, as they can reach 2^63 + 2^62, which exceeds int64."""
         return self.offset.astype(np.uint64) + self.problem.buffers.size.astype(np.uint64)
 
     @cached_property
     def row(self) -> Mapping[int | str, int]:
-        """Maps a buffer's id to its position."""
+        """From a buffer's id to its position."""
         return {name: i for i, name in enumerate(self.problem.buffers.ids)}
 
     @cached_property
     def root(self) -> I64:
-        """For each buffer, the position of the buffer (no alias) in which it finally lies."""
+        """For each buffer, the position of its root: the outermost buffer that contains it, or itself."""
         return self.root_distances[0] if self.problem.buffers.aliases else np.arange(len(self.problem.buffers))
 
     @cached_property
     def root_distances(self) -> tuple[I64, I64]:
-        """For each buffer, (the position of its root, bytes from the start of its root)."""
-        return _follow_ties(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
+        """For each buffer, (the position of its root, bytes from the root's start)."""
+        return _followed_links(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
 
     def required_and_actual(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return the required place of `i`, `distance` bytes above `j`, and its actual one; None if these agree."""
+        """Return texts of the required place of `i`, `distance` above `j`, and of its actual place; None if equal."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
@@ -70,22 +73,22 @@ class PlacedBuffers:
         return f"at offset {wanted} of {home}", f"got offset {self.offset[i]} of {got}"
 
     def root_of(self, name: int | str) -> int:
-        """Return the position of a buffer, or of the buffer that it lives in."""
+        """Return the position of a buffer's root: the outermost buffer that contains it, or itself."""
         return int(self.root[self.row[name]])
 
     @cached_property
     def group(self) -> tuple[I64, I64]:
-        """For each buffer (a number that all at fixed distances from it share, bytes above a common point)."""
+        """For each buffer, (the number of its group of fixed distances, bytes above the group's reference point)."""
         root, above = self.root_distances
         named = self._positions_of(self.problem.buffers.rules["relative"])
-        # Buffers that are further apart fit into no pool.
+        # Larger distances fit into no pool, so the limit changes no verdict.
         ties = {i: (int(root[j]), min(distance + int(above[j]), MAX_BYTES)) for i, (j, distance) in named.items()}
-        top, distance = _follow_ties(len(root), ties)
+        top, distance = _followed_links(len(root), ties)
         return top[root], distance[root] + above
 
     @cached_property
     def lifetime_root(self) -> I64:
-        """For each lifetime of the problem, the buffer that it keeps alive; for an alias, its root."""
+        """For each lifetime of the problem, the root of the buffer that it belongs to."""
         table = self.problem.buffers
         if table.has_one_lifetime_each:
             return self.root
@@ -95,13 +98,16 @@ class PlacedBuffers:
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 
-def _follow_ties(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
-    """Follow ties (to another buffer, at a distance) to their ends, all at once, doubling the distance each step."""
+def _followed_links(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
+    """Return, for each of n buffers, the end of its chain of links (buffer, distance), and the total distance.
+
+    All chains are followed at once, with twice the length in each step.
+    """
     at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
     if ties:
         rows = np.array([(i, j, d) for i, (j, d) in ties.items()], dtype=np.int64)
         at[rows[:, 0]], distance[rows[:, 0]] = rows[:, 1], rows[:, 2]
-        # Each round follows twice as many ties as the last: chains of a million aliases take twenty rounds.
+        # Each round doubles the length: chains of a million aliases take twenty rounds.
         while (at[at] != at).any():
             distance += distance[at]
             at = at[at]

@@ -1,7 +1,7 @@
-"""Possible places of single buffers in a valid plan: how low each could lie, and which buffer is below it.
+"""How low each buffer of a valid plan could be placed if it moved alone, and which buffer is below it.
 
 The rules are the verifier's. A buffer moves with its aliases; a buffer that is pinned, or at a fixed distance from
-another one, does not move alone.
+another one, does not move.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.planner.verify.verifier import check_places
 
 MOST_PAIRS = 500_000
-"""The most pairs of buffers that are compared; plans with more are skipped."""
+"""The most pairs of buffers that are compared; a plan with more is not examined."""
 ON_RESERVED = -2
-"""The value in `under` for a buffer on top of a reserved range."""
+"""The value in `under` for a buffer directly above a reserved range."""
 _TRIES = 1_000
-"""The most pages that an offset is raised by before the search for it is given up."""
+"""The most pages by which an offset is raised before the search for one ends."""
 _NO_PAGE = 2**65
-"""Larger than all addresses."""
+"""A page size larger than all addresses, for buffers without a page rule."""
 
 
 class Border(NamedTuple):
-    """The bytes of a buffer in a pool with a base address, which cross no multiple of its page."""
+    """The page rule of a buffer: `size` bytes, in a pool at address `base`, must not cross a multiple of `page`."""
 
     base: int
     size: int
@@ -43,9 +43,9 @@ class Border(NamedTuple):
 class LowestPlaces:
     """The lowest legal offsets of a plan's buffers, in the problem's order; an alias has the entry of its root.
 
-    `lowest` is the lowest offset that keeps every rule, ABSENT where that was not found; `under` the buffer's support
-    (of the buffers that it must not overlap, the highest-ending below it), ABSENT for the bottom of the pool; `idle`
-    the bytes between; `over` the next buffer above it, ABSENT for none.
+    `lowest` is the lowest offset that obeys every rule, or ABSENT if it was not found. `under` is the buffer's support:
+    the buffer with the highest end below it among the buffers that it must not overlap, or ABSENT at the bottom of the
+    pool. `idle` is the number of bytes between them; `over` is the next such buffer above it, or ABSENT.
     """
 
     lowest: I64
@@ -54,7 +54,7 @@ class LowestPlaces:
     over: I64
 
     def tower(self, i: int) -> list[int]:
-        """Return the tower of a buffer: the buffer, the buffer that supports it, and so on down."""
+        """Return the tower of a buffer: the buffer, its support, the support's support, and so on."""
         tower = [i]
         while (i := int(self.under[i])) >= 0:
             tower.append(i)
@@ -62,12 +62,12 @@ class LowestPlaces:
 
 
 def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
-    """Return the places of a valid plan's buffers; None if that would compare more than `most_pairs` pairs.
+    """Return the places of a valid plan's buffers; None if more than `most_pairs` pairs would have to be compared.
 
-    The result is also None if the problem has pair rules that are unknown here.
+    The result is also None if the problem has a pair rule that this module does not know.
     """
     is_known = not any(getattr(problem, field) for field in PAIR_RULES.keys() - {"bank"})
-    rivals = _rivals(problem, placed, most_pairs) if is_known else None
+    rivals = _comparable_pairs(problem, placed, most_pairs) if is_known else None
     if rivals is None:
         return None
     alive, share, banked = rivals
@@ -79,14 +79,17 @@ def places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        if broken.first is not None:  # a rule of single offsets that is not known here
+        if broken.first is not None:  # a rule on offsets that this module does not know
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
 
 
-def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
-    """Return the pairs (i, j), in both orders, that must lie apart; those among them that may share an offset; and the
-    pairs that may touch no common bank. None if they are too many.
+def _comparable_pairs(
+    problem: Problem, placed: PlacedBuffers, most: int
+) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
+    """Return the pairs that must be disjoint, which of them may share an offset, and pairs that must not share a bank.
+
+    The pairs (i, j) are in both orders. The result is None if there are more than `most`.
     """
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []
@@ -109,7 +112,7 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
         np.concatenate(keys),
         *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise each pair has met once
+    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise no pair occurs twice
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
     if len(soft):
@@ -122,19 +125,19 @@ def _rivals(problem: Problem, placed: PlacedBuffers, most: int) -> tuple[I64, np
 
 
 def _keys(i: I64, j: I64, n: int) -> I64:
-    """Return a number for each pair of two buffers, in either order."""
+    """Return one number for each pair of different buffers, which does not depend on their order."""
     apart = i != j
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the numbers of named pairs that lie in one pool and have bytes."""
+    """Return the numbers of the named pairs in one pool, both with bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
     return _keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the roots of named pairs that lie in one pool and have bytes."""
+    """Return the roots of the named pairs in one pool, both with bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -143,14 +146,14 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root, the supporting buffer below it, the bytes between, and the next buffer above it."""
+    """Return, for each root, its supporting buffer below, the free bytes between, and the next buffer above."""
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # the last of several assignments stays
+    under[low], top[low] = high, end[high]  # numpy keeps the last of several assignments
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]
@@ -165,7 +168,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest offset of each root as exact ints, ABSENT where none was found."""
+    """Return the lowest offset of each root, or ABSENT if none was found."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -188,12 +191,12 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
         ranges = taken[i] + [(low - size[i] + 1, low + width) for low, width in reserved if width]
         page = table.rules["no_cross"].get(i, _NO_PAGE)
         border = Border(pools[pool[i]].base_address, size[i], page)
-        lowest[i] = _lowest_at(congruence(rules), border, sorted(ranges), offset[i])
+        lowest[i] = _lowest_free_offset(congruence(rules), border, sorted(ranges), offset[i])
     return lowest
 
 
-def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset, at most `own`, outside of sorted ranges; ABSENT if it is many pages away."""
+def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
+    """Return the lowest offset of a grid outside of sorted ranges, at most `own`; ABSENT if many pages are tried."""
     (step, rest), (base, size, page) = grid, border
     at, end, k = rest % step, 0, 0
     for _ in range(_TRIES + len(ranges)):
@@ -208,7 +211,7 @@ def _lowest_at(grid: Congruence, border: Border, ranges: list[tuple[int, int]], 
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for roots that are pinned (also by an alias) or at a fixed distance from another buffer."""
+    """Return True for each root that is pinned, also by an alias, or at a fixed distance from another buffer."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

@@ -1,7 +1,7 @@
-"""Proofs of plans: a bound is computed again from the buffers that its proof names; part of the verifier.
+"""The part of the verifier that computes a bound again from the buffers that its proof names.
 
-Proofs by search or by engines are not repeated. The bound of several pools, or of costs, does not follow from one live
-set: there, the named buffers are checked, and the numbers are compared with each other.
+Proofs by search or by engines are not repeated. For several pools, or for costs, the bound does not follow from one
+live set: there, the named buffers are checked, and the claimed numbers are compared with each other.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from memplan.planner.verify.violation import Violation, false_claim
 _LIFETIMES_COMPARED = 4_000
 """The most lifetimes of a clique that are compared pairwise."""
 _JOINED_AT_MOST = 1_000
-"""The most buffers of a clique whose clearances are examined; the bounds have the same limit."""
+"""The most buffers of a clique whose clearances are added up; the bounds have the same limit."""
 
 Congruence = tuple[int, int]
-"""(m, r): offsets are r modulo m."""
+"""A pair (m, r): offsets are congruent to r modulo m."""
 
 
 def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield false statements in a plan's proof, and a bound that the proof does not give."""
+    """Yield the violations for false statements in a plan's proof, and for a bound that the proof does not imply."""
     proof = plan.proof
     if proof is None or proof.kind in ("search", "engines"):
         return
@@ -47,9 +47,9 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
 
 
 def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield false statements in the explanation of a plan that places nothing.
+    """Yield the violations for false statements in the explanation of a plan without placements.
 
-    If it names one pool and the bytes that are missing there, the buffers that it names must not fit that pool.
+    If it states the bytes that are missing in the only pool, the named buffers must not fit into that pool.
     """
     why, placed = plan.explanation, PlacedBuffers.from_placements(problem, plan.placements)
     if why is None:
@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield faults of a bound's witness: buffers that need not lie apart, or one that can lie lower."""
+    """Yield the violations for a bound's witness, such as buffers that need not be disjoint."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
@@ -82,7 +82,7 @@ def _false_witnesses(
         yield false_claim(f"{claim}.buffers", "none", names)
     if kind in ("pinned", "largest-buffer") and len(named) != 1:
         yield false_claim(f"{claim}.buffers", "one buffer", names)
-    elif kind == "pinned" and not _pins(problem, placed, int(named[0])):
+    elif kind == "pinned" and not _pinned_offsets(problem, placed, int(named[0])):
         yield false_claim(f"{claim}.buffers", "a pinned buffer", names)
     if kind in ("live-set", "alignment"):
         if time is None:
@@ -101,10 +101,10 @@ def _false_witnesses(
 
 
 def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
-    """Return two of the named buffers that neither lifetimes nor `conflicts` separate; none if all are separated."""
+    """Return two named buffers that neither lifetimes nor `conflicts` separate; empty if there are none."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # A forged plan could make the table of all pairs exhaust the memory; such a witness is accepted unchecked.
+    # A forged plan could exhaust the memory by the table of all pairs, so larger witnesses are accepted unchecked.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -122,28 +122,29 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return the least end of the only pool with all buffers that a proof names in it."""
+    """Return the least end of the only pool if all buffers that a proof names are in it."""
     size = problem.buffers.size
     if kind == "pinned":
-        return _pins(problem, placed, int(named[0]))[0] + int(size[named[0]])
+        return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])
     if kind == "largest-buffer":
         return _lowest_offset(problem, placed, int(named[0])) + int(size[named[0]])
     sizes = _covered_bytes(problem, placed, named) if problem.buffers.rules["relative"] else size[named].tolist()
     grids = [(1, 0)]
     if kind in ("alignment", "clique") and not problem.buffers.rules["relative"] and len(named):
-        grids += _grids(problem, placed, named)
-    ends = [_end_of(sizes, step, shift, problem.pools[0]) for step, shift in grids]
+        grids += _common_grids(problem, placed, named)
+    ends = [_least_end(sizes, step, shift, problem.pools[0]) for step, shift in grids]
     if kind == "clique" and len(named):
-        # Clearances may leave reserved bytes free, so the two are not added up.
+        # Free bytes of clearances may be reserved ranges, so the two are not added.
         bare = Pool(name="bare")
-        ends += [_end_of(sizes, *grid, bare) + _clearance_bytes(problem, placed, named, grid[0]) for grid in grids]
+        ends += [_least_end(sizes, *grid, bare) + _clearance_bytes(problem, placed, named, grid[0]) for grid in grids]
     return max(ends)
 
 
 def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: int) -> int:
-    """Return the bytes that clearances surely leave free between buffers that lie apart, each rounded up to steps.
+    """Return a lower bound on the bytes that clearances leave free between disjoint buffers.
 
-    This is a minimum spanning tree of the clearances (Kruskal, 1956).
+    Each clearance is rounded down to a multiple of `step`. The bound is the weight of a minimum spanning tree (Kruskal,
+    1956).
     """
     inside = set(named.tolist())
     free: dict[frozenset[int], int] = {}
@@ -165,7 +166,7 @@ def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: 
 
 
 def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return the bytes that the buffers of each group of fixed distances cover together."""
+    """Return, for each group of fixed distances, the bytes that its named buffers cover together."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}
@@ -177,8 +178,8 @@ def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[
     return list(covered.values())
 
 
-def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
-    """Return the least end of buffers that lie apart, at offsets `shift` + k * `step`, outside of reserved ranges."""
+def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
+    """Return the least end of disjoint buffers with offsets `shift` + k * `step`, outside of reserved ranges."""
     rounded = [(-(-size // step) * step, size) for size in sizes]
     amount = sum(size for size, _ in rounded)
     if amount == 0:
@@ -190,12 +191,12 @@ def _end_of(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
             break
         amount -= max(0, low - at)
         at = max(at, high)
-    # Of the rounded bytes the topmost buffer leaves its own waste unused, at most the largest.
+    # The topmost buffer need not use the bytes by which its size was rounded up, at most the largest such number.
     return shift + at + amount - max(size - own for size, own in rounded)
 
 
-def _grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:
-    """Yield each (step, shift) that all named buffers' offsets satisfy, coarse steps first."""
+def _common_grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:
+    """Yield each (step, shift) such that all named buffers' offsets are shift modulo step; larger steps first."""
     rules = _congruences(problem, placed, named)
     common, rest = next(iter(rules))
     for step, start in rules:
@@ -218,7 +219,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
-    """Return the congruences of each named buffer's offset: its own, and those of buffers at a fixed distance."""
+    """Return, for each named buffer, all congruences of its offset, also from buffers at a fixed distance."""
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
@@ -233,7 +234,7 @@ def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, l
 
 
 def congruence(rules: Iterable[Congruence]) -> Congruence:
-    """Return the conjunction of several congruences; a buffer with an offset has none that contradict each other."""
+    """Return the conjunction of congruences, which must not contradict each other."""
     step, rest = 1, 0
     for modulus, remainder in rules:
         shared = gcd(step, modulus)
@@ -243,15 +244,15 @@ def congruence(rules: Iterable[Congruence]) -> Congruence:
     return step, rest % step
 
 
-def _pins(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets that pins require of a buffer: its own pin, and those of buffers at a fixed distance."""
+def _pinned_offsets(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
+    """Return the offsets that pins require for buffer `i`: its own pin, and those of buffers at a fixed distance."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return a buffer's lowest offset such that no buffer at a fixed distance from it starts below 0."""
+    """Return the lowest offset of buffer `i` at which no buffer at a fixed distance from it starts below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

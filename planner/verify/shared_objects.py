@@ -7,7 +7,7 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_pl
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield all faults of shared objects: those of their plan, and broken rules of sides and kinds."""
+    """Yield a sentence for each fault of shared objects: broken rules of their plan, of sides and of kinds."""
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*pools_plan(problem, objects)))

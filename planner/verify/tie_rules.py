@@ -1,4 +1,4 @@
-"""The rules between buffers: `relative`, `together` and `bank`; part of the verifier."""
+"""The part of the verifier for rules between buffers, such as `relative`, `together` and `bank`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 
 
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer that is not at its required distance from its target."""
+    """Yield a violation for each buffer that is not at its required distance from its target."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if rule := placed.required_and_actual(i, placed.row[name], distance):
@@ -29,7 +29,7 @@ def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> It
 
 
 def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer that is not in the pool of the first buffer of its `together` group."""
+    """Yield a violation for each buffer that is not in the pool of the first buffer of its `together` group."""
     for names in problem.together:
         pools = [(name, int(placed.pool[placed.row[name]])) for name in names]
         (first, home), *others = [(name, pool) for name, pool in pools if pool >= 0] or [("", ABSENT)]
@@ -41,7 +41,7 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
 
 
 def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair that illegally touches a common bank, once even if two entries name it."""
+    """Yield a violation for each pair that illegally touches a common bank, once even if two entries name it."""
     pairs = [pair for use in problem.bank if use.weight is None for pair in combinations(use.buffers, 2)]
     seen: set[frozenset[Id]] = set()
     for k in np.flatnonzero(common_bank_mask(problem, placed, pairs)).tolist():
@@ -55,13 +55,13 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
 
 
 KEPT_FREE: Mapping[str, Callable[[Problem], Iterable[tuple[Id, Id, int]]]] = {}
-"""The clearances between two buffers of one pool, by the field that requires them."""
+"""By field, the function that returns the required clearances between two buffers of one pool."""
 
 
 def pairs_kept_clear(
     problem: Problem, placed: PlacedBuffers, fields: Iterable[str] = KEPT_FREE
 ) -> Iterator[tuple[Id, Id, int, int, int]]:
-    """Yield (id, id, row, row, bytes) for each clearance between two buffers with bytes; the rows are of roots."""
+    """Yield (id, id, root, root, bytes) for each clearance between two buffers with bytes; roots are positions."""
     for field in fields:
         for a, b, free in KEPT_FREE[field](problem):
             i, j = placed.root_of(a), placed.root_of(b)
@@ -70,7 +70,7 @@ def pairs_kept_clear(
 
 
 def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each pair that lies closer than a field requires."""
+    """Yield a violation for each pair that is closer than the clearance that a field requires."""
     for a, b, i, j, free in pairs_kept_clear(problem, placed, (field,)):
         low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
         is_near = int(placed.offset[high]) < int(placed.end[low]) + free
@@ -80,7 +80,7 @@ def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> 
 
 
 def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield each buffer whose offset differs from the offset of the first buffer in its set."""
+    """Yield a violation for each buffer whose offset differs from that of the first buffer in its set."""
     for names in problem.same_offset:
         offsets = [int(placed.offset[placed.row[name]]) for name in names]
         for name, offset in zip(names, offsets, strict=True):
@@ -113,11 +113,11 @@ PAIR_RULES: Mapping[str, PairRule] = {
     "equal_use": pools_hold_equal_use,
     **{field: partial(clearances_are_kept, field) for field in KEPT_FREE},
 }
-"""The rules that separate two buffers wherever they lie in one pool, by the field that requires each."""
+"""By field of a problem, the rule on pairs of buffers, or on pools, that the field requires."""
 
 
 def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
-    """Return True for the pairs in one pool that touch a common bank; an alias counts as its whole root."""
+    """Return True for each pair in one pool that touches a common bank; an alias counts as its whole root."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
     is_common = np.zeros(len(rows), dtype=np.bool_)
     size = problem.buffers.size
@@ -134,7 +134,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:
-    """Return each pair that touches a common bank at a cost, and the cost."""
+    """Return the pairs that touch a common bank at a cost, each with the cost."""
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]
@@ -142,12 +142,12 @@ def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tupl
 
 
 def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return each pair that touches a common bank at a cost, once for each entry that names it."""
+    """Return the pairs that touch a common bank at a cost, once for each entry that names them."""
     return [pair for pair, _ in weighted_clashes(problem, placed)]
 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the pairs of `may_share`, both with bytes, at one offset of one pool while both are alive."""
+    """Return the `may_share` pairs with bytes at one offset of one pool while both are alive."""
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}

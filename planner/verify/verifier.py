@@ -1,7 +1,7 @@
-"""The independent verifier: naive on purpose, and shares no code with solvers.
+"""The independent verifier of plans: simple on purpose, and without code of the solvers.
 
-A buffer is alive, with all its bytes, whenever one of its aliases is; an alias never violates against its own buffer.
-Buffers of no bytes need a legal offset, but share bytes with no other and use nothing of a pool.
+A buffer is alive, with all its bytes, whenever one of its aliases is; an alias never conflicts with the buffer that
+contains it. Buffers of no bytes need a legal offset, but share no bytes and add nothing to a pool's use.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from memplan.planner.verify.violation import Violation, buffer_violation, false_
 __all__ = ["MAX_LISTED", "Violation", "check_places", "verify"]
 
 MAX_LISTED = 1000
-"""The most violations of one kind that are listed: of misplaced buffers, of pairs that share bytes, of claims."""
+"""The most violations that are listed of one kind, such as misplaced buffers, shared bytes or claims."""
 
 
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
-    """Return every violation of a plan, whoever made it; none for a valid one. O(m log m) for m lifetimes.
+    """Return every violation of a plan, from any source; none for a valid plan. O(m log m) time for m lifetimes.
 
-    A plan that is `infeasible` or `unknown` is valid where it places nothing. Its claims (peak, used, bounds, gap,
-    cost) must agree with its placements, costs as its profile counts them. Of each kind MAX_LISTED are listed; a last
-    one says if there are more.
+    A plan whose status is `infeasible` or `unknown` is valid if it places nothing. The claims of a plan (peak, used,
+    bounds, gap, cost) must agree with its placements; costs are computed as its profile requires. At most MAX_LISTED
+    violations of each kind are listed, and one more states that there are others.
     """
     problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_limit_list(claims_of_nothing(problem, plan)))
     placed = PlacedBuffers.from_placements(problem, plan.placements)
-    kinds = [_check_single_places(problem, plan.placements), check_places(problem, placed)]
+    kinds = [_incomplete_placements(problem, plan.placements), check_places(problem, placed)]
     if problem.buffers.rules["relative"]:
         kinds.append(relatives_lie_where_they_must(problem, placed))
     if problem.together:
@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, and the plans that differ too little from earlier plans."""
+    """Yield the violations of each further plan, and those of plans that differ too little from earlier ones."""
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
@@ -67,7 +67,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
             yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
         before.append(mine)
-        # Each earlier plan claims a lower bound on the cost of all later plans.
+        # The cost bound of each earlier plan also holds for all later plans.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
@@ -75,7 +75,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs that cost something in a plan, as positions of roots; a weight of 0 costs nothing."""
+    """Return the pairs, as positions of roots, that cost something in a plan; a weight of 0 costs nothing."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
@@ -83,13 +83,15 @@ def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
 
 
 def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
+    """Return at most MAX_LISTED violations; if there are more, a last one states that."""
     listed = list(islice(violations, MAX_LISTED + 1))
     if len(listed) > MAX_LISTED:
         listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
     return listed
 
 
-def _check_single_places(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
+def _incomplete_placements(problem: Problem, placements: PlacementTable) -> Iterator[Violation]:
+    """Yield the violations for unknown pools, and for unknown, repeated and missing buffers."""
     ids, pools = problem.buffers.ids, {pool.name for pool in problem.pools}
     for row, pool in enumerate(placements.pool_names):
         if pool not in pools:
@@ -113,7 +115,7 @@ def _check_single_places(problem: Problem, placements: PlacementTable) -> Iterat
 
 
 def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations of single placements, for buffers that are in a pool."""
+    """Yield the violations of rules on single placements, for buffers that are in a pool."""
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
         for rule, bad, sentence in _pool_rule_breaks(problem, pool, here, placed):
@@ -135,13 +137,15 @@ def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]
             )
 
 
-def _crosses_a_page(page: int, offset: int, size: int, pool: Pool) -> str | None:
+def _page_border_sentence(page: int, offset: int, size: int, pool: Pool) -> str | None:
+    """Return the sentence about a buffer that crosses a page border, or None."""
     if (pool.base_address + offset) % page + size <= page:
         return None
     return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {excerpt(pool.name)}"
 
 
-def _has_another_remainder(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
+def _remainder_sentence(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
+    """Return the sentence about an offset with a wrong remainder, or None."""
     modulus, remainder = rule
     if offset % modulus == remainder:
         return None
@@ -149,17 +153,17 @@ def _has_another_remainder(rule: tuple[int, int], offset: int, size: int, pool: 
 
 
 FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]]] = {
-    "no_cross": ("straddles", _crosses_a_page),
-    "offset_mod": ("wrong-remainder", _has_another_remainder),
+    "no_cross": ("straddles", _page_border_sentence),
+    "offset_mod": ("wrong-remainder", _remainder_sentence),
     **extensions("checkers"),
 }
-"""Rare fields of buffers: the rule's word, and the check of a value against an offset in a pool."""
+"""By rare field of buffers, the rule's word, and the function that checks an offset in a pool."""
 
 
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield each rule about one pool, with the buffers among `here` that break it."""
+    """Yield, for each rule about one pool, its word, which buffers of `here` break it, and a sentence."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:
@@ -181,8 +185,8 @@ def _pool_rule_breaks(
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
-        # Of the ranges that end above the offset, the one that starts lowest is touched if any is: it is the first, in
-        # the order of starts, up to which a range has ended above.
+        # Only the lowest-starting range that ends above the offset needs to be checked. In the order of starts, it is
+        # the first at which the largest end so far exceeds the offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
         yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"

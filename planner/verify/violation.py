@@ -1,4 +1,4 @@
-"""How the verifier reports a broken rule; the word of each rule is defined where it is checked."""
+"""Violations, by which the verifier reports broken rules; each rule's word is defined at its check."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,10 @@ from memplan.planner.errors import excerpt
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken rule of a plan; `first` and `second` are buffers, `bytes` and `time` the half-open ranges they share."""
+    """A broken rule of a plan.
+
+    `first` and `second` are the ids of the buffers, and `bytes` and `time` the half-open ranges that both share.
+    """
 
     rule: str
     message: str
@@ -23,5 +26,5 @@ def buffer_violation(name: int | str, rule: str, sentence: str) -> Violation:
 
 
 def false_claim(name: str, truth: str, claim: object) -> Violation:
-    """Return the violation of a claim that the placements of the plan contradict."""
+    """Return the violation for a claim of a plan that its placements contradict."""
     return Violation("false-claim", f"{name}: must be {truth}, got {excerpt(claim)}")

@@ -1,1 +1,1 @@
-"""Certificates: proofs that a plan is optimal or that nothing fits, for checking without memplan."""
+"""Certificates: proofs that a plan is optimal, or that no plan exists, which can be checked without memplan."""

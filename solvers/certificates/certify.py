@@ -1,8 +1,8 @@
 """Certificates of plans: each claim of optimality or infeasibility is proved by a set of buffers or by lemmas.
 
-A plan of one pool with a peak of U claims that nothing ends below U. With several pools it claims that for each of
-them, the last one first, with the later ones at their ends and the earlier ones at their sizes. A plan that nothing
-fits claims that of the sizes. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
+An optimal plan of one pool with peak U claims that no plan ends below U. With several pools, it claims this for each
+pool, from the last to the first, with the later pools at their ends and the earlier ones at their sizes. An infeasible
+plan claims that no plan fits the sizes. `checkers/check.py`, which imports nothing of memplan, checks each certificate.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
 _CHECKER: Any = checker
-"""The checkers have no types, as they are for people without memplan."""
+"""The checker, as a module without types, because people without memplan read its code."""
 NEEDED = "the proof needs rules that certificates leave out"
 COARSE = "no multipliers were found that bring the bound up to the cost"
 _LEFT_OUT = CONSTRAINTS.keys() - {"pages", "bank-weights", "reuse", "together"} | {"ranges"}
-"""Features that certificates ignore; an instance's `together` concerns several pools."""
+"""The features that certificates ignore; the feature `together` of an instance concerns several pools."""
 MOST_BUFFERS = 4_000
-"""The most mutually dependent buffers in a lemma search, which lists conflicting pairs; see lemma_proof.hpp."""
+"""The most mutually dependent buffers of a lemma search, which lists all conflicting pairs; see lemma_proof.hpp."""
 _CHUNK = 20_000
 TIME_LIMIT_S = 10.0
 
@@ -45,9 +45,9 @@ TIME_LIMIT_S = 10.0
 def prove(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return a claim with its proof, or the reason why there is none."""
+    """Return a claim with its proof, or the reason why there is no proof."""
     simple = simple_claim(problem, instance, plan, goal.ends)
-    # A buffer without a place is one because pinned ones are in its way: without these the claim may not hold.
+    # A buffer may have no legal place because pinned buffers are in its way; the claim may not hold without these.
     if simple is not None and simple.lines[0].startswith("end !"):
         simple = replace(simple, buffers=rows_and_obstacles(instance, simple.buffers))
     if simple is not None or prices is None or goal.excess is None:
@@ -58,7 +58,10 @@ def prove(
 def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return the claim proved by lemmas, also for plans of some cost, or the reason why there is no proof."""
+    """Return the claim with its proof by lemmas, or the reason why there is none.
+
+    With `has_cost`, the claim is about plans of some cost.
+    """
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
     search = LemmaSearch(instance, tuple(ends))
@@ -68,18 +71,22 @@ def _lemma_claim(
                 return "no lemmas were found in time"
     if search.outcome == TOO_LARGE:
         return f"more than {MOST_BUFFERS} buffers depend on each other"
-    return _claim_of(search, tuple(ends)) if search.outcome == EXHAUSTED else _refusal(problem, instance, has_cost)
+    return (
+        _exhausted_claim(search, tuple(ends))
+        if search.outcome == EXHAUSTED
+        else _failure_reason(problem, instance, has_cost)
+    )
 
 
 def _multiplier_claim(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
-    """Return the claim that no plan within the capacities is cheaper, by multipliers, or why there is no proof."""
+    """Return the claim that no plan within the capacities is cheaper, by multipliers, or why it is not proved."""
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
-    except ValueError:  # a field that the checker's grammar does not support
-        return _refusal(problem, instance)
+    except ValueError:  # the checker's grammar lacks a field
+        return _failure_reason(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.first(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
         search = CostProof(instance, prices, ends, first, lambda: control.is_over, flag)
@@ -90,19 +97,20 @@ def _multiplier_claim(
         return claim
     if control.is_over:
         return "no lemmas were found in time"
-    return _refusal(problem, instance, has_cost=True) if search.has_cheaper else COARSE
+    return _failure_reason(problem, instance, has_cost=True) if search.has_cheaper else COARSE
 
 
-def _claim_of(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
+def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
+    """Return the claim of an exhausted search, with its lemmas."""
     instance, proof = search.instance, search.lines()
     named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
 
 
-def _refusal(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return why a complete search gave no proof: the buffers that it placed refute the claim.
+def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
+    """Return the reason why a complete search gave no proof: the buffers that it placed refute the claim.
 
-    In claims of plans of some cost, what pairs of buffers pay is left out.
+    For claims about plans of some cost, the prices of pairs are among the ignored rules.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
@@ -121,9 +129,9 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
 class Certificate:
     """A text that proves a plan's claims, or the reason why there is none.
 
-    `kind` is "live-set" where sets alone prove it, "lemmas" where lemmas do, "multipliers" where these alone prove a
-    cost, and "none". `buffers` are the ids that the proof needs: the others may be left out of the problem. `left_open`
-    is what the plan claims beyond that, and why it is not proved.
+    `kind` is "live-set" for a proof by sets alone, "lemmas" for one with lemmas, "multipliers" for one of a cost by
+    multipliers alone, and "none". `buffers` are the ids that the proof needs; all others may be left out of the
+    problem. `left_open` states the claims of the plan that are not proved, and why.
     """
 
     kind: Literal["live-set", "lemmas", "multipliers", "none"]
@@ -134,7 +142,7 @@ class Certificate:
     left_open: str | None = None
 
     def facts(self, file: str | None = None) -> CertificateFacts:
-        """Return the facts that a plan records about its certificate; `file` is where it was written."""
+        """Return the facts about the certificate that a plan records; `file` is the path to which it was written."""
         data = self.text.encode()
         if self.kind == "none":
             return CertificateFacts(reason=self.reason)
@@ -150,10 +158,10 @@ def certify(
     time_limit_s: float = TIME_LIMIT_S,
     cancelled: threading.Event | None = None,
 ) -> Certificate:
-    """Write a certificate of a plan that is optimal, or that nothing fits, and check it.
+    """Return the certificate of a plan that is optimal or infeasible, accepted by the checker.
 
-    The plan is believed to be valid. Where no certificate is found in time, or none is possible, its `reason` says so.
-    Raises OptionError for a time limit that is not above 0.
+    The plan must be valid. If no certificate is found in time, or none is possible, `reason` explains it. Raises
+    OptionError for a time limit that is not above 0.
     """
     if not 0 < time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
@@ -167,7 +175,7 @@ def certify(
         return _price_certificate(problem, plan, control)
     wanted = problem_for_claim(problem, kind)
     instance = compile_problem(wanted)
-    prices = None if kind in ("infeasible", "used") else _prices(wanted, instance, plan)
+    prices = None if kind in ("infeasible", "used") else _prices_of_plan(wanted, instance, plan)
     if isinstance(prices, str):
         return Certificate("none", reason=prices)
     claims: list[ClaimText] = []
@@ -176,7 +184,7 @@ def certify(
     for goal in goals_of(problem, plan, kind):
         claim = prove(wanted, instance, plan, goal, prices, control)
         if isinstance(claim, str) and goal.is_tied and goal.pool is not None:
-            # Certificates omit the goals that decide between plans of equal cost, and all goals compared after them.
+            # Goals that decide between plans of equal cost, and all later ones, may be left out of a certificate.
             ends[: goal.pool + 1] = ["-"] * (goal.pool + 1)
             pools = ", ".join(f"pool {excerpt(pool.name)}" for pool in problem.pools[: goal.pool + 1])
             open_goals = f"the use of {pools} among plans of equal cost: {claim}"
@@ -190,7 +198,7 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return the certificate of the price of shared bytes: by cliques, piece by piece."""
+    """Return the certificate of the price of shared bytes, proved by cliques in each independent part."""
     rows = extensions("searches")
     if "price-lines" not in rows:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
@@ -207,14 +215,14 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
     return found
 
 
-def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
-    """Return the prices and the cost of a plan, or the reason why certificates cannot express them."""
+def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
+    """Return the prices and the cost of a plan as integers, or the reason why certificates cannot express them."""
     if len(instance) > MOST_BUFFERS or not instance.is_small_numbered:
         return "the sizes or the number of buffers are more than the lemma search can hold"
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # Costs of pairs are not part of any price.
+    # Prices do not include the costs of pairs.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -223,15 +231,17 @@ def _prices(problem: Problem, instance: Instance, plan: Plan) -> Prices | str:
 def _checked_certificate(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
-    """Return the certificate of some claims, if the checker accepts it."""
-    text = "\n".join([*_head(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
+    """Return the certificate of some claims if the checker accepts it, or else the reason."""
+    text = (
+        "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
+    )
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
     try:
-        # No certificate is returned that the checker, which is independent of memplan, refuses.
+        # The checker is independent of memplan, so a certificate that it accepts needs no trust in memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # a ValueError: a field that the checker's grammar does not have
+    except (_CHECKER.Refused, ValueError) as refused:  # ValueError: the grammar lacks a field
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
@@ -250,30 +260,21 @@ def _checked_certificate(
 def infeasible_core(
     problem: Problem, *, time_limit_s: float = TIME_LIMIT_S, cancelled: threading.Event | None = None
 ) -> tuple[int | str, ...] | None:
-    """Return the ids of few buffers that do not fit the pools even alone, or None if no proof was found.
+    """Return the ids of a few buffers that do not fit the pools even without the others, or None if no proof was found.
 
     The last lemma names them, or a set is too large for its pools; the problem does not need the others.
 
-    Parameters
-    ----------
-    problem : Problem
-        A problem for which there is no plan.
-    time_limit_s : float
-        The seconds until the answer.
-    cancelled : threading.Event, optional
-        Ends the search for a proof when it is set.
+    Parameters ---------- problem : Problem A problem for which there is no plan. time_limit_s : float The seconds until
+    the answer. cancelled : threading.Event, optional Ends the search for a proof when it is set.
 
-    Returns
-    -------
-    tuple of int or str, or None
-        Ids of buffers.
+    Returns ------- tuple of int or str, or None Ids of buffers.
     """
     certificate = certify(problem, Plan(status="infeasible"), time_limit_s=time_limit_s, cancelled=cancelled)
     return certificate.buffers if certificate.kind != "none" else None
 
 
 def add_certificate(plan: Plan, certificate: Certificate, file: str | None = None) -> Plan:
-    """Return the plan with the facts about its certificate in its proof or explanation."""
+    """Return the plan with the facts about its certificate added to its proof or explanation."""
     facts = {"certificate": certificate.facts(file)}
     if plan.proof is not None:
         return plan.model_copy(update={"proof": plan.proof.model_copy(update=facts)})
@@ -282,6 +283,7 @@ def add_certificate(plan: Plan, certificate: Certificate, file: str | None = Non
     return plan
 
 
-def _head(problem: Problem) -> Iterator[str]:
+def _header_lines(problem: Problem) -> Iterator[str]:
+    """Yield the first lines of a certificate: its format and the sizes of the pools."""
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])

@@ -1,4 +1,4 @@
-"""The claims of a plan in the order of comparison: capacities, and costs as integers."""
+"""The claims of a plan in the order in which plans are compared: capacities of pools, and costs as integers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memplan.planner.model.problem import Problem, replace_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim: nothing ends at or below `ends`; or, with costs (`excess` is not None), nothing is cheaper within them.
+    """A claim: no plan ends at or below `ends` or, with costs (`excess` is not None), no plan within them is cheaper.
 
-    Cheaper means less than the plan's cost for an `excess` of 0, and at most that cost for 1. A `tied` claim decides
-    between plans that are equal in all claims before it; it is about the use of `pool`.
+    Cheaper means less than the plan's cost for `excess` 0, and at most that cost for 1. A `tied` claim decides between
+    plans that are equal in all earlier claims; it is about the use of `pool`.
     """
 
     ends: tuple[int, ...]
@@ -29,12 +29,12 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a claim that a certificate may omit and still prove something."""
+        """True for a claim that a certificate may omit and still prove the earlier claims."""
         return self.excess == 1
 
 
 def used_of(problem: Problem, plan: Plan) -> list[int]:
-    """Return the largest end offset in each pool, in bytes."""
+    """Return the largest end offset in each pool of a plan, in bytes."""
     table, placed = problem.buffers, plan.placements
     ends = [0] * len(problem.pools)
     pools = [problem.pool_index[name] for name in placed.pool_names]
@@ -46,7 +46,7 @@ def used_of(problem: Problem, plan: Plan) -> list[int]:
 
 
 def kind_of(problem: Problem, plan: Plan) -> str:
-    """Return the kind of claim: infeasible, used, cost, or the profile whose costs count."""
+    """Return the kind of a plan's claim: infeasible, used, cost, or the profile whose costs count."""
     if plan.status == "infeasible":
         return "infeasible"
     if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
@@ -55,7 +55,7 @@ def kind_of(problem: Problem, plan: Plan) -> str:
 
 
 def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
-    """Return the claims of a plan."""
+    """Return the claims of a plan, in the order of comparison."""
     sizes = tuple(last_end(pool) for pool in problem.pools)
     if kind == "infeasible":
         return [Goal(sizes)]
@@ -69,7 +69,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def problem_for_claim(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs of a kind of claim."""
+    """Return the problem with the costs that a kind of claim counts."""
     return replace_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
@@ -78,7 +78,10 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Costs as integers in units of 1 / `parts`: `price[q][i]` for the buffers of an instance, and the claim."""
+    """Costs as integers, in units of 1 / `parts`.
+
+    `price[q][i]` is the cost of buffer `i` in pool `q`, and `least` the claimed least cost of a plan.
+    """
 
     price: list[list[int]]
     parts: int
@@ -86,8 +89,8 @@ class Prices:
 
     @classmethod
     def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
-        """Return the prices, and the cost of a plan with a given pool for each buffer."""
-        # As the price is written, not as it is rounded: the checker reads the same text.
+        """Return the prices of an instance, with the cost of a plan that has the given pool for each buffer."""
+        # The decimal text of a price counts, not its rounded value, as the checker reads the same text.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]
         parts = lcm(*(cost.denominator for cost in costs))
         traffic = instance.traffic.tolist()
@@ -97,12 +100,16 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PriceMultipliers:
-    """Multipliers as integers: `charge[q, i]` is the cost of a buffer in a pool, `paid` the worth of all capacity."""
+    """Multipliers as integers.
+
+    `charge[q, i]` is the cost of buffer `i` in pool `q` with the worth of its bytes, and `paid` the worth of all
+    capacity.
+    """
 
     scale: int
     charge: npt.NDArray[np.object_]
     paid: int
 
     def min_costs(self, allowed: Bool) -> npt.NDArray[np.object_]:
-        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER for a buffer without any."""
+        """Return the exact cost of each buffer in its cheapest allowed pool; NEVER for a buffer without one."""
         return np.asarray(np.where(allowed, self.charge, NEVER).min(axis=0, initial=NEVER))

@@ -1,9 +1,9 @@
-"""Proofs that no plan costs less than one: pools are branched on, and multipliers and lemmas refute the rest.
+"""Proofs that no plan costs less than a claimed cost, by branching on pools, with multipliers and lemmas.
 
-The relaxation drops the rule that live sets fit into the pools: each byte is charged for instead, by multipliers that
-are found in floating point and then rounded; for any multipliers, the bound is computed exactly. A choice of pools that
-the bound does not refute is packed by the lemma search; if that proves that a few buffers do not fit in certain pools,
-this is kept as a lemma.
+The relaxation drops the rule that live sets fit into the pools, and charges for each byte instead. The multipliers are
+found in floating point and then rounded; for any multipliers, the bound is computed exactly. If the bound does not
+refute a choice of pools, the lemma search packs it; if it proves that a few buffers do not fit into certain pools, this
+is kept as a lemma.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _STEPS, _STEPS_BELOW = 400, 60
 """The steps that improve multipliers, at first and after each branch."""
 _PATIENCE, _SHORTER, _SHORTEST = 12, 0.6, 1e-3
 _MEMORY = 0.9
-"""The share of a buffer's former pool weights that a step keeps."""
+"""The factor by which a step reduces the weights of a buffer's former pools."""
 _DEEPEST = 300
 _CHUNK = 20_000
 _KEPT = 8
-"""The number of recent multipliers that are tried before new ones are computed."""
+"""The number of latest multipliers that are tried before new ones are computed."""
 Lows = tuple[int, ...]
 Need = dict[int, Lows]
 
 
 @dataclass(eq=False)
 class CostProof:
-    """The proof of one claim, built line by line.
+    """The proof of one claim about the least cost, built line by line.
 
-    `ends` are the sizes of the pools, in bytes; `first` has the least legal offset of each buffer in each pool, or FAR.
+    `ends` are the sizes of the pools in bytes; `first` has the least legal offset of each buffer in each pool, or FAR.
     """
 
     instance: Instance
@@ -55,14 +55,14 @@ class CostProof:
     lines: list[str] = field(default_factory=list)
     learned: list[tuple[str, Need, I64]] = field(default_factory=list)
     has_cheaper: bool = False
-    """True if a cheaper plan was found."""
+    """True if the search found a plan that is cheaper than the claim."""
 
     def __post_init__(self) -> None:
         instance = self.instance
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # The bytes used in each pool up to its end, even an end above the last relevant one.
+        # The units obstructed in each pool below its end, even if the end is above the last relevant one.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
@@ -83,11 +83,11 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans would have the same cost, below the claim, so that the claim says that none exists."""
+        """True if all plans would have the same cost, below the claim, so that the claim is infeasibility."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
-        """Return the claim with its lines, or None if the time was too short or the search too deep."""
+        """Return the claim with its lines; None if time ran out, or if no proof was found."""
         claim = self._refutation(self._known, {}, 0)
         if claim is None:
             return None
@@ -95,9 +95,12 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Return a reference that refutes a choice of pools, and the parts of the choice it needs; or None."""
+        """Return (reference, need) of a proof that refutes a choice of pools, or None.
+
+        `need` has the parts of the choice that the proof depends on.
+        """
         flat = allowed.ravel()
-        # A lemma that excludes no open pool applies here unchanged.
+        # A lemma applies if it excludes no pool that is still open here.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -107,12 +110,12 @@ class CostProof:
         if depth > _DEEPEST or self.is_over():
             return None
         home, value = self._improve_multipliers(allowed, _STEPS if depth == 0 else _STEPS_BELOW)
-        if value > self._goal() and self._write_rounded(allowed):
+        if value > self._cost_to_exceed() and self._write_rounded(allowed):
             k = len(self.worths) - 1
             return f"${k}", self._needed_buffers(k, allowed, fixed) or {}
-        branch = self._branch(allowed, home)
+        branch = self._branching_buffer(allowed, home)
         if branch is None:
-            if (core := self._packed_not(home, allowed)) is None:
+            if (core := self._prove_unpackable(home, allowed)) is None:
                 return None
             is_open = np.flatnonzero(allowed[:, core].sum(axis=0) > 1)
             if len(is_open) == 0:
@@ -121,7 +124,7 @@ class CostProof:
         return self._split(branch, allowed, fixed, depth)
 
     def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each pool of a buffer, and write the lemma that follows."""
+        """Return the lemma that follows from refuting each pool of buffer `b`, or None if one is not refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -133,7 +136,7 @@ class CostProof:
             if claim is None:
                 return None
             refs[q], need = claim
-            # The refutation did not need the branch: it is one of the whole node.
+            # The refutation does not depend on the branch, so it refutes the whole node.
             if b not in need:
                 return claim
             lows[q] = need[b][q]
@@ -143,7 +146,7 @@ class CostProof:
         return self._write_lemma(("s", b, *refs), merged)
 
     def _write_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Write a lemma about pools, and store it."""
+        """Append a lemma about pools, store it for reuse, and return its reference and needs."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
@@ -153,35 +156,35 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers that some multipliers need to refute a choice of pools, or None if they do not."""
+        """Return the fixed buffers that multipliers `k` need to refute a choice of pools; None if it is not refuted."""
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)
-        slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._goal() - 1
+        slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._cost_to_exceed() - 1
         if slack < 0:
             return None
         need, gains = dict(fixed), least - multipliers.min_costs(self._known)
         for gain, i in sorted((int(gains[i]), i) for i in fixed):
-            # Ascending by the contribution of each, so that as many as possible are dropped from the lemma.
+            # In ascending order of contributions, as many buffers as possible are dropped from the lemma.
             if gain > slack:
                 break
             slack -= gain
             del need[i]
         return need
 
-    def _goal(self) -> int:
-        """Return the cost that must be exceeded; the next possible cost above it is the claimed one."""
+    def _cost_to_exceed(self) -> int:
+        """Return the cost that a bound must exceed: the largest possible cost below the claim."""
         least = self.prices.least
-        if self.step == 0:  # all plans cost at least the claim
+        if self.step == 0:  # all plans have one cost
             return least - 1
-        # Costs differ by multiples of the step, so the next lower one is all that must be exceeded.
+        # Costs differ by multiples of the step, so the largest possible cost below the claim is enough.
         return least + (self.base - least) % self.step - self.step
 
     def _improve_multipliers(self, allowed: Bool, steps: int) -> tuple[I64, float]:
-        """Improve the multipliers by subgradient steps for a choice of pools.
+        """Improve the multipliers for a choice of pools by subgradient steps.
 
-        Returns where each buffer is cheapest, and the least cost that they imply.
+        Returns the cheapest pool of each buffer, and the lower bound on the cost that the multipliers imply.
         """
-        goal, weight, best, best_value = float(self._goal() + 1), self._weight, self._weight, -np.inf
+        goal, weight, best, best_value = float(self._cost_to_exceed() + 1), self._weight, self._weight, -np.inf
         everything, size, stalled = np.arange(len(self.instance)), 1.0, 0
         price = np.where(allowed, self._price, np.inf)
         self._share[:] = 0
@@ -189,7 +192,7 @@ class CostProof:
             charged = price + weight.T @ self._member
             home = charged.argmin(axis=0)
             self._share *= _MEMORY
-            # How often a buffer went to each pool lately: the most divided one is branched on.
+            # How often each pool was a buffer's cheapest lately: the most undecided buffer is branched on.
             self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
             value = float(charged[home, everything].sum() - (weight * self._free).sum())
             stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1
@@ -199,7 +202,7 @@ class CostProof:
                 break
             if stalled >= _PATIENCE:
                 weight, size, stalled = best, size * _SHORTER, 0
-            excess = self._loads(home) - self._free
+            excess = self._set_loads(home) - self._free
             excess[(weight <= 0) & (excess < 0)] = 0
             length = float((excess * excess).sum())
             if length == 0:
@@ -208,47 +211,49 @@ class CostProof:
         self._weight = best
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
-    def _loads(self, home: I64) -> F64:
+    def _set_loads(self, home: I64) -> F64:
+        """Return the units of each conflict set in each pool, (sets, pools)."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _write_rounded(self, allowed: Bool) -> bool:
-        """Round the multipliers as coarsely as they still refute a choice of pools, and write them; return success."""
+        """Append the coarsest rounded multipliers that refute a choice of pools, and return True if there are any."""
         unit = self.instance.unit
-        # Coarse multipliers make short lines, so the coarsest that still refute are written.
+        # Coarse multipliers make shorter lines.
         for scale in _SCALES:
             whole = np.rint(self._weight * (scale / unit)).astype(np.int64)
             multipliers = self._integer_charges(scale, whole)
-            if int(multipliers.min_costs(allowed).sum()) - multipliers.paid > scale * self._goal():
+            if int(multipliers.min_costs(allowed).sum()) - multipliers.paid > scale * self._cost_to_exceed():
                 self.worths.append(multipliers)
-                self.worth_lines.append(" ".join(["worth", str(scale), *self._words(whole)]))
+                self.worth_lines.append(" ".join(["worth", str(scale), *self._multiplier_words(whole)]))
                 return True
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return the worth of a byte, (sets, pools), as integer charges."""
+        """Return the multipliers for the worth of a byte, (sets, pools), in integers."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
             weight = int(whole[k, q]) * unit
-            # A pool or a reserved range may end within a unit; the checker's count is no less than this one.
+            # A pool or a reserved range may end inside a unit; the checker must count no less than this.
             paid += weight * int(self._free[k, q]) + int(whole[k, q]) * (self.ends[q] % unit)
             charge[q] += weight * self._member[k].astype(np.int64).astype(object)
         return PriceMultipliers(scale, charge, paid)
 
-    def _words(self, whole: I64) -> Iterator[str]:
+    def _multiplier_words(self, whole: I64) -> Iterator[str]:
+        """Yield the words of a line with multipliers, `set:pool:worth`."""
         for k, q in np.argwhere(whole > 0).tolist():
             number = self.sets.ref(self.conflict_sets[k], 1, 0, 1).removeprefix("@")
             yield f"{number}:{q}:{whole[k, q]}"
 
-    def _branch(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer to branch on: the buffer most divided between pools, or an expensive buffer.
+    def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
+        """Return the buffer to branch on: the one with the most undecided pool, or an expensive one.
 
-        Returns None where the choice at hand is cheaper than the claim and no set is too long: it is to be packed.
+        Returns None if the cheapest choice costs less than the claim and no set exceeds a pool: then it must be packed.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))
         is_cheap = self._price[home, everything].sum() < self.prices.least
-        if not is_open.any() or (is_cheap and not (self._loads(home) > self._free).any()):
+        if not is_open.any() or (is_cheap and not (self._set_loads(home) > self._free).any()):
             return None
         split = np.where(is_open, (1 - self._share.max(axis=1)) * self.instance.size, 0.0)
         if split.max() > 0:
@@ -258,8 +263,8 @@ class CostProof:
         )
         return int(np.where(is_open, spread, -1.0).argmax())
 
-    def _packed_not(self, home: I64, allowed: Bool) -> list[int] | None:
-        """Prove by lemmas that a choice of pools cannot be packed, and store the buffers needed; None if it can."""
+    def _prove_unpackable(self, home: I64, allowed: Bool) -> list[int] | None:
+        """Prove by lemmas that a choice of pools cannot be packed; return the buffers needed, else None."""
         p = len(self.ends)
         is_allowed = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=is_allowed)
@@ -283,7 +288,7 @@ class CostProof:
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:
-        """Store a proved claim, with the choices of pools that it rules out, as positions in an array (p, n)."""
+        """Store a proved claim, with the choices of pools that it excludes as flat positions in (pools, buffers)."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

@@ -1,4 +1,4 @@
-"""The lemma search of the core, its proofs as lines of text, and its use as a solver for one pool."""
+"""The lemma search of the core, its proofs as text, and its use as a solver for one pool."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True, eq=False)
 class ProofLines:
-    """A proof as lines: the sets that it names, its lemmas, and the reference to its result.
+    """A proof as lines of text: the sets that it names, its lemmas, and the reference to its result.
 
-    `need` maps the buffers that it needs (positions in the instance) to a low, in bytes, for each of their pools.
+    `need` maps each buffer that the proof depends on (position in the instance) to its least offset, in bytes, in each
+    of its pools.
     """
 
     sets: tuple[str, ...]
@@ -33,33 +34,33 @@ class ProofLines:
 
 
 class LemmaSearch:
-    """The search for one question: do buffers fit if the pools end at `ends` (bytes)? Lemmas persist over turns.
+    """The search that decides whether buffers fit if the pools end at `ends` (bytes); its lemmas persist between turns.
 
-    Rules that it does not know are left out: two that may share bytes, and members of a rigid group, do not conflict;
-    banks and colocation require nothing. What does not fit without these rules does not fit with them. `outcome` is
-    FOUND, EXHAUSTED, TOO_LARGE, or STOPPED so far; once FOUND, `offset` has the offsets, but for pinned buffers.
+    It ignores rules that it does not know: pairs that may share bytes, and members of a rigid group, do not conflict,
+    and banks and colocation have no effect. What does not fit without these rules does not fit with them. `outcome` is
+    FOUND, EXHAUSTED, TOO_LARGE, or STOPPED until then; once it is FOUND, `offset` has the offsets.
     """
 
     def __init__(self, instance: Instance, ends: tuple[int, ...], seed: int = 0) -> None:
         self.instance, self.outcome, self.nodes = instance, STOPPED, 0
         self.offset = instance.pin.copy()
         self.capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
-        table = Reference(_table_of(instance))
+        table = Reference(_lemma_instance(instance))
         question = Reference(core.LemmaQuestion(table.address, self.capacity, seed))
         self._handle = Handle(core.open_lemmas(question))
-        # The arrays that the search reads must exist until it is closed.
+        # The search reads these arrays, so they must exist until it is closed.
         weakref.finalize(self, _close, self._handle, table, question)
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 
     def run(self, most: int, flag: I64) -> int:
-        """Search for about `most` more nodes, or until flag[0] is set; return the outcome."""
+        """Search about `most` more nodes, or until flag[0] is set, and return the outcome."""
         turn = core.LemmaTurn(most, flag, self.offset, self._answer)
         self.outcome = core.run_lemmas(self._handle, Reference(turn))
         self.nodes = int(self._answer[0])
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return its sets of buffers, and the units that each may use of each pool, (sets, pools)."""
+        """Return the sets of conflicting buffers, and the units that each may use of each pool, (sets, pools)."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()
@@ -74,7 +75,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search, numbered after earlier sets and lemmas of the claim."""
+        """Return the proof of an exhausted search, numbered after `sets` and `lemmas` earlier ones of the claim."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))
@@ -87,7 +88,8 @@ class LemmaSearch:
         return ProofLines(tuple(lines[:split]), tuple(lines[split:]), end.removeprefix("end "), lows)
 
 
-def _table_of(instance: Instance) -> LemmaInstance:
+def _lemma_instance(instance: Instance) -> LemmaInstance:
+    """Return an instance in the core's format."""
     step, reserved = instance.alignment.ravel(), [pool.reserved.reshape(-1, 2) for pool in instance.pools]
     return LemmaInstance(
         pools=len(instance.pools),
@@ -118,22 +120,23 @@ def _table_of(instance: Instance) -> LemmaInstance:
 
 
 def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
+    """Close a search of the core; the other parameters keep its tables in memory until then."""
     core.close_lemmas(handle)
 
 
 NAME = "lemmas"
 _NODES = 400_000
-"""The most nodes spent in total."""
+"""The most nodes in all."""
 _CHUNK = 2_000
 _NODE_WORK = 4
-"""The units of Search.work_limit for each node."""
+"""The units of Search.work_limit that each node counts."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Try capacities from the bound up, in steps that double, until the least peak is proved.
+    """Offer plans and bounds: try capacities from the bound up, in steps that double, until the peak is proved.
 
-    Honours everything but several pools, costs and pins. Gives up after _NODES nodes; nodes are counted, so that no
-    clock decides anything in a deterministic search.
+    Respects all rules except several pools, costs and pins. Gives up after _NODES nodes. As nodes are counted, no clock
+    affects a deterministic search.
     """
     if search.is_over or not instance.is_small_numbered:
         return
@@ -157,7 +160,7 @@ def solve(instance: Instance, search: Search) -> None:
             search.offer(np.zeros(len(instance), dtype=np.int64), column(run.offset), NAME)
             step = 0
         elif run.outcome == EXHAUSTED:
-            # Bounds far below the peak cost few nodes each; doubling skips most of them.
+            # Refuting a capacity far below the peak takes few nodes; doubling the step skips most of these.
             step = max(1, 2 * step)
             search.offer_bound((tried + 1,), NAME)
             if tried >= instance.pools[0].capacity:

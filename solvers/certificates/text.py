@@ -1,8 +1,6 @@
-"""The text of certificates, `memplan-lemmas/1`: claims and sets of conflicting buffers.
+"""The text format of certificates, `memplan-lemmas/1`: claims and sets of conflicting buffers.
 
-Buffers are named by their rows in the problem.
-
-The core writes lemmas, see lemma_text.hpp.
+Buffers are named by their rows in the problem. The core writes the lemmas; see lemma_text.hpp.
 """
 
 from __future__ import annotations
@@ -20,21 +18,21 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """Pairwise conflicting buffers, pinned ones included (positions in the instance); alive at `time`, if any."""
+    """A set of pairwise conflicting buffers (positions in the instance); all alive at `time`, if given."""
 
     buffers: tuple[int, ...]
     time: int | None
 
 
 def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int, int]]:
-    """Return the reserved ranges of a pool merged with the ranges of some pinned buffers, ascending."""
+    """Return the reserved ranges of pool `q`, merged with the ranges of the given pinned buffers; ascending."""
     here = pinned[instance.allowed[q, pinned]]
     extents = zip(instance.pin[here].tolist(), (instance.pin[here] + instance.size[here]).tolist(), strict=True)
     return merge_spans([*((low, high) for low, high in instance.pools[q].reserved.tolist()), *extents])
 
 
 def rows_and_obstacles(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return some rows, and the rows of the pinned buffers that obstruct them."""
+    """Return rows of buffers together with the rows of pinned buffers that conflict with them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))
     named = position[list(rows)]
@@ -48,7 +46,7 @@ FORMAT = "memplan-lemmas/1"
 
 @dataclass(frozen=True)
 class ClaimText:
-    """A claim that nothing ends at or below `ends` (bytes), with its lines and its number of lemmas."""
+    """A claim that no plan ends at or below `ends` (bytes), with its proof's lines and number of lemmas."""
 
     ends: tuple[int, ...]
     lines: tuple[str, ...]
@@ -63,14 +61,14 @@ class ClaimText:
 
 @dataclass(eq=False)
 class SetNumbers:
-    """The sets that lines refer to, numbered by first use, with the lines that define them."""
+    """The sets that lines refer to, numbered in the order of first use, with the lines that define them."""
 
     source: Sequence[int]
     lines: list[str] = field(default_factory=list)
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the reference to a set with a granule, a remainder (bytes) and a bit set of pools."""
+        """Return the reference to a set with a granule, a remainder (in bytes) and a bit mask of pools."""
         if which not in self.number:
             self.number[which] = len(self.lines)
             rows = (self.source[i] for i in which.buffers)

@@ -1,4 +1,4 @@
-"""The claims of a plan one by one: which were checked, by which means, and which were not."""
+"""Which claims of a plan were checked, and by which means."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from memplan.solvers.certificates.certify import Certificate
 from memplan.solvers.certificates.goals import kind_of, used_of
 
 _CHECKER: Any = checker
-"""The checkers have no type annotations, as they must be readable for people who do not have memplan."""
+"""The checker, as a module without types, because people without memplan read its code."""
 By = Literal["placements", "witness", "certificate"]
 MADE = ("stop_reason", "solver", "reproducible", "disturbed_by", "options", "wall_time_s", "version", "findings")
-"""The fields of a plan about how it was made."""
+"""The fields of a plan that describe how it was made."""
 _BY_PLACEMENTS = ("peak", "cost", "shared", "bank_clashes", "problem_hash")
 _WORDS_OF_COST = {"used": 0, "infeasible": 0, "price": 1}
-"""The number of words of a claim that are its cost, a fraction for most kinds; later words are the uses of pools."""
+"""The number of words that state the cost in a claim of each kind, 2 for a fraction; the pools' use follows."""
 _MOST_LIFETIMES = 4_000
-"""With more lifetimes, the verifier does not check cliques."""
+"""The most lifetimes for which the verifier checks cliques."""
 
 
 @dataclass(frozen=True)
 class ProofText:
-    """A certificate, and the file of its problem for the checkers, if there is one."""
+    """A certificate and, for the checker, the original file of its problem, if there is one."""
 
     text: str
     problem: str | None = None
@@ -41,9 +41,9 @@ class ProofText:
 
 @dataclass(frozen=True)
 class CheckerVerdict:
-    """A checker's verdict on a certificate: the proved claim, or the reason for a refusal.
+    """The checker's verdict on a certificate: the proved claim, or the reason for a refusal.
 
-    `kind`, `cost` and `used` are the claim, None where nothing was proved; `used` has None for a pool without a claim.
+    `kind`, `cost` and `used` are the proved claim, or None; `used` has None for a pool without a claim.
     """
 
     sentence: str
@@ -54,7 +54,7 @@ class CheckerVerdict:
 
 
 def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
-    """Check a certificate against a problem's file, or else against the problem as memplan writes it."""
+    """Return the checker's verdict on a certificate, for the problem's file or for the problem as memplan writes it."""
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
     ending = "refused: it does not end with a line"
@@ -76,8 +76,8 @@ def prove(problem: Problem, proof: ProofText) -> CheckerVerdict:
 
 
 def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iterator[Violation]:
-    """Yield the facts recorded in a plan that are wrong for its certificate."""
-    facts = _facts(plan)
+    """Yield the facts about its certificate that a plan states wrongly."""
+    facts = _certificate_facts(plan)
     if facts is None:
         return
     certified = Certificate("lemmas", proof.text, proved.lemmas).facts()
@@ -87,7 +87,8 @@ def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iter
             yield false_claim(f"certificate.{name}", f"{truth}, that of the certificate", claim)
 
 
-def _facts(plan: Plan) -> CertificateFacts | None:
+def _certificate_facts(plan: Plan) -> CertificateFacts | None:
+    """Return the facts about its certificate in a plan's proof or explanation, or None."""
     part = plan.proof or plan.explanation
     return None if part is None else part.certificate
 
@@ -95,17 +96,17 @@ def _facts(plan: Plan) -> CertificateFacts | None:
 def checks(
     problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None
 ) -> dict[str, By | None]:
-    """Return what checked each claim of a valid plan, by the field's name; None if nothing did."""
+    """Return, by field, the means by which each claim of a valid plan was checked; None if it was not."""
     makers: dict[str, By | None] = {}
-    witness, by_certificate = _witness_maker(problem, plan), _certified_claims(problem, plan, proved)
+    witness, by_certificate = _status_witness(problem, plan), _certified_claims(problem, plan, proved)
     counted = _witnessed_bounds(problem, plan)
-    # A valid plan is feasible, and the status unknown claims nothing.
+    # A valid plan is feasible, and the status `unknown` claims nothing.
     if plan.status in ("optimal", "infeasible"):
         makers["status"] = by_certificate.get("status", witness or counted.get("status"))
     makers |= {name: "placements" for name in _BY_PLACEMENTS if getattr(plan, name)}
     if plan.peak is not None:
         makers["peak"] = "placements"
-    # If nothing fits, the recomputed sum says nothing about a bound.
+    # For an infeasible plan, the recomputed live bytes are no bound.
     bound = by_certificate.get("lower_bound", None if plan.status == "infeasible" else witness or counted.get(""))
     if plan.lower_bound is not None:
         makers["lower_bound"] = "placements" if plan.lower_bound <= 0 else bound
@@ -125,7 +126,7 @@ def checks(
     if plan.proof is not None:
         makers |= {"proof": witness} | ({"proof.by": None} if plan.proof.by is not None else {})
     makers |= _explanation_checks(plan, witness)
-    if _facts(plan) is not None:
+    if _certificate_facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
     if plan.others is not None:  # placements, costs and differences were verified
@@ -136,9 +137,9 @@ def checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return which pool bounds follow from the bytes alive at once, by pool name, "" for the total."""
+    """Return the bounds of pools that follow from the bytes alive at once, by pool name; "" for the total."""
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # otherwise the bounds hold for some plans only
+        return {}  # these bounds would hold for some plans only
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -151,7 +152,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return the check of each field of an explanation: `witness` for pool, time and buffers, None for the others."""
+    """Return the check of each field of an explanation: `witness` for pool, time and buffers, else None."""
     why = plan.explanation
     if why is None:
         return {}
@@ -160,8 +161,8 @@ def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
     return {f"explanation.{name}": witness if name in plain else None for name in sorted(fields)}
 
 
-def _witness_maker(problem: Problem, plan: Plan) -> By | None:
-    """Return True if the verifier has recomputed the witness for the plan's status."""
+def _status_witness(problem: Problem, plan: Plan) -> By | None:
+    """Return "witness" if the verifier recomputes the witness for the plan's status, or else None."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":
@@ -188,13 +189,13 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
     if proved.cost is not None and plan.cost is not None:
         is_cost_right = isclose(float(proved.cost), plan.cost, rel_tol=1e-9)
         is_bounded = plan.cost_lower_bound is not None and plan.cost_lower_bound <= float(proved.cost) * (1 + 1e-9)
-        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # other costs are not below 0
+        kinds = {proved.kind} | ({"cost"} if proved.kind == "price" else set())  # other costs are at least 0
         if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
-    # The use of a pool is minimal only among plans that are equal in all goals before it.
+    # The use of a pool is least only among plans that are equal in all earlier goals.
     for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
         if least != mine:
             return makers
@@ -202,7 +203,7 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
             makers[name] = "certificate"
     if is_same and len(proved.used) == len(truth):
         makers["status"] = "certificate"
-        # The use of the last pool is minimal among all plans, unless a cost is the first goal.
+        # The use of the last pool is least among all plans, unless the first goal is a cost.
         if proved.kind in ("used", "balanced") and (plan.lower_bound or 0) <= truth[-1]:
             makers["lower_bound"] = "certificate"
     return makers

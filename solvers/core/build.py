@@ -1,9 +1,9 @@
-"""Compile the core and the extensions' additions to it: `python -m memplan.solvers.core.build [PACKAGE]`.
+"""Compilation of the core and of the extensions' kernels: `python -m memplan.solvers.core.build [PACKAGE]`.
 
-Each folder `core` with C++ in it becomes one shared library, in its own folder `built`, and each source an object in
-`built/objects`; unchanged objects are kept. Without PACKAGE these are the folders of memplan.
-They need no more than the C library, so any compiler of C++20 makes them for every Python: where there is none, the one
-of the package `ziglang` does. It needs the standard library alone, since it runs before anything is installed.
+Each folder `core` with C++ sources becomes one shared library, in its subfolder `built`, and each source an object in
+`built/objects`; unchanged objects are kept. Without PACKAGE, the folders of memplan are compiled. The libraries need
+only the C library, so that any compiler of C++20 makes them for every Python; without an installed compiler, the one in
+the package `ziglang` is used. This module uses only the standard library, as it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TARGET = os.environ.get("MEMPLAN_TARGET", "")
-"""The target of zig in place of this machine, such as `aarch64-linux-gnu.2.17`, where a wheel of it is built."""
+"""The platform to compile for with zig, such as `aarch64-linux-gnu.2.17`; empty for this machine."""
 SYSTEM = next(
     (name for word, name in {"windows": "win32", "macos": "darwin", "linux": "linux"}.items() if word in TARGET),
     sys.platform,
@@ -28,32 +28,32 @@ FLAGS = (
     *("-std=c++20", "-O2", "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
-"""Compiler flags; fused multiply-add is off, so that answers are identical on all machines. Nothing unwinds."""
+"""The compiler flags. Without fused multiply-add, answers are identical on all machines. No code uses exceptions."""
 _PLACES = ("core", "solvers/core", "extensions/*/core", "extensions/*/*/core")
-"""Where a package has C++ sources."""
+"""The folders of a package that may have C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 
 
 def folders(package: Path) -> list[Path]:
-    """Return the folders of a package that become libraries, the solvers' first."""
+    """Return the folders of a package that become libraries, the solvers' folder first."""
     return [folder for place in _PLACES for folder in sorted({path.parent for path in package.glob(f"{place}/*.cpp")})]
 
 
 def library_of(folder: Path) -> Path:
-    """Return the library file of a folder."""
+    """Return the path of a folder's library."""
     holder = folder.parent.name
     return folder / "built" / f"memplan{'' if holder == 'solvers' else '_' + holder}{SUFFIX}"
 
 
 def digest_of(folder: Path, flags: Sequence[str] = FLAGS) -> str:
-    """Return a digest of everything that a folder's library is made from."""
+    """Return a digest of everything that a folder's library depends on."""
     sources = {path for place in (HERE, folder) for kind in _SOURCES for path in place.glob(kind)}
     content = [path.read_bytes() for path in (Path(__file__), *sorted(sources))]
     return hashlib.sha256(b"\0".join([*content, " ".join((SYSTEM, *flags)).encode()])).hexdigest()
 
 
 def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
-    """Return True if the library of a folder matches its sources."""
+    """Return True if a folder's library exists and matches its sources."""
     note = folder / "built" / "sources.txt"
     return library_of(folder).exists() and note.exists() and note.read_text() == digest_of(folder, flags)
 
@@ -61,7 +61,8 @@ def is_built(folder: Path, flags: Sequence[str] = FLAGS) -> bool:
 def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
     """Compile the libraries of a package whose sources have changed.
 
-    Raises RuntimeError without a compiler, CalledProcessError if it fails, and OSError if nothing can be written.
+    Raises RuntimeError without a compiler, CalledProcessError if the compiler fails, and OSError if a file cannot be
+    written.
     """
     stale = {folder: digest_of(folder, flags) for folder in folders(package) if not is_built(folder, flags)}
     if not stale:
@@ -78,7 +79,7 @@ def build(package: Path, flags: Sequence[str] = FLAGS) -> None:
 
 
 def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Path:
-    """Compile a source, unless the object that is kept is of this command, source and headers; return the object."""
+    """Return the object of a source, compiled unless the command, source and headers are unchanged."""
     import subprocess
 
     made = source.parent / "built" / "objects" / f"{source.stem}.o"
@@ -90,13 +91,13 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
         key.unlink(missing_ok=True)
         before = digest_of(source.parent, command)
         subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
-        if digest_of(source.parent, command) == before:  # nothing was edited meanwhile
+        if digest_of(source.parent, command) == before:  # no source changed during the compilation
             key.write_text(_key(command, read))
     return made
 
 
 def _key(command: Sequence[str], read: Path) -> str:
-    """Return a digest of a command and of the files that it read, which the compiler listed; empty if one is gone."""
+    """Return a digest of a command and of the files that the compiler read for it; empty if a file is missing."""
     listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
     files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]
     if not all(file.exists() for file in files):
@@ -105,10 +106,10 @@ def _key(command: Sequence[str], read: Path) -> str:
 
 
 def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path], library: Path) -> None:
-    """Link objects into a shared library, put in the place of another one at once."""
+    """Link objects into a shared library, which replaces an older one atomically."""
     import subprocess
 
-    # The C driver: no symbol of the C++ library is left to link, so that library need not be installed.
+    # The C driver is enough, as no symbol of the C++ library is used; that library need not be installed.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
@@ -120,7 +121,7 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
 
 
 def compiler_command() -> list[str]:
-    """Return the command of a C++ compiler: the one in CXX, one that is installed, or one from a package."""
+    """Return the command of a C++ compiler: from CXX, an installed one, or the one in `ziglang`."""
     if installed := installed_compiler():
         return installed
     if find_spec("ziglang") is not None:
@@ -131,7 +132,7 @@ def compiler_command() -> list[str]:
 
 
 def installed_compiler() -> list[str] | None:
-    """Return the compiler command in CXX, or that of an installed compiler; None if there is none, or for a target."""
+    """Return the compiler command from CXX or of an installed compiler; None for another platform or without one."""
     import shlex
     import shutil
 

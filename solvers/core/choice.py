@@ -1,4 +1,4 @@
-"""The tables of the choice of memories: multipliers, and the cheapest choice; see multipliers.hpp and cheapest.hpp."""
+"""The tables of the kernels that choose pools by multipliers; see multipliers.hpp and cheapest.hpp."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ FUNCTIONS = 6
 
 
 class ChoiceItems(NamedTuple):
-    """The `k` items, each for one of `p` pools, their `n` buffers, and the buffers' lifetimes in `rows` rows."""
+    """The `k` items that each need one of `p` pools, their `n` buffers, and the buffers' lifetimes in `rows` rows."""
 
     rows: int
     item: I64  # (n,)
-    homes: Rows  # (p, k), 0: not there
+    homes: Rows  # (p, k), 0: not allowed
     price: Rows  # (p, k), in steps
     size: Rows  # (p, n)
     lifetime_buffer: I64  # (m,)
@@ -25,10 +25,11 @@ class ChoiceItems(NamedTuple):
 
 
 class MultiplierTable(NamedTuple):
-    """The worth of a unit of measure `r` in row `t`, worth[r, t], as multiples of 1 / `scale` of a cost step.
+    """Multipliers: worth[r, t] is the worth of a unit of measure `r` in row `t`, in multiples of 1 / `scale` cost
+    steps.
 
-    Measure `r` concerns pool[r], in which buffer `i` counts size[r, i]. The first ones are the units of each pool;
-    the others are dual feasible functions that hold for rows of at most `until` units, and have `capacity` there.
+    Measure `r` concerns pool[r], in which buffer `i` counts size[r, i]. The first measures are the units of each pool;
+    the others are dual feasible functions, which hold for rows of at most `until` units, with capacity `capacity`.
     """
 
     pool: I64
@@ -42,8 +43,9 @@ class MultiplierTable(NamedTuple):
 class Bounding(NamedTuple):
     """The task of finding multipliers: limits of rows, and the pool `goal` whose load to bound (ABSENT: the cost).
 
-    Functions of sizes are made for the limits `measured`, none where it has no rows. From `found` on, the kernel
-    fills: the rows of multipliers, with room for p + FUNCTIONS measures, and (their number, their scale).
+    Dual feasible functions are made for the limits `measured`, unless that has no rows. The kernel fills the fields
+    from `pool` on: the rows of multipliers, with space for p + FUNCTIONS measures, and `answer`, (their number, their
+    scale).
     """
 
     limit: Rows  # (p, rows)
@@ -61,10 +63,11 @@ class Bounding(NamedTuple):
 
 
 class ChoiceTask(NamedTuple):
-    """The task of finding a choice: limits of rows, no-goods, the most cost, and the most partial choices.
+    """The task of finding a choice of pools: limits of rows, no-goods, the largest cost, and the most partial choices.
 
-    Items nogood_item[nogood_first[g]:nogood_first[g + 1]] are not all in pool nogood_pool[g]. From `home` on, the
-    kernel fills: a pool for each item, and (1 where one is found, its cost, the bound on any, the work).
+    Items nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. The kernel fills
+    `home`, a pool for each item, and `answer`: (1 if a choice was found, its cost, the bound on every choice, the
+    work).
     """
 
     limit: Rows  # (p, rows)
@@ -80,18 +83,18 @@ class ChoiceTask(NamedTuple):
 
 
 class Amounts(NamedTuple):
-    """A table of amounts."""
+    """A table of amounts, as a parameter of kernels."""
 
     amounts: Rows
 
 
 find_multipliers = CORE.kernel("find_multipliers", tables=2)
-"""`find_multipliers(items, task)`: fill the task with multipliers for a large bound. Raises MemoryError."""
+"""`find_multipliers(items, task)`: fill the task with multipliers that give a large bound. Raises MemoryError."""
 choice_value = CORE.kernel("choice_value", tables=3)
-"""`choice_value(items, multipliers, limit)`: return a bound on the cost within limits, in parts of a step."""
+"""`choice_value(items, multipliers, limit)`: return a lower bound on the cost within limits, in parts of a step."""
 choice_prices = CORE.kernel("choice_prices", tables=3)
-"""`choice_prices(items, multipliers, prices)`: fill in each item's price in each pool, with the worth of its bytes."""
+"""`choice_prices(items, multipliers, prices)`: fill in the price of each item in each pool, with its bytes' worth."""
 cheapest_choice = CORE.kernel("cheapest_choice", tables=3)
 """`cheapest_choice(items, multipliers, task)`: fill the task with the cheapest choice. Raises MemoryError."""
 least_choice = CORE.kernel("least_choice", tables=3)
-"""`least_choice(items, multipliers, task)`: fill the answer's bound on the cost of all choices. Raises MemoryError."""
+"""`least_choice(items, multipliers, task)`: fill in a lower bound on the cost of all choices. Raises MemoryError."""

@@ -1,4 +1,4 @@
-"""The tables of ejection: buffers are placed below fixed ends, and most keep their offsets; see ejection.hpp."""
+"""The tables of the ejection kernel, which places buffers below fixed ends and keeps most offsets; see ejection.hpp."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, F64, Flags, Rows
 
 PLACED, GIVEN_UP, STOPPED = 1, 0, -1
-"""Outcomes: all placed; some not placed after all rounds; flag[0] was set."""
+"""Outcomes: all buffers are placed; some are not, after all rounds; flag[0] was set."""
 
 
 class Homes(NamedTuple):
-    """The input: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
+    """The input of ejection: `n` buffers, `p` pools, `r` reserved ranges; all offsets in units.
 
-    Buffer i may lie in pool q where may_use[q, i] is not 0, at lowest[q, i] + k * alignment[q, i] up to highest[q, i],
-    at which it ends inside the pool. Its home is offset home[i] of pool home_pool[i]; ABSENT is none, or none that is
-    still legal. One that `is_fixed` may lie at home only. Conflicts are symmetric. `reserved` rows are (pool, low,
+    Buffer i may be in pool q if may_use[q, i] is not 0, at lowest[q, i] + k * alignment[q, i] up to highest[q, i],
+    where it still ends inside the pool. Its home is offset home[i] of pool home_pool[i], or ABSENT if it has no legal
+    one. If `is_fixed`, it may only be at home. Conflicts are symmetric lists. The rows of `reserved` are (pool, low,
     high).
     """
 
@@ -34,14 +34,14 @@ class Homes(NamedTuple):
 
 
 class Ejection(NamedTuple):
-    """The placement, updated in place, and the queue of buffers without a place.
+    """The placement, which is updated in place, and the queue of buffers without a place.
 
-    `queue` holds the `waiting[0]` buffers that wait; room is for all. `heat` is the weight of each buffer. `random[0]`
-    is the state of a random sequence, not 0.
+    The first `waiting[0]` entries of `queue` wait for a place; it has space for all buffers. `heat` is the weight of
+    each buffer. `random[0]` is the state of the random numbers, not 0.
     """
 
     pool: I64  # (n,)
-    offset: I64  # (n,), ABSENT where it has no place
+    offset: I64  # (n,), ABSENT: not placed
     heat: F64  # (n,)
     queue: I64  # (n,)
     waiting: I64  # (1,)
@@ -51,4 +51,4 @@ class Ejection(NamedTuple):
 
 
 eject = CORE.kernel("eject", tables=2)
-"""`eject(homes, run)`: place all waiting buffers in a limited number of rounds; return PLACED, GIVEN_UP or STOPPED."""
+"""`eject(homes, run)`: place the waiting buffers in a limited number of rounds; return PLACED, GIVEN_UP or STOPPED."""

@@ -12,24 +12,24 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import CORE, Rows
 
 ALONE_NODES = 10_000
-"""The nodes after which more threads join: run times are heavy-tailed, so another seed rarely needs as long."""
+"""The nodes after which further threads start: running times are heavy-tailed, so another seed may be faster."""
 NONE = 2**63 - 1
-"""The limit of an unlimited buffer."""
+"""The limit of a buffer without one."""
 
 
 class OnePool(NamedTuple):
     """The `n` buffers of one pool; all lengths and offsets in units.
 
-    Offsets o of buffer i have o % step[i] == residue[i], are at least lowest[i], and end at limit[i] or below. Where
-    page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. It lies `distance` above the lowest buffer of
-    its rigid group, `lead`, which may be itself. Those of `pair` keep so much clearance, where there is any.
+    An offset o of buffer i has o % step[i] == residue[i], is at least lowest[i], and ends at limit[i] or below. If
+    page[i] is not 0, (o + page_shift[i]) % page[i] + size[i] <= page[i]. The buffer is `distance` above the lowest
+    buffer of its rigid group, `lead`, which may be itself. Pairs keep at least `clearance` units free between them.
     """
 
     n: int
     unit: int
     capacity: int
     n_sets: int  # live sets
-    is_plain: bool  # one lifetime each, and no rule but capacity and alignment
+    is_plain: bool  # one lifetime each, no rules but
     has_joins: bool
     source: I64  # (n,)
     size: I64
@@ -45,17 +45,17 @@ class OnePool(NamedTuple):
     first: I64  # (n + 1,): lifetimes, in live sets
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each
+    time: I64  # (n_sets,): a time in each live set
     pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
     pair: I64
-    clearance: I64  # one for each of `pair`, or none
+    clearance: I64  # for each entry of `pair`, or empty
     reserved: Rows  # (r, 2): disjoint ascending ranges
-    barred_first: I64  # (n + 1,): disjoint ascending ranges that its offset is not in
+    barred_first: I64  # (n + 1,): disjoint ascending ranges without its offset
     barred: Rows
 
 
 class Opening(NamedTuple):
-    """The initial parts and seed of a search thread; one of several threads is the first."""
+    """The initial parts and the seed of a search thread; `is_first` marks the first of several threads."""
 
     parts: int
     seed: int
@@ -63,11 +63,11 @@ class Opening(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a search, and its results.
+    """A turn of a search thread, and its results.
 
-    It ends with `end` nodes of the search in all, after `pause` nodes more between two runs, and where there is
-    something to pass on. Others have ruled out all peaks below `bound`; where `has_plan`, `offset` is a plan of theirs.
-    Afterwards it is the search's own, where it has one.
+    The turn ends after `end` nodes of the search in all, at the first restart after `pause` more nodes, or when there
+    is a result to share. Other threads have excluded all peaks below `bound`; if `has_plan`, `offset` is a plan of
+    theirs, which the kernel replaces by the search's own plan, if it has one.
     """
 
     end: int
@@ -81,8 +81,7 @@ class Turn(NamedTuple):
 
 
 NODES, BOUND, PEAK, IS_PROVING = range(4)
-"""The columns of an answer: nodes, least peak not ruled out, peak of `offset` or ABSENT, and if only proofs are left.
-"""
+"""The entries of an answer: nodes, least peak not excluded, peak of `offset` or ABSENT, if only proofs are left."""
 SPENT, PAUSED, BETTER, RAISED, PROVED, INFEASIBLE, WAITS, FAILED = range(8)
 """The outcomes of a turn: nodes spent or flag set; a pause; a better plan; a higher bound; no component above the
 bound; infeasible; waiting for another thread; out of memory.
@@ -90,25 +89,24 @@ bound; infeasible; waiting for another thread; out of memory.
 
 
 _FIRST_SEED = -2653508690321835842
-"""The seed of the first thread for seed 0, a constant, since computing it would import `numpy.random`."""
+"""The seed of the first thread for seed 0; a constant, as computing it would import `numpy.random`."""
 
 
 @lru_cache(maxsize=16)
 def seed_of(seed: int, number: int) -> int:
-    """Return the seed of a search thread."""
+    """Return the seed of search thread `number` for the search's seed."""
     if seed == number == 0:
         return _FIRST_SEED
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64).view(np.int64)[0])
 
 
 open_parts = CORE.kernel("open_parts", tables=1)
-"""`open_parts(instance)`: return the address of the shared state, which uses the instance's arrays until it is closed.
-"""
+"""`open_parts(instance)`: return the address of the shared state, which reads these arrays until closed."""
 open_search = CORE.kernel("open_search", tables=1)
-"""`open_search(opening)`: return the address of a thread's search."""
+"""`open_search(opening)`: return the address of a new thread's search."""
 take_turn = CORE.kernel("take_turn", tables=2)
-"""`take_turn(search, turn)`: search, and return why the turn ended. Raises MemoryError."""
+"""`take_turn(search, turn)`: search, and return the outcome of the turn. Raises MemoryError."""
 close_parts = CORE.kernel("close_parts", tables=1)
-"""`close_parts(parts)`: free the shared state, after all its searches."""
+"""`close_parts(parts)`: free the shared state, after all its searches are closed."""
 close_search = CORE.kernel("close_search", tables=1)
-"""`close_search(search)`: free a search."""
+"""`close_search(search)`: free a thread's search."""

@@ -1,9 +1,9 @@
 """The tables of the lemma search, which proves that buffers do not fit certain capacities; see lemma_proof.hpp.
 
-A state says of n buffers in p pools where each may still lie: the entry of buffer i and pool q, number i * p + q, is
-the least offset that it may have there, FAR where it may not be there, and GONE once it lies somewhere. It claims that
-the remaining buffers cannot be placed under these limits. A lemma is such a claim that is proved, for some of the
-buffers; a state with limits on these that are no looser cannot be completed either.
+A state describes where each of n buffers may still be in p pools: entry i * p + q is the least offset of buffer i in
+pool q, FAR if it may not be there, and GONE once it is placed. The state claims that the remaining buffers cannot be
+placed within these limits. A lemma is such a claim that is proved, for some of the buffers; a state whose limits for
+these buffers are at least as tight cannot be completed either.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ FOUND, EXHAUSTED, STOPPED, TOO_LARGE = 1, 0, -1, -3
 
 
 class LemmaInstance(NamedTuple):
-    """The `n` buffers and `p` pools of an instance; all lengths and offsets in units. Row q * n + i: buffer i, pool q.
+    """The `n` buffers and `p` pools of an instance, in units; row q * n + i of a column is buffer i in pool q.
 
-    Offsets o of a row have o % step == residue, are at least `lowest`, and lie on one page where there is one.
+    An offset o in a row has o % step == residue, is at least `lowest`, and its buffer is inside one page if `page` is
+    not 0.
     """
 
     pools: int
     unit: int
     n_sets: int  # live sets
-    has_ties: bool  # some that are alive together may share bytes, or are in one rigid group
+    has_ties: bool  # some buffers may share bytes or are in rigid groups
     source: I64  # (n,)
     size: I64
     pin: I64  # ABSENT: none
@@ -42,25 +43,25 @@ class LemmaInstance(NamedTuple):
     first: I64  # (n + 1,): lifetimes, in live sets
     start: I64
     end: I64
-    time: I64  # (n_sets,): a time in each
+    time: I64  # (n_sets,): a time in each live set
     pair_first: I64  # (n + 1,): conflicts by name, symmetric, ascending
     pair: I64
-    share_first: I64  # (n + 1,): what may share bytes with it, symmetric
+    share_first: I64  # (n + 1,): buffers that may share bytes, symmetric
     share: I64
     reserved_first: I64  # (p + 1,)
     reserved: Rows
 
 
 class LemmaQuestion(NamedTuple):
-    """The arguments and result of deciding whether the buffers fit; `instance` is the address of a LemmaInstance."""
+    """The input of a lemma search; `instance` is the address of a LemmaInstance."""
 
     instance: int
-    capacity: I64  # (p,): the end that each pool may have, in units
+    capacity: I64  # (p,): the largest end of each pool, in units
     seed: int
 
 
 class LemmaTurn(NamedTuple):
-    """A turn: nodes to spend, and its result `answer`: (nodes in all, sets, their members)."""
+    """A turn of the search: the most nodes to spend, and `answer`, (nodes in all, sets, members of the sets)."""
 
     most: int
     flag: I64  # (1,)
@@ -69,18 +70,18 @@ class LemmaTurn(NamedTuple):
 
 
 class LemmaSets(NamedTuple):
-    """The k sets of pairwise conflicting buffers: positions in the instance, including pinned ones."""
+    """The k sets of pairwise conflicting buffers, as positions in the instance, including pinned ones."""
 
     first: I64  # (k + 1,)
     member: I64
-    live: I64  # (k,): the live set that it is, or ABSENT
-    free: I64  # (k * p,): the units below a capacity that neither pinned members nor reserved ranges take
+    live: I64  # (k,): the number of its live set, or ABSENT
+    free: I64  # (k * p,): units free of pinned members and reserved ranges below the end
 
 
 class LemmaLines(NamedTuple):
-    """The text of a proof, numbered after earlier sets and lemmas: `answer` is (address, bytes, lemmas).
+    """The text of a proof, numbered after `sets` and `lemmas` earlier ones; `answer` is (address, bytes, lemmas).
 
-    `need` is what the proof needs of each entry, GONE for nothing.
+    `need` is the limit that the proof requires of each entry, or GONE.
     """
 
     sets: int
@@ -90,12 +91,12 @@ class LemmaLines(NamedTuple):
 
 
 open_lemmas = CORE.kernel("open_lemmas", tables=1)
-"""`open_lemmas(question)`: return the address of a search, which uses the question's arrays until it is closed."""
+"""`open_lemmas(question)`: return the address of a search, which reads the question's arrays until it is closed."""
 run_lemmas = CORE.kernel("run_lemmas", tables=2)
 """`run_lemmas(search, turn)`: search, and return the outcome. Raises MemoryError."""
 lemma_sets = CORE.kernel("lemma_sets", tables=2)
 """`lemma_sets(search, sets)`: fill the table of sets."""
 lemma_lines = CORE.kernel("lemma_lines", tables=2)
-"""`lemma_lines(search, lines)`: write the proof of an exhausted search, valid until the next one is written."""
+"""`lemma_lines(search, lines)`: write the proof of an exhausted search; it is valid until the next call."""
 close_lemmas = CORE.kernel("close_lemmas", tables=1)
 """`close_lemmas(search)`: free a search."""

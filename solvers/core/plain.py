@@ -1,6 +1,6 @@
-"""Plain problems in one call: live sets, bound, quick orders, and an exact search for the remaining gap.
+"""Plain problems in one call: live sets, bound, packing in quick orders, and an exact search for the remaining gap.
 
-Plain are buffers of one pool, with one lifetime each and no rule but capacity and alignment.
+A plain problem has one pool, one lifetime for each buffer, and no rules but capacity and alignment.
 """
 
 import weakref
@@ -21,7 +21,7 @@ from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
 _MOST = 512
-"""The most buffers for which scanning all placed ones is fast."""
+"""The most buffers for which a scan of all placed ones is fast."""
 _LARGEST = 2**60
 _MADE = ("unit", "objective", "pools", "size", "traffic", "alignment", "start", "end", "live_set_time")
 _NO_RANGES = column(np.zeros((0, 2)))
@@ -31,14 +31,14 @@ _NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainTask(NamedTuple):
-    """The `n` buffers, and the limits; see OrderTask of quick_orders.hpp, and `Turn` for the exact search.
+    """The `n` buffers and the limits of a call; see OrderTask in quick_orders.hpp, and `Turn` for the exact search.
 
-    Without `nodes` there is no exact search. After `seconds`, 0 for no clock, or once flag[0] is not 0, no further
-    search begins. `columns` receives sizes and alignments in units, starts and ends in live sets, their times, and the
+    Without `nodes` there is no exact search. After `seconds` (0: no clock), or once flag[0] is not 0, no further search
+    starts. `columns` receives sizes and alignments in units, starts and ends in live sets, the times of these, and the
     canonical order; `offset` the offsets, in units, of the best order and of the exact search.
     """
 
-    size: I64  # (n,), all of it positive
+    size: I64  # (n,), all positive
     begin: I64
     end: I64
     alignment: I64
@@ -56,12 +56,12 @@ class PlainTask(NamedTuple):
 
 
 plan_plain = CORE.kernel("plan_plain", tables=1)
-"""`plan_plain(task)`: compile, bound, pack in orders, and search."""
+"""`plan_plain(task)`: compile the buffers, bound the peak, pack in orders, and search."""
 
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search at the end of a turn; `offset` is its own plan, if it has a `peak`."""
+    """An exact search that has ended a turn; if it has a `peak`, `offset` is its best plan."""
 
     parts: Handle
     search: Handle
@@ -75,9 +75,11 @@ class BegunSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
-    """The result of one call for a plain problem; `rule` is the best quick order, -1 if nothing fits in any.
+    """The result of one call for a plain problem.
 
-    order: the canonical order of its buffers, (n,).
+    rule: the number of the best quick order, -1 if no order fits.
+
+    order: the canonical order of the buffers, (n,).
     """
 
     instance: Instance
@@ -90,7 +92,7 @@ class PlainStart:
 
 
 class Limits(NamedTuple):
-    """The limits of a call, see PlainTask; `target` is in units."""
+    """The limits of a call, see PlainTask; `target` is the peak, in units, at which the packing stops."""
 
     target: int = 0
     first: int = 2**62
@@ -101,9 +103,9 @@ class Limits(NamedTuple):
 
 
 def suits(problem: Problem) -> bool:
-    """Return True if one call suits a problem.
+    """Return True if a problem is plain and small: at most 512 buffers, and numbers up to 2^60.
 
-    That is a small one: buffers with one lifetime each, in one pool with only size and alignment; numbers up to 2^60.
+    A plain problem has one pool with only a size and an alignment, and one lifetime for each buffer.
     """
     table, pool = problem.buffers, problem.pools[0]
     if problem.objective not in ("peak", "fit") or not 0 < len(table) <= _MOST or len(problem.pools) > 1:
@@ -118,12 +120,12 @@ def suits(problem: Problem) -> bool:
 
 
 def suits_instance(instance: Instance) -> bool:
-    """Return True if one call suits an instance."""
+    """Return True if an instance is plain and has at most 512 buffers."""
     return len(instance) <= _MOST and instance.is_plain and instance.is_small_numbered
 
 
 def start_of(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
-    """Compile a suitable problem (unless an instance is given), bound it, pack it in orders, and search it."""
+    """Compile a suitable problem (unless its instance is given), bound it, pack it in orders, and search it."""
     table, pool = problem.buffers, problem.pools[0]
     capacity = I64_MAX if pool.size is None else pool.size
     task = _run_core(
@@ -133,6 +135,7 @@ def start_of(problem: Problem, limits: Limits, instance: Instance | None = None)
 
 
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
+    """Return the instance of a problem from the columns that the call filled."""
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
     size, step, start, end, time, _ = freeze(task.columns)
@@ -149,10 +152,10 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
         "end": end,
         "live_set_time": time[:n_sets],
     }
-    blanks = _blanks(len(table))
+    blanks = _default_columns(len(table))
     instance = Instance(**blanks, **fields)
     words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
-    # The dictionary in which cached properties are kept.
+    # Values of cached properties are in __dict__, so these need not be computed.
     instance.__dict__.update(
         has_one_lifetime_each=True,
         lifetime_buffer=blanks["source"],
@@ -166,7 +169,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
 def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
     """Return one-pool offsets whose peak equals the lower bound; None if orders and `nodes` nodes find none.
 
-    For callers that verify offsets themselves, and have another way where there are none.
+    It is for callers that verify the offsets themselves, and can do without them.
     """
     n = len(size)
     if not 0 < n <= _MOST or int(size.min()) <= 0 or n * (int(size.max()) + alignment) >= _LARGEST:
@@ -184,13 +187,14 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
-    """Bound a suitable instance and pack it in orders, without the exact search, which uses other units."""
+    """Bound a suitable instance and pack it in orders, without the exact search, whose units differ."""
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
     task = _run_core(columns, instance.pools[0].capacity, limits, flag)
     return _start_from_task(instance, task, int(task.answer[0]))
 
 
 def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
+    """Return the task for these buffers after the call of the core."""
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -200,12 +204,13 @@ def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits,
 
 
 def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
+    """Return the result of a call, with numbers in the units of the instance."""
     _, _, end, load, missing, *words = task.answer.tolist()
     why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
-    witness = _witness(instance, unit, *why)
+    witness = _bound_witness(instance, unit, *why)
     lack = None
     if missing:
-        one = _witness(instance, unit, *overfull)
+        one = _bound_witness(instance, unit, *overfull)
         lack = Witness("capacity", one.time, one.buffers, 0, missing * unit)
     proof = Bound((end * unit,), witness, max(load, end) * unit, lack)
     by_order, by_search = task.offset
@@ -219,8 +224,8 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
     return PlainStart(instance, proof, rule, tried, offset, task.columns[-1], begun)
 
 
-def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return a witness: a live set, its part on a grid (in the call's units), or a buffer."""
+def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
+    """Return the witness of a bound: a live set, the part of one on a grid (in the call's units), or one buffer."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)
@@ -231,8 +236,8 @@ def _witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> 
 
 
 @lru_cache(maxsize=64)
-def _blanks(n: int) -> dict[str, Any]:
-    """Return the columns of `n` plain buffers that are constant or depend only on their number."""
+def _default_columns(n: int) -> dict[str, Any]:
+    """Return the columns of `n` plain buffers that are constant or depend only on `n`."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
     blanks = {name: freeze(blank(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}

@@ -1,6 +1,6 @@
-"""The compiled libraries, and the tables that their kernels take.
+"""The compiled libraries, and the tables that their kernels read and fill.
 
-Tables are named tuples of arrays and numbers, laid out like the structs of C++ with the same fields.
+A table is a named tuple of arrays and numbers; its memory layout is that of the C++ struct with the same fields.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ ARRAYS: dict[Any, tuple[np.dtype[Any], int]] = {
     Flags: (np.dtype(np.bool_), 1),
     F64: (np.dtype(np.float64), 1),
 }
-"""The possible array annotations of tables: (dtype, axes). Other fields are int, bool or float."""
+"""The array annotations of tables, each with (dtype, number of axes); other fields are int, bool or float."""
 
 _Table = TypeVar("_Table", bound=NamedTuple)
 _Bytes = c_char * 0
@@ -43,17 +43,17 @@ def fields(table: type[NamedTuple]) -> dict[str, Any]:
 
 @cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
-    """Return the array type of each field, if any, and the words of all: an array has an address and a shape."""
+    """Return the array type of each field, or None, and the struct of all: an array has an address and a shape."""
     hints = fields(table).values()
     words = ("d" if hint is float else "q" * (1 + ARRAYS[hint][1]) if hint in ARRAYS else "q" for hint in hints)
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
 
 
 class Reference(Generic[_Table]):
-    """A table laid out for kernels, which read and write its arrays where they are. Its fields must not change.
+    """A table in the layout that kernels read; they read and write its arrays in place, so its fields must not change.
 
-    The table's docstring says which arrays a kernel fills; whether they are writable is not checked. Raises ValueError
-    where an array is not contiguous, or not what the annotation says, or where a number does not fit into int64.
+    The table's docstring says which arrays a kernel fills; whether these are writable is not checked. Raises ValueError
+    if an array is not contiguous or differs from its annotation, or if a number does not fit into int64.
     """
 
     __slots__ = ("_words", "address", "table")
@@ -68,7 +68,7 @@ class Reference(Generic[_Table]):
             flags = value.flags
             if value.dtype != array[0] or value.ndim != array[1] or not flags.c_contiguous:
                 raise ValueError(f"{type(table).__name__}: an array is {value.dtype}, {value.shape}, or has gaps")
-            # A third of the time that numpy takes to say it.
+            # This takes a third of the time of numpy's own attribute.
             address = addressof(_Bytes.from_buffer(value)) if flags.writeable else value.ctypes.data
             words += (address, *value.shape)
         try:
@@ -86,15 +86,15 @@ _NO_MEMORY = -(2**63)  # kNoMemory in stack.hpp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """The address of an object that the core has opened, passed to kernels instead of a table."""
+    """The address of an object that the core has opened, which is passed to kernels in place of a table."""
 
     address: int
 
 
 def _installed_library(folder: Path) -> Path | None:
-    """Return a folder's library in the installed memplan; raises UnbuiltError if its sources differ.
+    """Return a folder's library in the installed memplan, or None; raises UnbuiltError if its sources differ.
 
-    A checkout is imported in its place where Python is started in one.
+    If Python is started in a checkout, it imports the checkout instead of the installed package, which may be built.
     """
     from importlib.metadata import distributions
 
@@ -120,10 +120,10 @@ class Library:
 
     @cached_property
     def handle(self) -> CDLL:
-        """The library itself.
+        """The loaded library.
 
-        Of a checkout where it was not built, that of the installed memplan, if it has the same sources. Raises
-        UnbuiltError where there is none, or where this machine cannot load it.
+        In a checkout without a built library, it is the installed memplan's library, if it has the same sources. Raises
+        UnbuiltError if there is none, or if this machine cannot load it.
         """
         file = library_of(self.folder)
         file = file if file.exists() else _installed_library(self.folder) or file
@@ -134,10 +134,10 @@ class Library:
             raise UnbuiltError(f"{file}: the compiled core {reason}; build it anew: {REMEDY}") from None
 
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
-        """Return a function of `tables` tables, which fills some of their arrays and returns a number.
+        """Return a function with `tables` tables as parameters, which fills some of their arrays and returns an int.
 
-        It runs without the GIL, and must be given the tables that it is declared with, as it checks nothing.
-        It raises MemoryError if it cannot allocate its own arrays.
+        It runs without the GIL. The tables must have the declared types, which are not checked. Raises MemoryError if
+        the kernel cannot allocate memory.
         """
         called: list[Callable[..., int]] = []
 

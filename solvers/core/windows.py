@@ -1,4 +1,4 @@
-"""The tables of the search for plans of several memories, window by window; see windows.hpp."""
+"""The tables of the kernels that search plans of several memories, window by window; see windows.hpp."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from memplan.solvers.core.tables import CORE, Rows
 class Spaces(NamedTuple):
     """The `n` buffers and `p` memories of an instance; all lengths and offsets in its units.
 
-    Buffer `i` may lie in memory `q` where homes[q, i] is not 0, at lowest[q, i] and every alignment[q, i] above it up
-    to highest[q, i], and costs price[q, i] steps there. Buffers with equal `together` lie in one memory, those with
-    equal `lead` at their `distance` from each other. Where capacity[q] is ABSENT, there is room for all, and no offset
-    is searched.
+    Buffer `i` may be in memory `q` if homes[q, i] is not 0, at lowest[q, i] and every alignment[q, i] above it up to
+    highest[q, i], and costs price[q, i] steps there. Buffers with equal `together` must be in one memory, those with
+    equal `lead` at their `distance` from each other. If capacity[q] is ABSENT, memory `q` has room for all buffers, and
+    no offset is searched there.
     """
 
     size: I64  # (n,)
@@ -37,11 +37,11 @@ class Spaces(NamedTuple):
 
 
 class WindowSearch(NamedTuple):
-    """The task: a plan, of which buffers of memory ABSENT have no place yet, to be improved with so much work.
+    """The task: a plan to be improved with limited work; buffers in memory ABSENT have no place yet.
 
-    goal[i] is what buffer `i` costs in the cheapest choice without offsets, of which `home` has the memories, where it
-    is to be packed first. The kernel changes pool, offset and the state of random numbers, and fills `answer`: 1 where
-    all have a place, and the work that was done.
+    goal[i] is the cost of buffer `i` in the cheapest choice that ignores offsets; `home` has the memories of that
+    choice, if it is to be packed first. The kernel changes `pool`, `offset` and the state of random numbers, and fills
+    `answer`: 1 if all buffers have a place, and the work done.
     """
 
     goal: I64  # (n,)
@@ -55,10 +55,10 @@ class WindowSearch(NamedTuple):
 
 
 class StackCuts(NamedTuple):
-    """The task: for a choice of memories, the sets of buffers that end above end[q] in memory q in every stack.
+    """The task: for a choice of memories, find sets of buffers that end above end[q] in memory q in every stack.
 
-    From `cut_pool` on, the kernel fills: the memory of each set, the least end of its buffers there, its buffers
-    buffer[first[g]:first[g + 1]], and the number of sets. Sets for which there is no room are left out.
+    The kernel fills the fields from `cut_pool` on: the memory of each set, the least end of its buffers there, its
+    buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets for which the arrays have no space are left out.
     """
 
     pool: I64  # (n,)
@@ -71,6 +71,6 @@ class StackCuts(NamedTuple):
 
 
 search_windows = CORE.kernel("search_windows", tables=2)
-"""`search_windows(spaces, task)`: improve the plan of the task. Raises MemoryError."""
+"""`search_windows(spaces, task)`: improve the plan of the task in place. Raises MemoryError."""
 refute_stacks = CORE.kernel("refute_stacks", tables=2)
-"""`refute_stacks(spaces, task)`: fill the task with sets that do not fit. Raises MemoryError."""
+"""`refute_stacks(spaces, task)`: fill the task with sets of buffers that do not fit. Raises MemoryError."""

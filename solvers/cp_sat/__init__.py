@@ -1,1 +1,1 @@
-"""Constraint programming with OR-Tools: one NoOverlap for each live set of each pool."""
+"""Constraint programming with OR-Tools' CP-SAT, with one NoOverlap for each live set of each pool."""

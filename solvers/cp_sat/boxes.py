@@ -1,4 +1,4 @@
-"""Address intervals in pools, their ranges and banks; each constraint is a function named after its meaning."""
+"""CP-SAT's variables for offsets in pools, and their constraints; each constraint is a function named after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddressBox:
-    """A buffer in a possible pool: its addresses there, if it `is_here` (1: it must be).
+    """A buffer in one of its possible pools: its offsets there, if the literal `is_here` is true (1: always).
 
     Its start is between `lowest` and `highest`, even if the buffer is in another pool.
     """
@@ -33,7 +33,7 @@ AddressBoxes = list[dict[int, AddressBox]]
 
 
 def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> AddressBoxes:
-    """Make the boxes below given ends, optional only for buffers with several pools."""
+    """Return the boxes below the given ends of pools; only buffers with several pools have optional intervals."""
     boxes: AddressBoxes = [{} for _ in range(len(instance))]
     for i, homes in enumerate(spans(instance, ends)):
         size = int(instance.size[i])
@@ -50,39 +50,39 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 
 
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Count alignment steps above the lowest address; members of a rigid group follow their anchor."""
+    """Require whole alignment steps above the lowest offset; members of a rigid group follow their anchor."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
             step = int(instance.alignment[q, i])
-            # The lowest address is aligned already.
+            # A single offset is aligned already.
             if step > 1 and box.lowest < box.highest:
                 steps = model.new_int_var(0, (box.highest - box.lowest) // step, "")
                 model.add(box.start == box.lowest + step * steps)
 
 
 def choose_pools(model: CpModel, boxes: AddressBoxes) -> None:
-    """Choose one pool for each buffer; without any, the question is infeasible."""
+    """Require exactly one pool for each buffer; for a buffer without any, the question becomes infeasible."""
     for homes in boxes:
         if len(homes) != 1:
             model.add_exactly_one([box.is_here for box in homes.values()])
 
 
 def colocated_buffers_live_in_one_pool(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Place each buffer in the pool of the first buffer in its colocation group; both may use the same pools."""
+    """Require the pool of the first buffer in each colocation group; all members may use the same pools."""
     for i, colocation in enumerate(instance.colocation.tolist()):
         for q, box in boxes[i].items() if colocation != i and len(boxes[i]) > 1 else ():
             model.add(box.is_here == boxes[colocation][q].is_here)
 
 
 def rigid_groups_keep_their_distances(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Tie each member to its group's anchor."""
+    """Require each member's distance from the anchor of its rigid group."""
     for i, anchor in enumerate(instance.anchor.tolist()):
         for q, box in boxes[i].items() if anchor != i else ():
             model.add(box.start == boxes[anchor][q].start + int(instance.distance[i]))
 
 
 def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Limit the position of each start within its page so that the buffer ends in the same page."""
+    """Limit each start's position within its page, so that the buffer ends in the same page."""
     for i, homes in enumerate(boxes):
         for q, box in homes.items():
             page, shift = int(instance.page[q, i]), int(instance.page_shift[q, i])
@@ -96,7 +96,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Keep each start out of the ranges that are barred to it."""
+    """Exclude from each start the ranges that are barred to it."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             from ortools.sat.python.cp_model import Domain
@@ -107,7 +107,7 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
 
 @dataclass(eq=False)
 class Banks:
-    """The banks that buffers touch: in pool `q` with banks, the numbers first <= bank < past."""
+    """The banks that buffers touch: in pool `q` with banks, those with numbers first <= bank < past."""
 
     model: CpModel
     instance: Instance
@@ -121,7 +121,7 @@ class Banks:
                 yield q
 
     def bank_range(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return (first, past) for a buffer in a pool with banks."""
+        """Return the variables (first, past) for a buffer in a pool with banks."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = pool.bank, pool.bank_shift
@@ -134,21 +134,21 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return (first, past) of the banks or bytes by which a buffer of a priced pair meets the other."""
+        """Return (first, past) of the banks or the bytes in which a buffer of a priced pair can meet the other."""
         start = self.boxes[i][q].start
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the banks that a buffer touches as an optional interval."""
+        """Return the banks that a buffer touches, as an optional interval."""
         first, past = self.bank_range(i, q)
-        # A buffer that begins and ends inside of banks touches two more than it fills.
+        # A buffer that starts and ends inside banks touches up to two more than it fills.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
         number = self.model.new_int_var(1, most, "")
         return self.model.new_optional_interval_var(first, number, past, self.boxes[i][q].is_here, "")
 
 
 def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Banks) -> None:
-    """Keep the bank intervals of partners from overlapping."""
+    """Require the bank intervals of partners to be disjoint."""
     intervals = {}
     for i, j in pairs_of(instance.bank_first, instance.bank_with):
         for q in banks.common_pools(i, j):
@@ -159,7 +159,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return, for each priced pair, a literal that must be true if the two meet."""
+    """Return, for each priced pair, a literal that is true if the two meet."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

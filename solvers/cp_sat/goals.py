@@ -1,7 +1,7 @@
-"""CP-SAT: short feasibility questions first ("is there a plan at the bound?"), then minimisation, goal by goal.
+"""The CP-SAT search, goal by goal: short feasibility questions ("is there a plan at the bound?"), then minimisation.
 
-Runs have heavy tails, so several short ones, over orders, limits and seeds, come before each long one. The best plan
-enters as a limit to stay below, and where a goal is minimised as a hint, too.
+Running times have heavy tails, so several short runs, with different orders, limits and seeds, come before each long
+one. The best plan's value is an upper limit and, where a goal is minimised, the plan is also a hint.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 NAME = "cp-sat"
 _UNITS_PER_WORK = 100_000_000
-"""The Search.work_limit units in a deterministic second of CP-SAT; up to a hundred times ours with long NoOverlaps."""
+"""The units of Search.work_limit for a deterministic second of CP-SAT; with long NoOverlaps up to 100 times as many."""
 _PATIENCE = 30
-"""The wall-clock seconds allowed for a deterministic one; more is allowed only if no clock may decide."""
+"""The seconds of the clock allowed for a deterministic one; more are allowed only if no clock may decide."""
 _WORK_PER_ENTRY = 3e-8
-"""The work of posting one buffer in one live set, in deterministic seconds."""
+"""The work of adding one buffer to the NoOverlap of one live set, in deterministic seconds."""
 _EXACT_IN_DOUBLE = 2**53
 
 
 class CpSatEngine:
-    """Poses questions to CP-SAT, each with the next of `orders` and a new seed, and counts its work."""
+    """Answers questions with CP-SAT, each with the next of `orders` and a new seed, and counts the work."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
@@ -51,23 +51,23 @@ class CpSatEngine:
 
     @property
     def is_spent(self) -> bool:
-        """True if the search is over, or its work limit reached."""
+        """True if the search is over, or its work limit is reached."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def answer(self, question: CpSatQuestion, work: float) -> int:
-        """Answer a question with limited work; return the bound on its goal that the engine reports.
+        """Answer a question with limited work, and return the bound on its goal that the engine reports.
 
-        Work is counted in CP-SAT's deterministic seconds, so that load hardly changes what a run finds.
+        Work is counted in CP-SAT's deterministic seconds, so that the machine's load hardly affects the result.
         """
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()
         boxes = build(model, self.instance, self.costs, question, next(self.orders))
         if question.is_minimised and self.search.best is not None:
-            _hint(model, boxes, self.search.best)
+            _add_hint(model, boxes, self.search.best)
         solver = cp_model.CpSolver()
         self._set_parameters(solver, question, work)
-        reporter = None if question.is_of_choice else _reporter(self.instance, self.search, boxes)
+        reporter = None if question.is_of_choice else _solution_callback(self.instance, self.search, boxes)
         status = solver.solve(model, reporter)
         self.runs += 1
         self.work_left -= solver.deterministic_time + self.building_work
@@ -80,6 +80,7 @@ class CpSatEngine:
         return ceil(bound - 1e-6) if question.is_minimised and 0 < bound < _EXACT_IN_DOUBLE else 0
 
     def _set_parameters(self, solver: CpSolver, question: CpSatQuestion, work: float) -> None:
+        """Set seed, limits, workers and strategy for a question."""
         from ortools.sat.python import cp_model
 
         parameters = solver.parameters
@@ -90,15 +91,15 @@ class CpSatEngine:
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
-            parameters.merge_no_overlap_work_limit = 0.0  # live sets are maximal as they are; looking takes seconds
+            parameters.merge_no_overlap_work_limit = 0.0  # live sets are maximal already
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
-        # Proofs above the bound take a tenth of a second with it, minutes without; other questions only grow slower.
+        # With strong propagation, proofs above the bound take 0.1 s instead of minutes; other questions become slower.
         parameters.use_strong_propagation_in_disjunctive = question.is_minimised
 
 
-def _hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
-    """Give the best plan as a hint: its pools, and its offsets in them."""
+def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
+    """Add the best plan as a hint: its pools, and its offsets in them."""
     for homes, pool, offset in zip(boxes, best.pool.tolist(), best.offset.tolist(), strict=True):
         for q, box in homes.items():
             if len(homes) > 1:
@@ -107,8 +108,8 @@ def _hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
                 model.add_hint(box.start, offset)
 
 
-def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
-    """Return a callback that offers each solution, as found and dropped, and stops when the search is over."""
+def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolverSolutionCallback:
+    """Return a callback that offers each solution, as found and moved down, and stops when the search is over."""
     from ortools.sat.python import cp_model
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped
@@ -129,14 +130,14 @@ def _reporter(instance: Instance, search: Search, boxes: AddressBoxes) -> CpSolv
 _LARGEST = 2**60
 """The limit on sums of sizes and of costs, as CP-SAT uses int64."""
 _MOST_ENTRIES = 1_000_000
-"""The most buffers summed over the live sets; larger models take too long to build."""
+"""The most buffers, summed over the live sets; larger models take too long to build."""
 _FIRST_RUN = 0.015
-"""The work of a first short run, in CP-SAT's deterministic seconds, of which one is about three of ours."""
+"""The work of a first short run, in CP-SAT's deterministic seconds; one is about three seconds of the clock."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer assignments and claims until the best score is found and proved, or the search is over."""
-    refusal = _refusal(instance)
+    """Offer plans and bounds until the best score is found and proved, or the search is over."""
+    refusal = _size_refusal(instance)
     if refusal is not None:
         search.log(f"{NAME}: {refusal}")
         return
@@ -144,7 +145,8 @@ def solve(instance: Instance, search: Search) -> None:
     pursuit.goals.pursue(pursuit.min_value)
 
 
-def _refusal(instance: Instance) -> str | None:
+def _size_refusal(instance: Instance) -> str | None:
+    """Return the reason why an instance is too large for CP-SAT, or None."""
     if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
     entries = int(instance.load(np.ones(len(instance), dtype=np.int64)).sum())
@@ -157,27 +159,29 @@ def _horizons(instance: Instance) -> list[int]:
 
 @dataclass(frozen=True)
 class _NextQuestion:
-    """The next question, and its work limit.
+    """The kind of the next question, and its work limit.
 
-    It looks for the cheapest choice of pools, the floor itself, a limit in between, or the best there is.
+    "choice" looks for the cheapest choice of pools, "floor" for a plan at the bound, "between" for one at a limit above
+    it, and "best" for the best plan.
     """
 
     kind: Literal["choice", "floor", "between", "best"]
     work: float
 
 
-def _runs(goal: int) -> Iterator[_NextQuestion]:
+def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
+    """Yield the kinds and the work of the questions for one goal."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
-        # Each with another seed and order: run times are heavy-tailed, so several short runs beat a long one.
+        # Each run has another seed and order: running times are heavy-tailed, so several short runs beat a long one.
         yield from [_NextQuestion("floor", work)] * 3
         yield from [_NextQuestion("between", work)] * 3
         yield _NextQuestion("best", 4 * work)
 
 
 class _GoalPursuit:
-    """The goals in turn: each is minimised while earlier ones keep their proved values."""
+    """Minimises the goals in turn, with earlier ones fixed at their proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
@@ -188,12 +192,12 @@ class _GoalPursuit:
         if costs is not None:
             self.limits[COST] = costs.max_steps
         self.goals = Goals(instance, search, costs)
-        self.engine = CpSatEngine(instance, search, costs, _orders(instance, self.random))
+        self.engine = CpSatEngine(instance, search, costs, _buffer_orders(instance, self.random))
 
     def min_value(self, goal: int) -> int | None:
         """Return the least value of a goal once it is reached and the engine claims a proof; else None."""
         floor = promising = self.goals.first_bound()
-        for run in _runs(goal):
+        for run in _questions_in_turn(goal):
             reached = self.goals.best_value(goal)
             most = self.limits[goal] if reached is None else reached - 1
             if floor > most and reached is None:
@@ -203,10 +207,10 @@ class _GoalPursuit:
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
             if run.kind == "floor" and floor > promising:
-                continue  # once refuted, a floor moves up by single units: no more than any other limit
+                continue  # a refuted floor only rises by single units, so other limits find more
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Questions far below the best plan are hard, and those just below it gain little.
+                # Limits far below the best plan are hard to reach, and those just below it gain little.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.answer(self._question(goal, limit, run), run.work)
             if at_least > floor:
@@ -225,15 +229,15 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs; if sums grow too large, in a coarser unit, rounded down so that bounds hold."""
+    """Return the costs as integers; if sums become too large, in a coarser unit, rounded down so that bounds hold."""
     costs = Costs.from_instance(instance)
-    # Rounded down, so that a bound on coarse costs is one on costs.
+    # As they are rounded down, a bound on the coarse costs also holds for the costs.
     coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)
     return costs.coarsen(coarser)
 
 
-def _orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
-    """Yield orders of buffers: widest, earliest and latest first, larger first among equals; then with noise."""
+def _buffer_orders(instance: Instance, random: np.random.Generator) -> Iterator[I64]:
+    """Yield orders of buffers: by width, start and end, larger ones first among equals; later with noise."""
     n, sets = len(instance), instance.end - instance.start
     width = np.bincount(instance.lifetime_buffer, sets, minlength=n)
     first = np.zeros(n)

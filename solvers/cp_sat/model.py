@@ -1,4 +1,4 @@
-"""The constraint program of a question, its constraints, and its search order."""
+"""The CP-SAT model of a question: its constraints, objective and search order."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """The question whether an assignment exists whose pools end at most at `ends[q]`, within `steps` of cost.
+    """The question whether there is an assignment whose pools end at most at `ends[q]`, within `steps` of cost.
 
-    Where the `goal`, a pool or COST, `is_minimised`, the least end there, or cost, is searched for. A question that
-    `is_of_choice` is about pools only: do the sizes alive fit, at any offsets?
+    If `is_minimised`, the `goal`, which is a pool's end or COST, is minimised. A question that `is_of_choice` concerns
+    only pools: do the sizes that are alive together fit, at any offsets?
     """
 
     ends: tuple[int, ...]
@@ -57,14 +57,14 @@ class CpSatQuestion:
 
     @property
     def has_fixed_search(self) -> bool:
-        """True if the search assigns addresses from the lowest up, best when only addresses must be chosen."""
+        """True if the search assigns offsets from the lowest up, which is best if only offsets are to be chosen."""
         return not self.is_minimised and len(self.ends) == 1
 
 
 def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpSatQuestion, order: I64) -> AddressBoxes:
-    """Build the question in an empty model; return the boxes, which translate solutions to assignments.
+    """Build a question in an empty model, and return the boxes, by which solutions become assignments.
 
-    `order` is that in which a fixed search prefers buffers at the same address.
+    In a fixed search, `order` is the order of preference among buffers at the same offset.
     """
     boxes = address_boxes(model, instance, question.ends)
     clashes: list[IntVar] = []
@@ -72,20 +72,20 @@ def build(model: CpModel, instance: Instance, costs: Costs | None, question: CpS
     colocated_buffers_live_in_one_pool(model, instance, boxes)
     if not question.is_of_choice:
         clashes = priced_pairs_meet(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
-    _identical_buffers_are_in_order(model, instance, boxes)
+    _order_identical_buffers(model, instance, boxes)
     if len(instance.pools) > 1:
-        _live_sets_fit_by_size(model, instance, boxes, question)
+        _bound_live_set_sizes(model, instance, boxes, question)
     if costs is not None:
-        _cost_is_at_most(model, boxes, clashes, costs, question)
+        _bound_cost(model, boxes, clashes, costs, question)
     if question.is_minimised and question.goal != COST:
-        _end_is_least(model, instance, boxes, question)
+        _minimise_end(model, instance, boxes, question)
     if question.has_fixed_search:
-        _search_goes_from_the_lowest_address_up(model, boxes, order)
+        _search_lowest_offsets_first(model, boxes, order)
     return boxes
 
 
 def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, ends: tuple[int, ...]) -> Banks:
-    """Add all constraints on offsets, given each buffer's pool; return the touched banks."""
+    """Add all constraints on offsets in a given pool, and return the banks that buffers touch."""
     addresses_are_aligned(model, instance, boxes)
     rigid_groups_keep_their_distances(model, instance, boxes)
     no_page_is_crossed(model, instance, boxes)
@@ -98,8 +98,8 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
     return banks
 
 
-def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Sort indistinguishable buffers by pool and address, which any assignment allows."""
+def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
+    """Order indistinguishable buffers by pool and offset, which loses no assignment but permutations."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):
@@ -111,22 +111,22 @@ def _identical_buffers_are_in_order(model: CpModel, instance: Instance, boxes: A
                 model.add(boxes[i][q].start + size <= boxes[j][q].start).only_enforce_if(both)
 
 
-def _live_sets_fit_by_size(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Add redundant size constraints of live sets and pools, which propagate the choice of pools."""
+def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
+    """Add redundant constraints on sizes in live sets and pools, which propagate the choice of pools."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
         for t in range(instance.n_live_sets):
             here = sharing.disjoint_buffers([i for i in instance.members(t).tolist() if q in boxes[i]])
-            # A pool that could hold all of the live set needs no row.
+            # A pool that has room for the whole live set needs no constraint.
             if sum(size[i] for i in here) > free:
                 model.add(sum(size[i] * boxes[i][q].is_here for i in here) <= free)
 
 
-def _cost_is_at_most(
+def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Bound the cost, in steps above the cheapest, and minimise it if it is the goal."""
+    """Bound the cost, in steps above the cheapest conceivable plan, and minimise it if it is the goal."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)
@@ -134,7 +134,8 @@ def _cost_is_at_most(
         model.minimize(total)
 
 
-def _end_is_least(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
+def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
+    """Minimise the end of the goal's pool."""
     q = question.goal
     end = model.new_int_var(0, question.ends[q], "")
     for i, homes in enumerate(boxes):
@@ -143,7 +144,8 @@ def _end_is_least(model: CpModel, instance: Instance, boxes: AddressBoxes, quest
     model.minimize(end)
 
 
-def _search_goes_from_the_lowest_address_up(model: CpModel, boxes: AddressBoxes, order: I64) -> None:
+def _search_lowest_offsets_first(model: CpModel, boxes: AddressBoxes, order: I64) -> None:
+    """Make the search assign the lowest offsets first."""
     from ortools.sat.python import cp_model
 
     starts = [box.start for i in order.tolist() for box in boxes[i].values()]

@@ -1,4 +1,4 @@
-"""Buffers that are alive together, or in conflict by name, do not overlap, unless they share an offset.
+"""The CP-SAT constraints that buffers in conflict do not overlap, unless they may share bytes.
 
 Times are fixed, so a NoOverlap2D of lifetimes and addresses is replaced by one NoOverlap of addresses per maximal live
 set.
@@ -7,9 +7,9 @@ Each buffer has its own interval, except for two kinds:
 
 - Views, members of one rigid group that overlap: they are one interval, as their distances are fixed.
 - Partners: where two share an offset, the smaller lies inside the larger, which keeps everything else away from both;
-    so the smaller one's interval is absent then. This leaves out buffers that may overlap the larger one, as its
-    partners or views: buffers connected in this way are a cluster, and two buffers of a cluster that must not overlap
-    get a separate constraint.
+so the smaller one's interval is absent then. This leaves out buffers that may overlap the larger one, as its
+partners or views: buffers connected in this way are a cluster, and two buffers of a cluster that must not overlap
+get a separate constraint.
 
 Where views overlap and one of them has a partner, neither rule applies: they avoid all other buffers pair by pair.
 """
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 Shares = dict[tuple[int, int, int], "IntVar"]
-"""For two partners (the smaller number first) and a pool: true if they share an offset there."""
+"""By two partners (the lower position first) and a pool: the literal that they share an offset there."""
 
 
 @dataclass(eq=False)
 class AddressIntervals:
-    """The intervals of one pool's buffers, each made once."""
+    """The intervals of the buffers in one pool; each interval is created once."""
 
     model: CpModel
     instance: Instance
@@ -55,12 +55,12 @@ class AddressIntervals:
         return Sharing(self.instance)
 
     def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
-        """Return intervals that represent members of a live set, and the members not represented."""
+        """Return intervals that represent members of a live set, and the members that they do not represent."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
-        for views in self._views([i for i in members if is_tied[i]]):
-            # Views overlap each other intentionally: one interval represents them all.
+        for views in self._overlapping_views([i for i in members if is_tied[i]]):
+            # Views may overlap each other, so one interval represents them all.
             if len(views) == 1:
                 intervals.append(self.buffer_interval(views[0], among))
             elif any(self.sharing.partners[i] & among for i in views):
@@ -70,28 +70,30 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, absent if it lies inside a partner among the given ones."""
+        """Return the interval of a buffer, which is absent if the buffer is inside a partner in `among`."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._share(i, j) for j in around) if share is not None]
-        return self._absent_if(i, shares)
+        return self._interval_unless_shared(i, shares)
 
     def clusters(self, members: list[int]) -> list[list[int]]:
         """Return the clusters among the members of a live set."""
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Keep two buffers apart, unless they share an offset or are views of each other."""
+        """Require two buffers to be disjoint, unless they share an offset or are views of each other."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
         share = self._share(i, j)
-        self.model.add_no_overlap([self.buffer_interval(i), self._absent_if(j, [] if share is None else [share])])
+        self.model.add_no_overlap(
+            [self.buffer_interval(i), self._interval_unless_shared(j, [] if share is None else [share])]
+        )
 
     def _share(self, i: int, j: int) -> IntVar | None:
         return self.shares.get((min(i, j), max(i, j), self.q))
 
-    def _views(self, members: list[int]) -> list[list[int]]:
-        """Group the members into overlapping views, directly or in a chain, the lowest first."""
+    def _overlapping_views(self, members: list[int]) -> list[list[int]]:
+        """Return the members in groups of views that overlap directly or through others, each in ascending order."""
         anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
         views: list[list[int]] = []
         last, end = -1, 0
@@ -104,7 +106,7 @@ class AddressIntervals:
         return views
 
     def _views_interval(self, views: list[int]) -> IntervalVar:
-        """Return the interval from the lowest start to the highest end of some overlapping views."""
+        """Return the interval from the lowest start to the highest end of overlapping views."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -113,13 +115,13 @@ class AddressIntervals:
             self._made[key] = self.model.new_optional_fixed_size_interval_var(box.start, size, box.is_here, "")
         return self._made[key]
 
-    def _absent_if(self, i: int, shares: list[IntVar]) -> IntervalVar:
-        """Return the interval of a buffer, present if the buffer is here and none of some shares holds."""
+    def _interval_unless_shared(self, i: int, shares: list[IntVar]) -> IntervalVar:
+        """Return the interval of a buffer, present if the buffer is here and none of the `shares` is true."""
         box, key = self.boxes[i][self.q], ("absent", i, *(share.index for share in shares))
         if not shares:
             return box.interval
         if key not in self._made:
-            # One home and one partner: an additional literal would be equivalent.
+            # With one pool and one partner, the negated literal is enough.
             is_sure = len(self.boxes[i]) == 1 == len(shares)
             is_there = ~shares[0] if is_sure else self._conjunction(box.is_here, shares)
             size = int(self.instance.size[i])
@@ -127,7 +129,7 @@ class AddressIntervals:
         return self._made[key]
 
     def _conjunction(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
-        """Return a literal that is true exactly if the first one is and none of the others."""
+        """Return a literal that is true exactly if `is_here` is true and none of `shares` is."""
         is_there = self.model.new_bool_var("")
         self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
         self.model.add_bool_or([is_there, *shares]).only_enforce_if(is_here)
@@ -135,7 +137,7 @@ class AddressIntervals:
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
-    """Add the choices to share an offset: both partners must lie in the pool and start there together."""
+    """Return, for each pair of partners and pool, the literal that both are there at one offset."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():
@@ -157,16 +159,16 @@ def live_buffers_do_not_overlap(
         before: set[int] = set()
         for members in live_sets:
             here = [i for i in members if q in boxes[i]]
-            # A live set whose members in this pool were all in the previous set adds no constraint.
+            # If all its members in this pool were in the previous live set, a live set adds no constraint.
             if len(here) + len(reserved) > 1 and not before.issuperset(here):
-                _live_set_does_not_overlap(model, intervals_of, here, reserved)
+                _separate_live_set(model, intervals_of, here, reserved)
                 before = set(here)
 
 
-def _live_set_does_not_overlap(
+def _separate_live_set(
     model: CpModel, intervals_of: AddressIntervals, members: list[int], reserved: list[IntervalVar]
 ) -> None:
-    """Keep a live set's buffers apart from each other and from reserved ranges, all at once where valid."""
+    """Require a live set's buffers and the reserved ranges to be disjoint, by one NoOverlap where possible."""
     intervals, alone = intervals_of.intervals_of(members)
     model.add_no_overlap([*intervals, *reserved])
     for i in alone:
@@ -180,7 +182,7 @@ def _live_set_does_not_overlap(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Add a NoOverlap for each pair of conflicts and clearances, except views; both include the clearance."""
+    """Add a NoOverlap for each pair in conflict or with a clearance, except views, with the clearance added."""
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
     def interval(i: int, q: int, clearance: int) -> IntervalVar:
@@ -198,10 +200,10 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
 
 
 def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges of a pool below an end."""
+    """Return the reserved ranges of a pool, cut at `end`."""
     return [(low, min(high, end)) for low, high in instance.pools[q].reserved.tolist() if low < end]
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return intervals for the reserved ranges of a pool below an end."""
+    """Return intervals for the reserved ranges of a pool, cut at `end`."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

@@ -1,4 +1,4 @@
-"""The exact search for one pool, and the smaller and larger problems that support it."""
+"""The exact search for one pool, and searches of parts and of tiny problems that support it."""
 
 MAX_LIFETIMES = 10_000
-"""The most lifetimes of a searched instance, since overlapping pairs are listed."""
+"""The most lifetimes of an instance for the exact search, which lists overlapping pairs."""

@@ -1,7 +1,7 @@
-"""The exact search: finds, and proves, the least peak of one pool.
+"""The exact search for one pool, which finds and proves the least peak.
 
-The search itself is in the core, see search.hpp: components, capacities to try, restarts and learnt no-goods. Here
-threads run turns of the search, and offer their plans and bounds.
+The search itself is in the core (search.hpp): components, capacities to try, restarts and learnt no-goods. Here,
+threads run turns of that search, and offer its plans and bounds.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "exact"
 NODE_WORK = 4
-"""The units of Search.work_limit for each node."""
+"""The units of Search.work_limit that each node counts."""
 ENDLESS = 2**62
 _PAUSE = 4_000
-"""The nodes after which a thread checks the results of others."""
+"""The nodes after which a thread reads the results of others."""
 _WAIT_S = 0.001
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search until the peak is proved, the search is over, or the work limit is reached.
 
-    Honours all rules except several pools, costs, rigid groups, pages, banks, and sharing of bytes. After a short time
-    alone, one search thread a processor works, each with its own seed, weights and nogoods. In a deterministic search
-    there is one search thread, and nodes are counted. Kernels count in int64 and list pairs of lifetimes, so an
-    instance whose sums may not fit, or with more than MAX_LIFETIMES, is left alone.
+    Respects all rules except several pools, costs, rigid groups, pages, banks, and sharing of bytes. After a short
+    search with one thread, there is one thread for each processor, each with its own seed, weights and no-goods. A
+    deterministic search has one thread, and counts nodes. Kernels use int64 and list pairs of lifetimes, so an instance
+    whose sums may overflow, or with more than MAX_LIFETIMES lifetimes, is skipped.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
     if pins_collide(instance, Packer(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
-        if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
+        if search.flag[0] == 0:  # a stopped packer proves nothing
             search.claim_infeasible(NAME)
         return
     begun: BegunSearch | None = search.begun
     parts = Parts(instance, search, begun)
     thread = SearchThread(parts, begun=begun)
-    # One thread: how several share their time is up to the machine.
+    # One thread, as the results of several depend on how the machine schedules them.
     if search.deterministic:
         thread.run_nodes(search.work_limit // NODE_WORK - thread.nodes)
         return
-    # Easy problems end here without starting threads.
+    # Easy problems are solved here, before threads start.
     thread.run_nodes(ALONE_NODES - thread.nodes)
     if search.is_over or thread.is_done:
         return
@@ -70,8 +70,8 @@ def solve(instance: Instance, search: Search) -> None:
 class Parts:
     """An instance in the core, with the state that its search threads share.
 
-    `bound` is the least peak that they have not ruled out, whether or not `search` believes it. `is_proving` is
-    true once a long run was exhausted: the peak is then likely to be the best, or nearly.
+    `bound` is the least peak that they have not excluded, whether or not `search` trusts it. `is_proving` becomes true
+    once a long run was exhaustive: then the peak is probably the best or close to it.
     """
 
     def __init__(self, instance: Instance, search: Search, begun: BegunSearch | None = None) -> None:
@@ -123,7 +123,7 @@ def core_instance(instance: Instance) -> exact.OnePool:
 
 
 class SearchThread:
-    """The search of one thread. `is_done` means that no component is above the bound."""
+    """The search of one thread; `is_done` is true once no component is above the bound."""
 
     def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
         self.parts, self.search = parts, parts.search
@@ -135,7 +135,7 @@ class SearchThread:
             return
         opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0)
         self._handle = Handle(exact.open_search(Reference(opening)))
-        # Its parts must be there until it is closed.
+        # The parts must exist until the search is closed.
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
@@ -152,6 +152,7 @@ class SearchThread:
                 time.sleep(_WAIT_S)
 
     def _take_turn(self, end: int) -> int:
+        """Run one turn in the core, share its results, and return its outcome."""
         parts, best = self.parts, self.search.best
         has_plan = best is not None and best is not self._seen
         if best is not None and has_plan:
@@ -165,7 +166,7 @@ class SearchThread:
         with parts.lock:
             parts.is_proving |= bool(answer[exact.IS_PROVING])
             parts.bound = max(parts.bound, int(answer[exact.BOUND]))
-        # The search reports its best peak; at the end of a proof it equals the bound.
+        # A turn reports the best known peak, which may be another thread's, so only better ones are offered.
         best = self.search.best
         peak = int(answer[exact.PEAK])
         if peak != ABSENT and (best is None or peak < best.score[-1]):
@@ -176,7 +177,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer the results of a search that was begun earlier."""
+    """Offer the plan and the bound of a search that began earlier."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:
@@ -186,4 +187,5 @@ def offer_begun(search: Search, begun: BegunSearch) -> None:
 
 
 def _close(handle: Handle, _: Parts) -> None:
+    """Close a search of the core; the second parameter keeps its parts in memory until then."""
     exact.close_search(handle)

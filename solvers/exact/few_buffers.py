@@ -1,8 +1,8 @@
-"""The best plan of few buffers, by trying which of any two overlapping ones lies below the other.
+"""The best plan of a few buffers, by deciding for each overlapping pair which buffer is below the other.
 
-For a choice of pools and the decided pairs, all rules together determine the least start of each buffer:
-no plan that decides so has a lower start anywhere. Where two still meet, both orders are tried and, where meeting only
-costs something, paying for it. So prices of pairs come first, then the ends of the pools, whatever the objective.
+For a choice of pools and the decided pairs, all rules together determine the least start of each buffer: no plan with
+these decisions has a lower start anywhere. If two buffers still meet, both orders are tried and, if meeting only costs
+something, also paying for it. So prices of pairs come first, then the ends of the pools, whatever the objective.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from memplan.solvers.search.incumbent import Search
 NAME = "few"
 _MOST_CHOICES, _MOST_NODES, _MOST_JUMPS = 3_000, 20_000, 10_000
 Rule = tuple[int, int, int | None]
-"""(grid, clearance, price): two buffers keep this distance and a grid border apart, or pay; None: they must."""
+"""(grid, clearance, price): two buffers keep this clearance and a grid border between them, or pay; None: no choice."""
 Packing = tuple[int, int, dict[int, int]]
-"""The cost of pairs, the end, and the start of each buffer."""
+"""The cost of pairs, the end of the pool, and the start of each buffer."""
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan with its score as the bound, or claim infeasibility; nothing if that takes long."""
+    """Offer the best plan with its score as the bound, or claim infeasibility; nothing if there are too many cases."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The choices of pools of an instance; each pool's content is packed once."""
+    """The search over choices of pools of an instance; each content of a pool is packed once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)
@@ -53,11 +53,11 @@ class _FewBuffers:
         self.places = np.stack([getattr(instance, name) for name in names], axis=2).tolist()
         self.barred = [[instance.barred_to(i, q) for i in range(len(instance))] for q in range(len(instance.pools))]
         self.reserved = [pool.reserved.tolist() for pool in instance.pools]
-        self.rules = [self._rules_of(q) for q in range(len(instance.pools))]
+        self.rules = [self._pair_rules_of_pool(q) for q in range(len(instance.pools))]
         self.packings: dict[tuple[int, tuple[int, ...]], Packing | None] = {}
 
-    def _rules_of(self, q: int) -> dict[tuple[int, int], list[Rule]]:
-        """Return the rules of each pair in a pool, priced ones first."""
+    def _pair_rules_of_pool(self, q: int) -> dict[tuple[int, int], list[Rule]]:
+        """Return the rules of each pair in pool `q`, those with a price first."""
         instance, bank, rules = self.instance, self.instance.pools[q].bank, {}
         near, named = conflict_matrix(instance, np.arange(len(instance))), PairRules.from_pool(instance, q)
         for i, j in combinations(range(len(instance)), 2):
@@ -105,14 +105,14 @@ class _FewBuffers:
         return best
 
     def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of some buffers in a pool, and of these the lowest."""
+        """Return the cheapest packing of the given buffers in a pool, and the lowest one among equals."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
-            self._decide(q, members, [], pairs, 0)
+            self._decide_pairs(q, members, [], pairs, 0)
         return self.packings[q, members]
 
-    def _decide(
+    def _decide_pairs(
         self,
         q: int,
         members: tuple[int, ...],
@@ -120,7 +120,7 @@ class _FewBuffers:
         pairs: list[tuple[int, int, list[Rule]]],
         paid: int,
     ) -> None:
-        """Keep the best packing that satisfies `above`, (i, j, rule) with j above i; each of the pairs may meet."""
+        """Store the best packing that satisfies `above`, (i, j, rule) with j above i; all of `pairs` may still meet."""
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over
         at, best = self._min_starts(q, members, above), self.packings[q, members]
@@ -129,25 +129,26 @@ class _FewBuffers:
         end = max((at[i] + self.size[i] for i in members), default=0)
         if best is not None and (paid, end) >= best[:2]:
             return
-        k = next((k for k, (i, j, rules) in enumerate(pairs) if self._meet(q, at, i, j, rules)), None)
+        k = next((k for k, (i, j, rules) in enumerate(pairs) if self._break_rule(q, at, i, j, rules)), None)
         if k is None:
             self.packings[q, members] = paid, end, at
             return
         i, j, rules = pairs[k]
         others, price = pairs[:k] + pairs[k + 1 :], rules[0][2]
         for low, high in sorted(((i, j), (j, i)), key=lambda pair: at[pair[0]]):
-            self._decide(q, members, [*above, *((low, high, rule) for rule in rules)], others, paid)
+            self._decide_pairs(q, members, [*above, *((low, high, rule) for rule in rules)], others, paid)
         if price is not None:
-            self._decide(q, members, above, [*others, (i, j, rules[1:])], paid + price)
+            self._decide_pairs(q, members, above, [*others, (i, j, rules[1:])], paid + price)
 
-    def _meet(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
+    def _break_rule(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
+        """Return True if two buffers at these starts break one of the rules."""
         return any(
             at[j] < self._min_start_above(q, i, at[i], rule) and at[i] < self._min_start_above(q, j, at[j], rule)
             for rule in rules
         )
 
     def _min_start_above(self, q: int, i: int, at: int, rule: Rule) -> int:
-        """Return the least start above a buffer at an offset."""
+        """Return the least start of a buffer above buffer `i` at offset `at`."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))
@@ -155,7 +156,7 @@ class _FewBuffers:
     def _min_starts(
         self, q: int, members: tuple[int, ...], above: list[tuple[int, int, Rule]]
     ) -> dict[int, int] | None:
-        """Return the least starts; None if the pool ends before or the decisions form a cycle."""
+        """Return the least starts; None if they do not fit the pool, or if the decisions form a cycle."""
         at = {i: self._first_legal_start(q, i, 0) for i in members}
         for _ in range(len(members) + 1):
             has_moved = False
@@ -170,7 +171,7 @@ class _FewBuffers:
         return None
 
     def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
-        """Return the first start at or above `least` that the rules on this buffer alone allow."""
+        """Return the first start from `least` on that the rules on this buffer alone allow, or None."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):

@@ -1,11 +1,10 @@
-"""The exact search on cores of problems that are too large: few buffers often make a problem hard.
+"""The exact search on cores of problems that are too large, as a few buffers often make a problem hard.
 
-A core begins with the buffers of the heaviest live sets. It is searched exactly, alone; if it meets the bound
-it is packed first, in the order of its offsets, which by first fit leaves every buffer of it there or lower, and then
-the others around it. The few buffers that then end above the bound join the core, and it is searched again.
-
-A core is a part of the problem: its peak cannot be less than it can be by itself, with whatever is packed around it. So
-a core that is searched to exhaustion proves a bound for the whole. Pinned buffers are in every core.
+A core starts with the buffers of the heaviest live sets, and is searched exactly by itself. If it meets the bound, it
+is packed first, in the order of its offsets, in which first fit leaves each of its buffers there or lower; then the
+other buffers are packed around it. The few buffers that end above the bound join the core, which is searched again. A
+core is a part of the problem, so no plan of the problem has a lower peak than the core's best plan. If the search of a
+core is exhaustive, it proves a bound for the whole problem. Pinned buffers are in every core.
 """
 
 from __future__ import annotations
@@ -31,31 +30,31 @@ from memplan.solvers.search.result import Assignment
 
 NAME = "core"
 SHARES = (0.95, 0.99, 0.9, 0.0)
-"""A core starts with live sets of at least these shares of the largest load; finally with all."""
+"""A core starts with the live sets of at least these shares of the largest load, one after another; 0 means all."""
 LARGEST = 3_000
 """The most lifetimes of a core."""
 ORDERS = 16
-"""The packings of a core before its exact search."""
+"""The number of packings of a core before its exact search."""
 NODES = 16
-"""The nodes for each buffer of a core at first; they double in each round."""
+"""The nodes for each buffer of a core in the first round; they double in each round."""
 PATIENCE = 4_000_000
-"""The nodes without a gain after which other solvers should have the time."""
+"""The nodes without a gain after which the search ends, so that other solvers have the time."""
 _AROUND = (Rule(("pressure^16", "size"), "start", 2), Rule(("pressure^16", "size"), "end", 2))
-"""The orders for packing the other buffers, in turn."""
+"""The orders, in turn, in which the other buffers are packed."""
 _SMALL = 64
-"""A node's cost grows by one for each group of this many buffers in a core."""
+"""The cost of a node grows by one for each group of this many buffers in a core."""
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Search growing cores until the search is over, all are too large, or no gain is expected.
 
-    Honours everything but several pools and costs. In a deterministic search nodes and packings are counted.
+    Respects all rules except several pools and costs. A deterministic search counts nodes and packings.
     """
     if search.is_over or not instance.is_small_numbered:
         return
     packer = Packer(instance, search.flag)
     if pins_collide(instance, packer):
-        if search.flag[0] == 0:  # a stopped packer places nothing, which proves nothing
+        if search.flag[0] == 0:  # a stopped packer proves nothing
             search.claim_infeasible(NAME)
         return
     if (instance.pin != ABSENT).all():
@@ -70,7 +69,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # Gains of other solvers count, too, since this search continues from them.
+                # Gains of other solvers count as well, as this search continues from them.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
@@ -81,9 +80,10 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
-    """Search a core, pack the others around it, add those above the bound to it, and repeat.
+    """Search a core, pack the others around it, add the buffers above the bound to the core, and repeat.
 
-    Yields the nodes spent; ends if a core is too large, or below the bound after its nodes, or after `most` in all.
+    Yields the nodes spent. Ends if the core is too large, is not below the bound after its nodes, or after `most`
+    nodes.
     """
     instance = packer.instance
     for turn in range(len(instance)):
@@ -116,7 +116,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 
 @dataclass(eq=False)
 class CoreSearch(Search):
-    """The search of a core: its bounds go to the whole search; its assignments stay in the core."""
+    """The search of a core: its bounds are offered to the whole search, its assignments stay inside."""
 
     outer: Search = field(kw_only=True)
 
@@ -126,21 +126,21 @@ class CoreSearch(Search):
 
     @property
     def bound(self) -> Score:
-        """The whole's bound: a core below it offers no gain."""
+        """The bound of the whole problem; a core with a lower peak offers no gain."""
         return self.outer.bound
 
     @property
     def is_over(self) -> bool:
-        """True if the search of the whole is over."""
+        """True if the search of the whole problem is over."""
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Adopt the placements of the core's members in the best assignment of the whole problem."""
+        """Adopt the placements of the core's buffers from the best assignment of the whole problem."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core in some orders, which is fast and often enough; return the cost in nodes."""
+        """Pack the core in some orders, which is fast and often enough, and return the cost in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:
@@ -150,7 +150,7 @@ class CoreSearch(Search):
         return ORDERS * work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Accept an assignment of the core if it is better than the best so far."""
+        """Accept an assignment of the core if it is better than the best one so far."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
@@ -158,9 +158,9 @@ class CoreSearch(Search):
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Offer a core's bound for the whole, whose peak cannot be lower."""
+        """Offer a core's bound for the whole problem, whose peak cannot be lower."""
         self.outer.offer_bound(bound, NAME)
 
     def claim_infeasible(self, by: str) -> None:
-        """Claim that the whole is infeasible, since the core is."""
+        """Claim that the whole problem is infeasible, as its core is."""
         self.outer.claim_infeasible(NAME)

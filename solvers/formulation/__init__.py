@@ -1,1 +1,1 @@
-"""Facts derived from an instance for engines: parts, sharing pairs, offset ranges, symmetry, costs."""
+"""Facts that engines derive from an instance: parts, sharing pairs, offset ranges, symmetry and costs."""

@@ -1,4 +1,4 @@
-"""Costs as integers: steps above the cheapest conceivable plan, with the largest common step."""
+"""Costs as integers: steps above the cheapest conceivable plan, with the largest step that divides all differences."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from memplan.planner.instance.objective import rounded_down
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Every plan costs `cheapest` plus an integer number of `step`s.
+    """Integer costs: every plan costs `cheapest` plus a whole number of `step`s.
 
-    Buffer `i` in pool `q` adds extra[i][q] of them, and priced pair `k` of the instance clash[k] where it meets.
-    Prices are taken as the decimals that they are written as.
+    Buffer `i` in pool `q` adds extra[i][q] steps, and priced pair `k` adds clash[k] if it meets. Prices are exactly
+    their decimal texts.
     """
 
     cheapest: Fraction
@@ -32,7 +32,7 @@ class Costs:
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.priced_pairs.price.tolist()]
         parts = lcm(*(value.denominator for value in (*prices, *weights)))
-        # Python's integers: traffic times price may pass int64.
+        # Python's integers, as traffic times price may overflow int64.
         whole = np.array([int(price * parts) for price in prices], dtype=object)[:, None]
         charged = instance.traffic.astype(object) * whole
         homes = instance.allowed.T.tolist()
@@ -43,7 +43,7 @@ class Costs:
             cheapest += least
             extra.append({q: cost - least for q, cost in mine.items()})
         clash = [int(weight * parts) for weight in weights]
-        # If nothing costs more than the cheapest, any step will do.
+        # If all choices cost the same, any step is valid.
         step = gcd(*clash, *(cost for costs in extra for cost in costs.values())) or parts
         return cls(
             Fraction(cheapest, parts),
@@ -63,9 +63,9 @@ class Costs:
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def plan_steps(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the steps of a plan with given pools, in which some of the priced pairs meet."""
+        """Return the steps of a plan with the given pools, in which the given priced pairs meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def cost_of_steps(self, steps: int) -> float:
-        """Return the cost, in the problem's terms and rounded like scores, for a number of steps."""
+        """Return the cost of a number of steps, in the problem's terms and rounded as scores are."""
         return rounded_down(self.cheapest + steps * self.step)

@@ -1,7 +1,7 @@
-"""Pools of equal use, planned as one: the live times of the pools are put one after another.
+"""Pools of equal use, planned as one pool: the time ranges of the pools are put one after another.
 
-A buffer that has one offset in several pools is one buffer there, alive in the turn of each. So whatever finds, bounds
-and proves plans of one pool does so for pools of equal use.
+A buffer with the same offset in several pools is one buffer, alive in the time range of each pool. So all searches,
+bounds and proofs of one pool also hold for pools of equal use.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Explanation, KeptPlaces, Plan, PoolUse, Proof
 from memplan.planner.model.problem import BankUse, Problem, ReuseCost, replace_fields
 
-_SAID_OF_ONE = frozenset(
+_CONVERTED_FIELDS = frozenset(
     {"aliases", "relative", "forbid_pools", "conflicts", "may_share", "bank", "reuse", "together"}
     | {"equal_use", "same_offset"}
 )
-"""The fields of constraint kinds that are restated for the single pool, as are kinds on single offsets."""
+"""The fields of constraint kinds that are converted for the single pool; kinds on single offsets hold unchanged."""
 Named = TypeVar("Named", Proof, Explanation)
 
 
 @dataclass(frozen=True, eq=False)
 class EqualPools:
-    """A problem of pools of equal use, with the translation of one-pool plans. Raises OptionError for other kinds."""
+    """A problem of pools of equal use, and the conversion from and to plans of one pool.
+
+    Raises OptionError for constraint kinds that cannot be converted.
+    """
 
     problem: Problem
 
     def __post_init__(self) -> None:
         for kind in kinds_of(self.problem):
-            if kind.offsets is None and not _SAID_OF_ONE.issuperset(kind.stated_by):
+            if kind.offsets is None and not _CONVERTED_FIELDS.issuperset(kind.stated_by):
                 raise OptionError(f"equal_use: must not be given with {kind.stated_by[0]}, got both")
 
     @cached_property
@@ -52,18 +55,18 @@ class EqualPools:
 
     @cached_property
     def times(self) -> I64:
-        """The start and end times of buffers, ascending; each pool's turn covers them all."""
+        """The start and end times of buffers, ascending; the time range of each pool has one step for each."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """Maps the buffer that represents a set to the set's buffer in each pool."""
+        """By the first buffer of a set with one offset: the set's buffer in each pool."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
     @cached_property
     def single_pool_problem(self) -> Problem:
-        """The one-pool problem, with the same buffers in the same order."""
+        """The problem with one pool, with the same buffers in the same order."""
         problem, table = self.problem, self.problem.buffers
         turn = np.repeat(self.pool, np.diff(table.first)) * len(self.times)
         followers = {problem.index[name]: (ids[0], 0) for ids in problem.same_offset for name in ids[1:]}
@@ -77,7 +80,7 @@ class EqualPools:
             aliases={**table.aliases, **followers},
             rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
         )
-        # The pools differ only in size and have equal use, so the smallest one limits all of them.
+        # The pools differ only in size, so the smallest one limits the common use.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
         return replace_fields(
             problem,
@@ -85,7 +88,7 @@ class EqualPools:
             pools=(least,),
             conflicts=tuple(filter(self._is_in_one_pool, problem.conflicts)),
             may_share=tuple(filter(self._may_share, problem.may_share)),
-            bank=tuple(part for use in problem.bank for part in self._parts(use)),
+            bank=tuple(part for use in problem.bank for part in self._uses_within_pools(use)),
             reuse=tuple(row for use in problem.reuse for row in self._prices_within_pools(use)),
             equal_use=False,
             same_offset=(),
@@ -95,7 +98,7 @@ class EqualPools:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share(self, pair: Sequence[int | str]) -> bool:
-        """Return True if a pair may share bytes in every pool where both have live buffers at a time."""
+        """Return True if a pair may share bytes in every pool in which both have buffers that are alive together."""
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
@@ -103,15 +106,15 @@ class EqualPools:
             frozenset((one, other)) in self._sharing or not self._are_alive_together(one, other)
             for one, other in (
                 (one, other)
-                for one in self._sets.get(first, (first,))
-                for other in self._sets.get(second, (second,))
+                for one in self._offset_sets.get(first, (first,))
+                for other in self._offset_sets.get(second, (second,))
                 if self.pool[one] == self.pool[other]
             )
         )
 
     @cached_property
-    def _sets(self) -> dict[int, tuple[int, ...]]:
-        """Maps each buffer with an equal offset to its whole set, by position."""
+    def _offset_sets(self) -> dict[int, tuple[int, ...]]:
+        """From each buffer of a set with one offset to the positions of the whole set."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
@@ -121,19 +124,20 @@ class EqualPools:
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
-    def _lives(self) -> dict[int, list[tuple[int, int]]]:
-        """The lifetimes of each buffer and its aliases, by position."""
+    def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
+        """By position, the lifetimes of each buffer and its aliases."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
         return lives
 
     def _are_alive_together(self, one: int, other: int) -> bool:
-        spans = product(self._lives[one], self._lives[other])
+        """Return True if lifetimes of the two buffers overlap."""
+        spans = product(self._lifetimes_by_buffer[one], self._lifetimes_by_buffer[other])
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
-    def _parts(self, use: BankUse) -> list[BankUse]:
-        """Return the parts of an entry for each pool."""
+    def _uses_within_pools(self, use: BankUse) -> list[BankUse]:
+        """Return the parts of an entry for each pool with at least two of its buffers."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
@@ -144,7 +148,7 @@ class EqualPools:
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
     def start(self, plan: Plan | None) -> Plan | None:
-        """Return a known plan as a one-pool plan; None without placements."""
+        """Return a known plan as a plan of one pool; None if it has no placements."""
         if plan is None or len(plan.placements) == 0:
             return None
         kept = {name: offset for name, offset in self._old_offsets(plan).items() if offset is not None}
@@ -153,9 +157,10 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
-        """Return the offset in a known plan of each buffer that it places; a set has one, by its first buffer.
+        """Return the offset of each buffer that a known plan places; a set has one entry, for its first buffer.
 
-        None if no offset could be kept: a buffer was in another pool, or the buffers of a set had different offsets.
+        The offset is None if it cannot be kept: a buffer was in another pool, or the buffers of a set had different
+        offsets.
         """
         rows, index, number = plan.placements, self.problem.index, self.problem.pool_index
         pools = [number.get(name) for name in rows.pool_names]
@@ -168,7 +173,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the kept places of a re-plan; a buffer without an offset that could be kept counts as moved."""
+        """Return the kept places of a re-plan, in which buffers whose old offset could not be kept count as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -179,11 +184,11 @@ class EqualPools:
         return kept.model_copy(update={**moved, "least_moves": least})
 
     def plan(self, one: Plan) -> Plan:
-        """Return a one-pool plan as a plan of the pools, all with the same use and bound."""
+        """Return a plan of one pool as a plan of the pools, which all have the same use and bound."""
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
-        # Where costs come first, the bound on the use in a best plan is higher than on the use in any plan.
+        # If costs come first, the bound on the use of a best plan is higher than that of any plan.
         least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(
@@ -196,7 +201,7 @@ class EqualPools:
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
-            # Partners that may share bytes in another pool need not be alive together here.
+            # Partners may be alive together in another pool only.
             facts["shared"] = tuple(
                 pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
             )
@@ -215,7 +220,7 @@ class EqualPools:
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
     def explanation_for_pools(self, witness: Explanation) -> Explanation:
-        """Return an explanation of the single pool for the pools; a sufficient size applies to all."""
+        """Return an explanation about the single pool as one about the pools; a sufficient size is for all of them."""
         reason = self._witness_for_pools(witness)
         assert reason is not None
         if witness.time is None:
@@ -227,9 +232,9 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _witness_for_pools(self, witness: Named | None) -> Named | None:
-        """Return a witness with the buffers and the time of its pool's turn.
+        """Return a witness with the buffers and the time of its pool.
 
-        Of two that may share bytes, but for their partners, a witness does not show why they do not.
+        If two of its buffers may share bytes, the witness alone is no proof, and is reduced.
         """
         if witness is None:
             return None
@@ -255,7 +260,7 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness without a time; conflicts through several equal-offset buffers form no clique."""
+        """Return a witness without a time; buffers of sets with one offset are dropped unless they prove it."""
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

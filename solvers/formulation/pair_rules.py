@@ -1,11 +1,10 @@
-"""The pair rules combined: the least offset of the upper of two buffers above the lower in one pool.
+"""The rules between pairs of buffers in one pool, combined: the least distance of the upper one from the lower one.
 
-Whatever names two buffers keeps them apart at all times. An explicit conflict puts the upper one at the end of the
-lower one or above it, a clearance so many bytes higher, and banks at the border of banks that comes next. So each rule
-is a clearance and a grid: the bytes that stay free, and the borders of which one lies between the two. The least offset
-never falls where the lower one rises, which is what horizons and packers rely on.
-
-Buffers that may share an offset are no pair of this kind: they are allowed more, not less, and stand in `share`.
+A pair rule holds whatever the lifetimes. An explicit conflict puts the upper buffer at the end of the lower one or
+above it, a clearance so many units higher, and a bank rule at the next border of banks. So each rule is a clearance,
+the units that stay free, and a grid, of which a border is between the two. If the lower buffer moves up, the least
+offset of the upper one never falls, on which horizons and packers rely. Pairs that may share an offset have no such
+rule; they are in `share`.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from memplan.planner.model.buffer_table import I64
 
 Pair = tuple[int, int]
 _FAR = 2**61
-"""A clearance from which no pool can hold both buffers; sums with it stay in int64."""
+"""A clearance with which no pool has room for both buffers; sums with it fit int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairRules:
-    """The rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] keep apart.
+    """The pair rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] must be separated.
 
-    At least clearance[k] units lie between them and, where grid[k] is above 1, a border of that grid: an offset o with
-    (o + shift) % grid[k] == 0.
+    At least clearance[k] units are between them and, if grid[k] is above 1, a border of that grid: an offset o with (o
+    + shift) % grid[k] == 0.
     """
 
     first: I64
@@ -38,18 +37,20 @@ class PairRules:
 
     @classmethod
     def from_pool(cls, instance: Instance, q: int) -> PairRules:
-        """Return the rules of pool `q`."""
+        """Return the pair rules of pool `q`."""
         pool, named = instance.pools[q], instance.clear_pairs
         lists = [(instance.conflict_first, instance.conflict, 1)]
         if pool.bank and len(instance.bank_with):
             lists.append((instance.bank_first, instance.bank_with, pool.bank))
         has_one_list = len(lists) == 1 or len(instance.conflict) == 0
-        if has_one_list and len(named) == 0:  # as mostly: conflicts may be millions, and are not copied
+        if has_one_list and len(named) == 0:  # the usual case: millions of conflicts are not copied
             first, other, grid = lists[-1]
             clearance, grids = np.zeros_like(other), np.full_like(other, grid)
             return cls(first, other, clearance, grids, pool.bank_shift)
         free = np.minimum(instance.clearance, _FAR)
-        sources = [(_listing(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists]
+        sources = [
+            (_listing_buffers(first), other, 0 * other, np.full_like(other, grid)) for first, other, grid in lists
+        ]
         sources += [(i, j, free, np.ones_like(free)) for i, j in (named.T, named.T[::-1])]
         listing, other, clearance, grids = (np.concatenate(part) for part in zip(*sources, strict=True))
         order = np.argsort(listing, kind="stable")
@@ -57,27 +58,27 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def max_clearances(self) -> I64:
-        """Return the most units that rules leave free below a buffer above all others, (n,)."""
+        """Return, (n,), the most units that rules keep free below a buffer above all others."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
-        np.maximum.at(free, _listing(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
+        np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free
 
     def clearance_of(self, i: int, j: int) -> int | None:
-        """Return the clearance of two buffers; None if no rule names them."""
+        """Return the clearance of two buffers in units; None if there is no rule on them."""
         rows = range(int(self.first[i]), int(self.first[i + 1]))
         return max((int(self.clearance[k]) for k in rows if self.other[k] == j), default=None)
 
 
 def pair_clearances(instance: Instance) -> dict[Pair, int]:
-    """Return the clearance of each pair (i, j), i < j: 0 for explicit conflicts."""
+    """Return the clearance of each pair (i, j), i < j, in units; 0 for explicit conflicts."""
     clearances = zip(map(tuple, instance.clear_pairs.tolist()), instance.clearance.tolist(), strict=True)
     return dict.fromkeys(pairs_of(instance.conflict_first, instance.conflict), 0) | dict(clearances)
 
 
 def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
-    """Return (first, other, clearance): symmetric ascending lists of each buffer's rules.
+    """Return (first, other, clearance): for each buffer, the symmetric ascending list of its rules.
 
-    There is no clearance at all where all that is named are conflicts.
+    If there are only explicit conflicts, `clearance` is empty.
     """
     if len(instance.clear_pairs) == 0:
         return instance.conflict_first, instance.conflict, instance.clearance
@@ -90,11 +91,11 @@ def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
 
 
 def pairs_of(first: I64, other: I64) -> list[Pair]:
-    """Return the pairs (i, j), i < j, of symmetric lists, list after list."""
-    rows = zip(_listing(first).tolist(), other.tolist(), strict=True)
+    """Return the pairs (i, j), i < j, in symmetric lists, list after list."""
+    rows = zip(_listing_buffers(first).tolist(), other.tolist(), strict=True)
     return [(i, j) for i, j in rows if i < j]
 
 
-def _listing(first: I64) -> I64:
-    """Return, for each list entry, the buffer that the list belongs to."""
+def _listing_buffers(first: I64) -> I64:
+    """Return, for each entry of the lists, the buffer whose list contains it."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

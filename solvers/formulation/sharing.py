@@ -1,4 +1,7 @@
-"""The buffers of an instance that may not share bytes, and those alive together that may: views, partners."""
+"""Which buffers must not share bytes, and which may do so while alive together: views and partners.
+
+Views are members of one rigid group, and partners may share an offset.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from memplan.planner.model.buffer_table import I64
 
 
 def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
-    """Return which buffers may not share bytes by any rule, bool (n, n)."""
+    """Return, as bool (n, n), which of the given buffers must not share bytes by any rule."""
     n, position = len(buffers), np.full(len(instance), -1)
     position[buffers] = np.arange(n)
     near = np.zeros((n, n), dtype=np.bool_)
@@ -26,13 +29,13 @@ def conflict_matrix(instance: Instance, buffers: I64) -> Bool:
     near |= near.T
     near[pairs_among(instance.conflict_first, instance.conflict, position)] = True
     near[pairs_among(instance.share_first, instance.share, position)] = False
-    # Members of a rigid group count as if they could share bytes: certificates leave that rule out.
+    # Members of a rigid group count as free to share bytes, as certificates ignore rigid groups.
     near &= instance.anchor[buffers][:, None] != instance.anchor[buffers][None, :]
     return near
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs of adjacency lists whose buffers both have a position, as positions."""
+    """Return the pairs in adjacency lists whose buffers both have a position, as positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]
@@ -45,7 +48,7 @@ def neighbours(first: I64, values: I64, i: int) -> list[int]:
 
 
 class Sharing:
-    """Pairs of buffers alive together that rigid groups or `share` lists tie."""
+    """The pairs of buffers, alive together, that may share bytes: views and partners."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -54,39 +57,39 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """The partners of each buffer, with which it may share an offset."""
+        """For each buffer, its partners, with which it may share an offset."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of partners, each once, the smaller number first."""
+        """The pairs of partners, each once, the lower position first."""
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in one rigid group and thus never conflict."""
+        """Return True if two buffers are in one rigid group, so that they never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
-        """Return True if two buffers of one rigid group overlap."""
+        """Return True if two buffers of one rigid group overlap at their fixed distance."""
         low, high = self._distance[i], self._distance[j]
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Return True if buffer `i` lies inside partner `j` when they share an offset."""
+        """Return True if buffer `i` is inside its partner `j` when both have one offset."""
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """True for each buffer with partners or other members in its rigid group."""
+        """True for each buffer with partners or with other members in its rigid group."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
 
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
-        """Return buffers among `members`, alive together or in conflict, that never share a byte; ascending.
+        """Return buffers among `members`, in conflict with each other, that never share a byte; ascending.
 
-        Of buffers that may share bytes, the largest is taken, so that the sum of the sizes counts no byte twice.
+        Of buffers that may share bytes, the largest is chosen, so that the sum of sizes counts no byte twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):
@@ -95,7 +98,7 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the sets of members that are connected by partners and rigid groups."""
+        """Return the sets of members that partners and rigid groups connect, if they have several members."""
         leader = {i: i for i in members}
 
         def find(i: int) -> int:

@@ -1,4 +1,4 @@
-"""Parts of an instance, and indistinguishable buffers."""
+"""Parts of an instance, and groups of interchangeable buffers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memplan.planner.model.constraints.kept import first_of_equals
 def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     """Return the instance of the `kept` buffers with only pool `q`; units and times stay the same.
 
-    Live sets are kept where a kept lifetime starts: two lifetimes that meet do so, too, where the later one starts.
-    Rigid groups are kept as a whole, or not at all; they are all that is colocated in one pool.
+    A live set is kept if a kept lifetime starts in it: two lifetimes that meet also meet where the later one starts. A
+    rigid group is kept as a whole or not at all.
     """
     chosen, lives = np.flatnonzero(kept), kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)
@@ -47,7 +47,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
         columns[name] = columns[name][kept[getattr(instance, COLUMNS[name].along)].all(axis=1)]
     for name in HOLDING_BUFFERS:
         columns[name] = position[columns[name]]
-    # In one pool all are together; only rigid groups still move as one.
+    # In one pool, colocation has no effect except by rigid groups.
     columns["colocation"] = first_of_equals(columns["anchor"])
     for values in columns.values():
         if isinstance(values, np.ndarray):
@@ -65,8 +65,8 @@ def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 
 def identical(instance: Instance) -> Sequence[list[int]]:
     """Return groups of interchangeable buffers that share a live set, each ascending."""
-    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without a lifetime they may share their bytes
-    # Ties distinguish a buffer from others of equal size and lifetime, so it is not interchangeable with them.
+    is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)  # without lifetimes, they do not conflict
+    # A buffer with relations is not interchangeable with others of equal size and lifetime.
     for relation in relations(instance):
         is_free &= ~relation.has_others
     free = np.flatnonzero(is_free)

@@ -1,1 +1,1 @@
-"""Greedy orders and local search: good plans of any size, without proofs."""
+"""Greedy packing and local search: good plans of any size, without proofs."""

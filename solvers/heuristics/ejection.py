@@ -1,4 +1,4 @@
-"""Placements with few moves by the ejection kernel: first any, then better ones, one buffer at a time."""
+"""Placements with few moves by the ejection kernel: first any placement, then better ones."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FEATURES = frozenset({"holes", "conflicts", "pools", "capacity", "alignment", "p
 
 @dataclass(eq=False)
 class Places:
-    """A pool and an offset (in units) for each buffer of an instance."""
+    """A pool and an offset, in units, for each buffer of an instance."""
 
     pool: I64
     offset: I64
 
 
 def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
-    """Return (first, lists) of each buffer's conflicts; None if they are too many."""
+    """Return the conflicts of each buffer as (first, lists); None if there are too many."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
         return None
     a, b = [], []
-    # In strips, so that no comparison of all with all is in memory at once.
+    # In strips, so that the matrix of all pairs is never in memory.
     total, rows = 0, max(1, 4_000_000 // max(1, m))
     for low in range(0, m, rows):
         part = slice(low, low + rows)
@@ -59,7 +59,7 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """Ejection on one instance; `pool` and `offset` are the homes, `offset` ABSENT if there is none."""
+    """Ejection on one instance, with the buffers' homes as `pool` and `offset` (ABSENT: no home)."""
 
     instance: Instance
     pool: I64
@@ -91,17 +91,17 @@ class Ejector:
         self._random = np.random.default_rng(self.seed)
 
     def moved_mask(self, places: Places) -> Bool:
-        """Return True for the buffers away from their home."""
+        """Return True for each buffer that is not at its home."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
         return is_moved
 
     def weigh(self, places: Places) -> int:
-        """Return the weight of the buffers away from their home."""
+        """Return the sum of the weights of the buffers that are not at their homes."""
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement found by starting with some buffers at home, or None if none is found in time."""
+        """Return a placement found with the buffers in `stays` at home at first; None if none is found in time."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -111,21 +111,21 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement found by starting with some buffers at home within few rounds, or None."""
+        """Return a placement found, within few rounds, with the buffers in `stays` at home at first; or None."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def improve(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements of falling weight: in each turn some buffers return home and others make way.
+        """Yield placements of decreasing weight: in each turn, some buffers return home and others make way.
 
-        Ends where one weighs `enough` or less.
+        Ends once a placement weighs `enough` or less, or no turn gains.
         """
         fails = 0
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
             away = np.flatnonzero(self.moved_mask(best))
-            # As many failures as there are buffers away, a few times over: nothing nearby is better.
+            # After several failures for each buffer away from home, no better placement is expected.
             if self.weigh(best) <= enough or fails > 6 * len(away) + 20:
                 return
             sent = self._random.choice(away, size=min(len(away), 1 + int(self._random.integers(3))), replace=False)
@@ -140,14 +140,14 @@ class Ejector:
                 continue
             before, now = self.weigh(best), self.weigh(places)
             fails = 0 if now < before else fails + 1
-            # An equally good placement is accepted, too: other buffers may return home from it.
+            # A placement of equal weight is accepted, as other buffers may return home from it.
             if now <= before:
                 best = places
             if now < before:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Return a buffer to its home and remove the buffers there; return False if one of these is fixed."""
+        """Return a buffer to its home and remove the buffers there; return False if one of them is fixed."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]
@@ -160,6 +160,7 @@ class Ejector:
         return True
 
     def _run(self, places: Places, waiting: I64, rounds: int, heat: dict[int, float] | None = None) -> bool:
+        """Run the kernel, and return True if it placed all waiting buffers."""
         n = len(self.instance)
         run = Ejection(
             pool=places.pool,
@@ -173,7 +174,7 @@ class Ejector:
         )
         run.queue[: len(waiting)] = waiting
         for i, value in (heat or {}).items():
-            # The buffer that has just returned home is the last to be ejected.
+            # A buffer that has just returned home is the last to be ejected.
             run.heat[i] += value
         return eject(self._homes, Reference(run)) == PLACED
 

@@ -1,4 +1,4 @@
-"""Quick orders, one after another, until a plan meets the bound."""
+"""Packing in quick orders, one after another, until a plan meets the bound."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
 
 _ENOUGH = 250_000
-"""The work, in units of Search.work_limit, after which improving a plan is better than another order."""
+"""The work, in units of Search.work_limit, after which improving a plan gains more than another order."""
 _AT_LEAST = 2
-"""The number of orders always tried (unless one takes a second), as each is best for some problems."""
+"""The number of orders that are always tried, as each is the best for some problems (one if an order takes 1 s)."""
 _LONG = 1_000_000
-"""The work of an order from which improving the first plan comes before another order."""
+"""The work of one order from which on the first plan is improved before another order is tried."""
 FIRST, NEAR = 4, 0.1
 """If none of the first orders ends within this share above the bound, later ones rarely do."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which everything fits; claim infeasible if the pins alone do not fit.
+    """Offer a plan for each order in which everything fits; claim infeasibility if the pins alone do not fit.
 
     If pairs may share an offset, or should be in different banks, each order is tried with and without that.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
         return
-    for _ in _plans(instance, search):
+    for _ in _offer_plans(instance, search):
         pass
 
 
 def offer_first(instance: Instance, search: Search) -> None:
     """Offer the plan of the first order in which everything fits, even if no time is left.
 
-    One order takes some milliseconds for a thousand buffers; without it, a short limit has no answer at all.
+    One order takes some milliseconds for a thousand buffers; without it, a short limit would give no answer at all.
     """
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
@@ -58,15 +58,15 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans before an exact search; stop early if none of the first orders comes near the bound."""
+    """Offer plans before an exact search; stop early if no plan of the first orders is close to the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
         return
-    for tried in _plans(instance, search):
+    for tried in _offer_plans(instance, search):
         best = search.best
-        # On compilers' problems one of the first four is within 5 % of the bound, where orders solve it at all
-        # (decision 134).
+        # If orders find an optimal plan of a compiler's problem at all, one of the first four is within 5 % of the
+        # bound (decision 134).
         if tried >= FIRST and best is not None and best.score[-1] > (1 + NEAR) * search.bound[-1]:
             return
 
@@ -76,12 +76,12 @@ def plain_start(
 ) -> plain.PlainStart | None:
     """Return the core's result for a suitable plain problem, else None; see core/plain.py.
 
-    It tries all orders, or the first of them and, where there is a seed, an exact search.
+    `is_all` tries all quick orders, otherwise only the first ones and, if there is a seed, an exact search.
     """
     if not plain.suits(problem):
         return None
     alignment = problem.buffers.alignment
-    # Where alignments are mixed, lemmas are the first to search.
+    # For mixed alignments, the lemma search comes first.
     is_searched = seed is not None and not is_all and alignment.min() == alignment.max()
     limits = plain.Limits(
         first=plain.Limits().first if is_all else FIRST,
@@ -94,14 +94,14 @@ def plain_start(
 
 
 def offer_order(search: Search, start: plain.PlainStart) -> None:
-    """Offer the best quick order of a plain problem, if everything fits in one."""
+    """Offer the plan of the best quick order of a plain problem, if everything fits in one."""
     if start.rule >= 0:
         pool = column(np.zeros(len(start.offset), dtype=np.int64))
         search.offer(pool, column(start.offset), f"greedy:{RULES[start.rule].name}")
 
 
-def _plans(instance: Instance, search: Search) -> Iterator[int]:
-    """Offer plans until enough is done, and yield the number of orders after each."""
+def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
+    """Offer plans until enough work is done, and yield the number of orders tried after each."""
     from memplan.solvers.packing.packer import Packer, work
     from memplan.solvers.packing.place import pins_collide, place
     from memplan.solvers.packing.sharing_decisions import extremes, is_needed
@@ -111,12 +111,12 @@ def _plans(instance: Instance, search: Search) -> Iterator[int]:
     if is_needed(instance):
         packers = [choice.packer(instance, search.flag) for choice in extremes(instance)]
     if "pins" in instance.features and pins_collide(instance, usual):
-        if not search.is_over:  # a stopped packer places nothing, which proves nothing
+        if not search.is_over:  # a stopped packer proves nothing
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     pools = preference(instance)
-    price = 0  # is not needed where the first order meets the bound
+    price = 0  # computed only if the first order misses the bound
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return
@@ -133,7 +133,7 @@ def _plans(instance: Instance, search: Search) -> Iterator[int]:
 
 
 def rules(instance: Instance) -> Iterator[Rule]:
-    """Yield the rules worth trying, the best first."""
+    """Yield the rules for orders that are worth trying, the best ones first."""
     if instance.objective == "cost":
         yield from COST_RULES
     some_are_confined = len(set(instance.allowed.sum(axis=0).tolist())) > 1
@@ -146,7 +146,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pools in the order of filling."""
+    """Return the pools in the order in which they are filled."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

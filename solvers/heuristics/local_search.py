@@ -1,4 +1,4 @@
-"""Improve a plan pool by pool, the last first, and sometimes redistribute buffers over the pools."""
+"""Local search: improve a plan pool by pool, the last pool first, and sometimes redistribute buffers over the pools."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from memplan.solvers.processes.threads import threads_of_one
 from memplan.solvers.search.incumbent import Search
 
 _TURN = 4
-"""The packings that a move may try, renewed by each gain, before the next move."""
+"""The packings, for each buffer, that a move may try without a gain before the next move."""
 
 _PATIENCE = 400
-"""The packings without a gain after which other solvers should have the time, at least one for each buffer."""
+"""The least packings without a gain, for each buffer, after which the search ends and leaves the time to others."""
 _LARGEST_OF_SEVERAL = 2_000_000
-"""The most buffers for several threads, since each thread needs the memory of a packing."""
+"""The most buffers for several threads, as each thread needs the memory of a packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer better and better plans until the search is over, the work is done or no gain is expected."""
+    """Offer better and better plans until the search is over, the work is done, or no gain is expected."""
     is_alone = LARGE < len(instance) <= _LARGEST_OF_SEVERAL and not search.deterministic
     threads = threads_of_one() if is_alone else 1
     with ThreadPoolExecutor(threads, thread_name_prefix="local-search") as executor:
@@ -39,14 +39,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _improve(instance: Instance, search: Search, thread: int) -> None:
-    """Improve packings in one thread until the search ends."""
+    """Improve packings in one thread until the search is over or no gain is expected."""
     rng = np.random.default_rng([search.seed, thread] if thread else search.seed)
     n = len(instance)
     most = n * search.work_limit // work(instance) if search.deterministic else 2**62
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # With prices of pairs the peak is not all that counts, so offsets are not improved by peak alone.
+    # If pairs have prices, offsets are not improved by the peak alone.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
@@ -58,9 +58,10 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 
 
 def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
+    """Improve the packing of one pool by moves, and yield the number of buffers packed after each."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
-    # In large problems, raised and restarted orders gain more than a flip.
+    # In large problems, moves by raised and restarted orders gain more than flips.
     turns: tuple[Iterator[int], ...] = (moves.flips(), moves.restarts())
     if len(instance) > LARGE:
         turns = (moves.raises(is_first=is_first), moves.restarts(), moves.flips())
@@ -68,13 +69,13 @@ def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generato
         for move in turns:
             if search.best is not None:
                 moves.start_from(search.best.offset)
-            yield from _turn(move, moves)
+            yield from _repeat_move(move, moves)
         if sharing_decisions.is_needed(instance):
             moves.packer = sharing_decisions.draw(instance, rng, _best_placements(search)).packer(instance, search.flag)
 
 
 def _search_several_pools(instance: Instance, search: Search, rng: np.random.Generator) -> Iterator[int]:
-    """Distribute the buffers by random rules; pack each pool of a new best plan separately."""
+    """Distribute the buffers by random rules, and repack each pool of the best plan; yield the buffers packed."""
     packer, traits = Packer(instance, search.flag), Traits(instance)
     some_are_confined = bool((instance.allowed.sum(axis=0) < len(instance.pools)).any())
     mixes = COST_MIXES if instance.objective == "cost" else MIXES
@@ -110,11 +111,11 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
         moves.packer = sharing_decisions.draw(part, rng, offsets).packer(part, search.flag)
     for move in (moves.flips(), moves.restarts()):
         if not moves.is_at_bound:
-            yield from _turn(move, moves)
+            yield from _repeat_move(move, moves)
 
 
-def _turn(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move as long as it gains."""
+def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
+    """Repeat a move while it gains."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
@@ -126,6 +127,7 @@ def _turn(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
 
 
 def _best_placements(search: Search) -> tuple[I64, I64] | None:
+    """Return the pools and offsets of the best plan, or None."""
     return None if search.best is None else (search.best.pool, search.best.offset)
 
 

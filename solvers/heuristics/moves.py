@@ -1,4 +1,4 @@
-"""Improve the packing of one pool by repacking, each time in an order learnt from the last packing."""
+"""Moves that improve the packing of one pool, each by packing again in an order derived from the last packing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.solvers.packing.orders import Rule, Traits, random_order, rule_near
 from memplan.solvers.packing.packer import Packer
 
 LARGE = 10_000
-"""The number of buffers from which only this search runs, and one packing takes long."""
+"""The number of buffers above which one packing takes long, and only this search runs."""
 _CENTRE, _NEAR = Rule(("pressure^28", "size"), "start", 4), 0.7
 """The restarts near the best random rule of a large problem, and the first of them."""
 _URGENT = _CENTRE._replace(by=("urgency", *_CENTRE.by))
@@ -28,9 +28,9 @@ _SHAKES = (0.0005, 0.002, 0.006, 0.02, 0.06, 0.15)
 class MoveSearch:
     """The best packing of one pool so far, and moves that improve it.
 
-    Each move is an iterator, mostly endless. A step packs one order and yields its number of buffers, so that the
-    caller can count work, let moves take turns, and stop. `take` gets each better packing and the name of the move that
-    found it.
+    Each move is an iterator, usually endless. A step packs one order and yields the number of its buffers, so that the
+    caller can count work, alternate moves, and stop. `take` is called with each better packing and the name of its
+    move.
     """
 
     def __init__(
@@ -45,33 +45,33 @@ class MoveSearch:
 
     @property
     def is_at_bound(self) -> bool:
-        """True if nothing is left to gain."""
+        """True if the peak of the best packing meets the bound."""
         return self.best is not None and self.peak <= self.bound
 
     def start_from(self, offset: I64) -> None:
-        """Start from a known packing."""
+        """Make a known packing the best one."""
         self.best, self.peak = offset, self._peak(offset)
 
     def flips(self) -> Iterator[int]:
-        """Turn the packing upside down and drop it, repeatedly; perturb it when that stalls."""
+        """Turn the packing upside down and pack it from the bottom, repeatedly; perturb the order if that stalls."""
         current, stalled = self.best, 0
         while True:
-            # After eight packings without a gain the best one is taken up again.
+            # After eight packings without a gain, continue from the best one.
             if current is None or stalled % 8 == 7:
                 current = self.best
             if current is None:
                 order, best_fit = random_order(self.rng, self.traits)
                 packed = self._pack(order, "restart", best_fit)
             else:
-                # The buffer with the highest end is dropped first: in the flipped packing it is at the bottom.
+                # The buffer with the highest end is packed first, as it is at the bottom of the flipped packing.
                 rank = -self._ends(current)
-                packed = self._pack(self._rank_order(self._shaken(rank) if stalled >= 3 else rank), "flip")
+                packed = self._pack(self._rank_order(self._noisy_rank(rank) if stalled >= 3 else rank), "flip")
             stalled = 0 if packed is not None and packed is self.best else stalled + 1
             current = packed
             yield len(self.instance)
 
     def restarts(self) -> Iterator[int]:
-        """Pack by random rules, in large problems mostly near the best; flip good packings."""
+        """Pack by random rules, in large problems mostly near the best rule; flip good packings."""
         best, lowest = _CENTRE, 0
         is_large = len(self.instance) > LARGE
         while True:
@@ -83,12 +83,12 @@ class MoveSearch:
             if rule is not None and packed is not None and (lowest == 0 or self._peak(packed) < lowest):
                 best, lowest = rule, self._peak(packed)
             yield len(self.instance)
-            yield from self._fall(packed, "restart")
+            yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule; buffers above the bound go earlier in the next order (Joslin and Clements 1999).
+        """Pack by a rule, with buffers that end above the bound earlier in the next order (Joslin and Clements 1999).
 
-        When that stalls another rule is drawn. Of several threads the first one begins with the usual rule.
+        If that stalls, another rule is drawn. The first of several threads starts with the usual rule.
         """
         rule, urgency = _URGENT if is_first else rule_near(self.rng, _URGENT), self.traits.urgency
         while True:
@@ -104,12 +104,12 @@ class MoveSearch:
                 urgency[(self._ends(packed) > self.bound) & (urgency < _MOST_URGENT)] *= _RAISE
             rule = rule_near(self.rng, _URGENT)
 
-    def _fall(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing as long as that helps, if it is close enough to the best."""
+    def _repeated_flips(self, packed: I64 | None, by: str) -> Iterator[int]:
+        """Flip a packing while that lowers its peak, if it is close enough to the best one."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._peak(packed)
-            # A flip gains little; from far above the best it does not pay.
+            # A flip gains little, so one far above the best peak is not worth it.
             if 2 * (peak - self.peak) > self.peak - self.bound and 200 * (peak - self.peak) > self.bound:
                 return
             lowest, stalled = (peak, 0) if lowest == 0 or peak < lowest else (lowest, stalled + 1)
@@ -117,7 +117,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def _pack(self, order: I64, by: str, best_fit: bool = False) -> I64 | None:
-        """Pack in an order; return the offsets, None if something does not fit."""
+        """Pack in an order, and return the offsets; None if a buffer does not fit."""
         packed = np.full(len(self.instance), ABSENT)
         packed[order] = self.packer.pack(0, order, best_fit)
         if (packed == ABSENT).any():
@@ -129,18 +129,20 @@ class MoveSearch:
         return packed
 
     def _ends(self, offset: I64) -> I64:
+        """Return the end of each buffer."""
         return offset + self.instance.size
 
     def _peak(self, offset: I64) -> int:
+        """Return the largest end."""
         return int(self._ends(offset).max(initial=0))
 
     def _rank_order(self, rank: npt.NDArray[np.generic]) -> I64:
-        """Return the buffers by rank, larger ones first among equals."""
+        """Return the buffers in the order of their ranks, larger ones first among equals."""
         order = self.traits.sorted_by("size")
         return column(order[np.argsort(rank[order], kind="stable")])
 
-    def _shaken(self, rank: I64) -> npt.NDArray[np.float64]:
-        """Add noise to a rank: uniform, proportional to size, or limited to a stretch of time."""
+    def _noisy_rank(self, rank: I64) -> npt.NDArray[np.float64]:
+        """Return a rank with noise: uniform, proportional to size, or limited to a range of time."""
         kind, shake = self.rng.integers(3), _SHAKES[self.rng.integers(len(_SHAKES))]
         noise = shake * (self.rng.random(len(rank)) - self.rng.random(len(rank)))
         if kind == 0:

@@ -1,1 +1,1 @@
-"""The choice of a pool for each buffer: bounds, the best choices, and packings of them."""
+"""The choice of a pool for each buffer: bounds, the cheapest choices, and packings of them."""

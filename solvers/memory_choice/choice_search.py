@@ -1,10 +1,10 @@
-"""Plans of any size: fill preferred pools by gain for each byte, and pack in quick orders.
+"""Plans of any size: fill the preferred pools by gain per byte, and pack them in quick orders.
 
-An item's gain in a pool is its price in the best later pool less its price here; the multipliers give the worth of its
-bytes. Items are added by the ratio of the two, the better pool first, as far as loads allow; some capacity stays free,
-as packings are not perfect. An item without an offset in a packing moves on to the next pool, and fills gaps there.
-Then local search over the choice: items of low ratio leave a stretch of time, others take their bytes, and all is
-packed again.
+The gain of an item in a pool is its price in the best later pool minus its price here; multipliers give the worth of
+its bytes. Items are chosen in the order of the ratio of the two, in the better pool first, while loads allow; some
+capacity stays free, as packings are not perfect. An item without an offset in a packing moves to the next pool, and
+fills gaps there. Local search over the choice follows: items of low ratio leave their pool in a range of time, others
+use their bytes, and everything is packed again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _CAPACITY_PARTS = (1.0, 0.98, 0.95, 0.92, 0.88)
 """The shares of each capacity that a choice may use."""
 _RULES = (RULES[3], RULES[1], RULES[7])
 _SHARES = (0.02, 0.05, 0.1, 0.2)
-"""The shares of all items that may leave their pool at once."""
+"""The shares of all items that may leave their pools at once."""
 _STRETCHES = (0.02, 0.05, 0.1, 1.0)
-"""The lengths of time stretches from which items leave, as shares of all rows."""
+"""The lengths of the time ranges in which items leave, as shares of all rows."""
 _PATIENCE = 300
-"""The packings without a gain after which no more is expected."""
+"""The packings without a gain after which the search ends."""
 
 
 class ChoiceSearch:
-    """Fills the pools of a knapsack; `ratio[q, j]` is the gain of item `j` in pool `q` for its bytes there."""
+    """The search that fills the pools of a knapsack; `ratio[q, j]` is the gain per byte of item `j` in pool `q`."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
         self.knapsack, self.search = knapsack, search
@@ -45,9 +45,9 @@ class ChoiceSearch:
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
 
     def start(self, name: str) -> None:
-        """Offer the plans of some choices, in some orders."""
+        """Offer the plans of some choices, each packed in some orders."""
         for part in _CAPACITY_PARTS:
-            home = self._choice(part)
+            home = self._choice_by_ratio(part)
             for rule in _RULES:
                 if self.search.is_over:
                     return
@@ -63,18 +63,18 @@ class ChoiceSearch:
             best = self.search.best
             if best is None:
                 return
-            # A pool that there is not: leavers are nobody's choice, and go where they fit.
-            pool = np.where(self._leavers(best.pool), len(self.pools), best.pool)
+            # A pool number that does not exist: these buffers go wherever they fit.
+            pool = np.where(self._leaving_buffers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
             since = 0 if self._offer(packed, f"{name}:exchange") else since + 1
             tried += 1
 
-    def _choice(self, part: float) -> I64:
-        """Choose a pool for each item by ratio, within a share of the capacities; the last pool takes any."""
+    def _choice_by_ratio(self, part: float) -> I64:
+        """Return a pool for each item, by ratio, within a share of the capacities; the last pool takes all others."""
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
-        spans = _spans(knapsack)
+        spans = _item_lifetimes(knapsack)
         for q in self.pools[:-1]:
             capacity = (part * knapsack.row_capacities[q].capacity_below(self.instance.pools[q].capacity)).astype(
                 np.int64
@@ -88,8 +88,8 @@ class ChoiceSearch:
                     home[j] = q
         return np.where(home == ABSENT, self.pools[-1], home)
 
-    def _leavers(self, pool: I64) -> Bool:
-        """Draw buffers to leave their pool, preferably of low ratio, in a stretch of time."""
+    def _leaving_buffers(self, pool: I64) -> Bool:
+        """Return a random set of buffers to leave their pools, preferably of low ratio, in a range of time."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
@@ -101,9 +101,9 @@ class ChoiceSearch:
         return np.asarray(chosen & meets)
 
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
-        """Pack a choice in an order, pool after pool; other buffers fill the gaps by ratio.
+        """Pack a choice in an order, pool after pool; buffers of other pools fill the gaps by ratio.
 
-        Returns (pool, offset) of each buffer, or None where one fits nowhere.
+        Returns (pool, offset) of each buffer, or None if one fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
         found_pool, offsets = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
@@ -112,26 +112,27 @@ class ChoiceSearch:
             waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            # A group of several buffers is only tried in its own pool, as elsewhere a part of it might fit alone.
+            # An item of several buffers is only tried in its chosen pool, as elsewhere only a part of it might fit.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
             offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
-            # One member without a place takes its whole group on to the next pool.
+            # If one member has no place, the whole item goes to the next pool.
             is_out[item[offsets == ABSENT]] = True
             offsets[is_out[item]] = ABSENT
         return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))
 
     def _offer(self, packed: tuple[I64, I64] | None, by: str) -> bool:
+        """Offer a packing, and return True if it is the best one."""
         return packed is not None and self.search.offer(*packed, by)
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return (p, k): an item's gain over its best later pool, with prices of bytes, for its bytes here."""
+    """Return (p, k): an item's gain over its best later pool, for the worth of its bytes here."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
-    # Capacity that is worth nothing makes any gain endless; this keeps the ratio finite.
+    # If capacity is worth nothing, the ratio would be infinite.
     taken = np.maximum(prices - knapsack.price, 1e-9)
     ratio = np.zeros(prices.shape)
     for rank, q in enumerate(pools):
@@ -141,8 +142,8 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
     return ratio
 
 
-def _spans(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
-    """Return the (buffer, start, end) of each item's lifetimes."""
+def _item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
+    """Return, for each item, the (buffer, start, end) of its lifetimes."""
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
     columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
     for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):

@@ -1,7 +1,7 @@
-"""Choose pools and pack them alternately, goal after goal, until nothing better is left.
+"""Choose pools and pack them alternately, goal after goal, until the goals are proved or no gain is expected.
 
-The cheapest choice is found without offsets, and its pools are packed one by one. Buffers that a search proves not to
-fit are kept as a no-good, and the choice is made anew: a Benders decomposition, whose cuts are sets of buffers (Hooker
+The cheapest choice is found without offsets, and its pools are packed one by one. A set of buffers that is proved not
+to fit is kept as a no-good, and the choice is repeated: a Benders decomposition, whose cuts are sets of buffers (Hooker
 and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the ends of the pools are minimised in the
 same way, from the last pool to the first; all later choices keep the proved values.
 """
@@ -36,14 +36,14 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 
 _PROVED_PART = 20
-"""The share of the work allowed that packing or proving a set takes on average."""
+"""One part in this many of the allowed work is what packing or proving a set takes on average."""
 _MAX_EXACT = 4_000
-"""The most buffers of a set that is searched exactly; larger sets use local search."""
+"""The most buffers of a set for the exact search; larger sets use local search."""
 
 
 @dataclass(eq=False)
 class SubsetPacking:
-    """The best packing of a set in a pool: offsets, their end, a bound on it, and the work spent."""
+    """The best packing of a set of buffers in one pool: offsets, their end, a bound on the end, and the work spent."""
 
     offset: I64 | None = None
     end: int = 2**63
@@ -54,7 +54,7 @@ class SubsetPacking:
 class SubsetPackings:
     """Cached packings of buffer sets in single pools.
 
-    `spent` estimates the work that all answers took, in units of Search.work_limit.
+    `spent` estimates the work of all of them, in units of Search.work_limit.
     """
 
     def __init__(self, instance: Instance, search: Search) -> None:
@@ -63,33 +63,35 @@ class SubsetPackings:
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
-        """Pack the `kept` buffers into pool `q` below `end`, else as low as possible up to `at_most`.
+        """Pack the `kept` buffers into pool `q` below `end`, or else as low as possible up to `at_most`.
 
-        It stops after about `work`, unless more was spent before.
+        It stops after about `work` units, unless more were spent on this set before.
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
         packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
-        self._look(q, kept, packing)
-        # Searched before with as much work, the answer would be the same.
+        self._adopt_best_plan(q, kept, packing)
+        # A repeated search with as much work would have the same result.
         if packing.end > end >= packing.need and work > packing.work:
             self._search(q, kept, end, at_most, work, packing)
         return packing
 
-    def _look(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
-        """Adopt the offsets of the best plan if it has the same set in this pool."""
+    def _adopt_best_plan(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
+        """Adopt the offsets of the best plan if it has exactly this set in this pool."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
             self._take(packing, best.offset[kept], self.instance.size[kept])
 
     def _take(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
+        """Store the offsets if their end is lower than the best one."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
 
     def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
+        """Search for a packing with limited work, and update the best packing and the bound."""
         part = part_of(self.instance, kept, q)
-        part = replace(part, pools=(_cut(part.pools[0], at_most),), objective="peak")
+        part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
         inner = self.search.child(part, work_limit=work)
 
         def look(_: Progress) -> None:
@@ -106,40 +108,40 @@ class SubsetPackings:
         if inner.best is not None:
             self._take(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # An open set took all that was allowed, a packed or proved one a small part.
+        # A set without a result took all the work, a packed or proved one a small part on average.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
         )
 
 
-def _cut(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a pool with an earlier end; reserved ranges are cut there, too."""
+def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
+    """Return a pool with a lower end; its reserved ranges are cut there."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
 
 NAME = "memory-choice"
 ROUNDS = ((250_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
-"""The work for a packing and for a choice; when the goals stall, the next round follows."""
+"""The work for a packing, and the effort for a choice; when the goals stall, the next round follows."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most improvement steps for multipliers, and their cost in items and rows examined."""
 _MOST_MEASURED = 5_000
-"""The size (items and rows) above which only units are measured."""
+"""The most items and rows for which functions of sizes are measured, besides units."""
 _OPEN_AT_MOST = 1
-"""The most choices of unknown packing that are tried for a goal."""
+"""The most choices for one goal whose packing may stay undecided."""
 _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
 _MOST_IN_TURN = 1_000
-"""The items up to which windows leave half of the time to exact searches."""
+"""The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 100
-"""The searches of windows without a gain, after which there are no more."""
+"""The window searches without a gain after which the search ends."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the best score is proved, the search is over, or no more is found."""
+    """Offer plans and bounds until the best score is proved, the search is over, or no gain is expected."""
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
         return
@@ -166,7 +168,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Decomposition:
-    """The proved goals and no-goods so far. Each pool is limited by `ends`, in units."""
+    """The decomposition of an instance, with its proved goals and no-goods; `ends` limits each pool, in units."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
@@ -185,7 +187,7 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
-        """Return multipliers for a goal, and its proved bound, which is offered."""
+        """Return multipliers for a goal, and a lower bound on it, which is offered to the search."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
             multipliers = cost_multipliers(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
@@ -206,7 +208,7 @@ class Decomposition:
             self.floor = max(self.floor, floor)
 
     def go_through(self, windows: Windows) -> bool:
-        """Offer plans near a cheap choice, and bounds on the cost of all; return whether there is a plan."""
+        """Offer plans near a cheap choice, and bounds on the cost of all choices; return True if there is a plan."""
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
@@ -215,12 +217,12 @@ class Decomposition:
             if self._is_over() or windows.is_at_goal or self._is_half_over():
                 break
             if self.floor < choice.cost:
-                self._relax(widest, choice.cost)
+                self._raise_cost_bound(widest, choice.cost)
             self.search_on(windows, patience, in_turn=True)
         return True
 
     def _is_half_over(self) -> bool:
-        """Return True where exact searches of fewer buffers should have their turn."""
+        """Return True if half of the time is over, which is then for exact searches of fewer buffers."""
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
@@ -228,7 +230,7 @@ class Decomposition:
         return self.search.remaining_s < self._time_s / 2
 
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
-        """Search windows until one after another brings nothing."""
+        """Search windows until several in succession bring no gain."""
         idle, before = 0, windows.spent
         while idle < patience and not windows.is_at_goal and not self._is_over():
             if in_turn and self._is_half_over():
@@ -237,7 +239,8 @@ class Decomposition:
             self.spent += windows.spent - before
             before = windows.spent
 
-    def _relax(self, widest: int, most: int) -> None:
+    def _raise_cost_bound(self, widest: int, most: int) -> None:
+        """Raise the cost bound by a relaxation with at most `widest` partial choices."""
         limit = self.knapsack.limits(self.ends)
         found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
         self.spent += found.work
@@ -245,12 +248,12 @@ class Decomposition:
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
-        """Pursue the unproved goals; return True if nothing is left to do."""
+        """Pursue the unproved goals, and return True if nothing is left to do."""
         self.effort = effort
         return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 
     def _min_value(self, goal: int, work: int) -> int | None:
-        """Return the least value of a goal once it is proved; later goals keep it."""
+        """Return the least value of a goal if it is proved, or None; later goals keep it."""
         self.doubts = []
         if goal != COST:
             value = self._min_end(goal, work)
@@ -259,7 +262,7 @@ class Decomposition:
         return self._min_cost(work)
 
     def _min_cost(self, work: int) -> int | None:
-        """Return the least cost in steps once it is reached and proved, or None."""
+        """Return the least cost, in steps, once it is reached and proved, or None."""
         multipliers, floor, requested = self.multipliers, self.floor, (-1, -1)
         proved = PoolChoice(None, 0, 0)
         while not self._is_over():
@@ -267,7 +270,7 @@ class Decomposition:
             if reached is not None and floor >= reached:
                 return reached
             most = self.dearest if reached is None else reached - 1
-            # Nothing was learned since the last proof, so it would be the same.
+            # Without new no-goods or a better plan, the last result still holds.
             if requested != (len(self.nogoods), most):
                 proved = self._find_cheapest_choice(self.ends, multipliers, self.nogoods, most)
                 requested = len(self.nogoods), most
@@ -276,7 +279,7 @@ class Decomposition:
                 return None
             floor = self._offer_floor(min(proved.bound, most + 1), floor)
             choice = proved
-            # A plan omits buffers that are not known to fit; the bound does not.
+            # Choices with sets that may not fit are left out for a plan, but not for the bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
@@ -284,9 +287,10 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans of choices that leave part of each pool free, as little as allows a quick packing.
+        """Offer plans of choices that leave a part of each pool free, as small as a quick packing allows.
 
-        If the cost is open, the free space is doubled until there is a plan, then halved towards the most without one.
+        If the cost is open, the free part is doubled until there is a plan, then halved towards the largest part
+        without one.
         """
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
@@ -299,12 +303,12 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves so much free, no cheaper choice leaves more.
+            # If no cheaper choice leaves this part free, none leaves a larger part.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
     def _min_end(self, q: int, work: int) -> int | None:
-        """Return the least end of pool `q` given the proved goals; None without a proof."""
+        """Return the least end of pool `q` that the proved goals allow; None without a proof."""
         multipliers = None
         if self.goals.has_cost:
             floor = self._offer_floor(self.goals.first_bound())
@@ -331,10 +335,10 @@ class Decomposition:
     def _find_min_end(
         self, q: int, floor: int, top: int, nogoods: list[NoGood], multipliers: Multipliers | None
     ) -> tuple[int, int, I64 | None]:
-        """Find the lowest end of pool `q`, from `floor` to `top`, that leaves a choice.
+        """Return the lowest end of pool `q`, from `floor` to `top`, below which there is a choice.
 
-        The last end found is the lowest more often than not, so the next lower end is tried before halving. Returns (a
-        proved bound on the lowest end, the lowest end found with a choice, that choice).
+        As the last end found is usually the lowest, the next lower one is tried before halving. Returns (a proved bound
+        on the lowest end, the lowest end found with a choice, that choice).
         """
         proved, low, requested = floor, floor, floor
         lowest, home = top + 1, None
@@ -351,26 +355,26 @@ class Decomposition:
             choice = self._find_cheapest_choice(ends, values, nogoods, most)
             if choice.home is not None:
                 home = choice.home
-                lowest = max(low, min(requested, self._reach(q, home, nogoods)))
+                lowest = max(low, min(requested, self._end_bound_of_choice(q, home, nogoods)))
             else:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
-            # One unit less first: mostly the end found is the least; else bisect.
+            # Usually the end found is the least one, so one unit less is tried before halving.
             requested = lowest - 1 if is_new else (low + lowest) // 2
         return proved, lowest, home
 
-    def _reach(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, by loads and no-goods, on the end of pool `q` for a choice."""
+    def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
+        """Return a lower bound, from loads and no-goods, on the end of pool `q` for a choice."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
     def _find_cheapest_choice(
         self, ends: list[int], multipliers: Multipliers, nogoods: list[NoGood], most: int
     ) -> PoolChoice:
-        """Find the cheapest choice, within `most`, with all pools below their ends.
+        """Return the cheapest choice with a cost of at most `most`, with all pools below their ends.
 
-        Live sets that fit into no stack are no-goods from then on.
+        Live sets that do not fit in any stack become no-goods.
         """
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
@@ -384,33 +388,33 @@ class Decomposition:
             self.nogoods += refuted
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice, the fullest pool first, and offer the plan; learn from failures.
+        """Pack a choice, the fullest pool first, and offer the plan; learn no-goods from failures.
 
-        The pool that is the goal should end at `end`. Returns whether to go on.
+        The pool of the goal should end at `end`. Returns True if the search should continue.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
-        # The pool most likely to fail comes first, which saves the work on the others.
+        # The pool that most probably fails comes first, which saves work on the others.
         fullest = np.argsort(-filled.max(axis=1, initial=0), kind="stable")
         offset = np.zeros(len(pool), dtype=np.int64)
         reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             is_here = pool == q
-            # Only the pool of the goal has to end lower than in the best plan.
+            # Only the pool of the goal must end lower than in the best plan.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1
             packing = self.packings.pack(q, is_here, target, at_most, work)
             if packing.end > target:
-                self._learn(q, is_here, target, packing.need)
+                self._store_failure(q, is_here, target, packing.need)
             if packing.offset is None or packing.end > at_most:
                 return len(self.doubts) <= _OPEN_AT_MOST
             offset[is_here] = packing.offset
         self.search.offer(column(pool), column(offset), NAME)
         return len(self.doubts) <= _OPEN_AT_MOST
 
-    def _learn(self, q: int, kept: Bool, end: int, need: int) -> None:
-        """Record that a set of buffers does not fit below an end, or that this is unknown."""
+    def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
+        """Store that a set of buffers does not fit below an end, or that this is undecided."""
         items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
             self.nogoods.append(NoGood(q, items, need))
@@ -418,16 +422,16 @@ class Decomposition:
             self.doubts.append(NoGood(q, items, NEVER))
 
     def _is_over(self) -> bool:
-        """Return True to stop: by the clock, or by counted work if clocks must not decide."""
+        """Return True if the search should stop: by the clock, or by counted work in a deterministic search."""
         spent = self.spent + self.packings.spent
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
     def _flag(self) -> I64:
-        """Return a flag that kernels poll; it is set once the effort is spent."""
+        """Return a flag that kernels poll; it is set if the search should stop."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _offer_floor(self, floor: int, before: int = 0) -> int:
-        """Offer a higher floor of the current goal as a bound; return the higher floor."""
+        """Offer a higher floor of the current goal as a bound, and return the higher of both floors."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)
         return max(floor, before)

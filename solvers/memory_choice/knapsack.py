@@ -1,10 +1,8 @@
-"""Choosing pools without offsets: in no live set may the bytes in a pool exceed its capacity.
+"""The choice of pools without offsets: in no live set may the bytes in a pool exceed its capacity.
 
-Every assignment is such a choice, so a bound on choices is one on assignments. It is a multiple-choice knapsack problem
-with a row for each live set and pool.
-
-All offsets in a pool are multiples of its granule. So buffers that are alive together lie in different granules, and
-take as many as they touch; only the last granule of the topmost one may reach beyond where the pool ends.
+Every assignment is such a choice, so a bound on choices is a bound on assignments. It is a multiple-choice knapsack
+problem with a row for each live set and pool. All offsets in a pool are multiples of its granule. So buffers that are
+alive together occupy different granules; only the last granule of the topmost one may exceed the pool's end.
 """
 
 from __future__ import annotations
@@ -24,13 +22,13 @@ from memplan.solvers.formulation.costs import Costs
 Amounts = TypeVar("Amounts", I64, F64)
 
 _MOST_KINDS = 64
-"""The most kinds of waste distinguished between rows."""
+"""The most different amounts of waste that are distinguished between rows."""
 
 
 class RowCapacity:
-    """The capacities of a pool in each row, in units; `lives` has (lifetime_buffer, start, end) in rows.
+    """The capacity of a pool in each row, in units; `lives` has (lifetime_buffer, start, end) in rows.
 
-    A buffer takes `size[i]`, `most` is what all of them take together.
+    Buffer `i` occupies `size[i]` units, and all buffers together `most`.
     """
 
     def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int) -> None:
@@ -40,14 +38,14 @@ class RowCapacity:
         self.size: I64 = -(-instance.size // self.granule) * self.granule
         self.most = int(self.size[here].sum())
         self.reserved = _rounded_reserves(instance.pools[q], self.granule)
-        self.waste = _waste(np.where(here, self.size - instance.size, 0), lives, rows)
+        self.waste = _waste_by_row(np.where(here, self.size - instance.size, 0), lives, rows)
         self.widest_waste = int(self.waste.max(initial=0))
         last = self.reserved[-1][1] if self.reserved else 0
         self.horizon = last + self.most + self.granule
 
     def capacity_below(self, end: int) -> I64:
-        """Return each row's capacity below an end, limited by the total demand."""
-        # The last granule may reach beyond the end by what its buffer wastes.
+        """Return the capacity of each row below an end, limited by the total demand."""
+        # The last granule may exceed the end by the waste of its buffer.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
@@ -55,14 +53,15 @@ class RowCapacity:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end at which the pool holds a load in each row."""
+        """Return the least end at which the pool has room for the given load in each row."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def min_end(self, load: int) -> int:
-        """Return a lower bound on the pool's end for holding a load in any row."""
+        """Return a lower bound on the pool's end if some row has this load."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
+        """Return the ends of loads that fill the pool around its reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)
@@ -70,16 +69,16 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to granules, where all buffers start."""
+    """Return the reserved ranges with both ends rounded up to granules, as all buffers start at granules."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 
-def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return how far the last granule of a buffer may reach beyond it in each row, at most."""
+def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
+    """Return, for each row, the most units by which the last granule of a buffer may exceed the buffer."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
-    # The largest waste everywhere is right as well, only weaker.
+    # The largest waste is valid in every row, but gives a weaker bound.
     if len(kinds) > _MOST_KINDS:
         return np.full(rows, int(kinds[-1]))
     wasted = np.zeros(rows, dtype=np.int64)
@@ -93,17 +92,17 @@ def _waste(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
 
 
 _LARGEST = 2**58
-"""The limit on sums of sizes and costs, so that products with small multipliers fit int64."""
+"""The limit on sums of sizes and of costs, so that products with small multipliers fit int64."""
 
 
 @dataclass(eq=False)
 class Knapsack:
-    """The pool choice of an instance: `k` items over `rows` rows, for `p` pools.
+    """The choice of pools of an instance: `k` items over `rows` rows, for `p` pools.
 
-    An item is buffers that must be in one pool. Rows are the live sets in time order, and after them cliques of
-    buffers that have no lifetimes. Lifetime `m` of buffer lifetime_buffer[m] spans the rows `start[m]:end[m]`. In pool
-    `q` buffer `i` takes size[q, i] units, whole granules of that pool. Item `j` may lie where homes[q, j], and adds
-    price[q, j] there to the cost, in whole steps above the cheapest conceivable.
+    An item is a set of buffers that must be in one pool. Rows are the live sets in the order of time, followed by
+    cliques of buffers without lifetimes. Lifetime `m` of buffer lifetime_buffer[m] covers the rows `start[m]:end[m]`.
+    In pool `q`, buffer `i` occupies size[q, i] units, in whole granules of the pool. Item `j` may be in pool `q` if
+    homes[q, j], and then adds price[q, j] to the cost, in steps above the cheapest conceivable plan.
     """
 
     instance: Instance
@@ -120,7 +119,7 @@ class Knapsack:
 
     @classmethod
     def from_instance(cls, instance: Instance) -> Knapsack | None:
-        """Return the pool choice of an instance, or None if its numbers exceed int64."""
+        """Return the choice of pools of an instance, or None if its numbers exceed int64."""
         costs = Costs.from_instance(instance) if instance.objective == "cost" else None
         total = float(instance.size.sum(dtype=np.float64) + instance.alignment.max(axis=0, initial=1).sum())
         if not instance.is_small_numbered or total >= _LARGEST or (costs is not None and costs.max_steps >= _LARGEST):
@@ -129,9 +128,9 @@ class Knapsack:
 
     def __post_init__(self) -> None:
         instance = self.instance
-        self.item, self.homes, self.price = self._items()
-        # Buffers that conflict only by name have rows too, after the rows of the live sets.
-        timeless = _cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
+        self.item, self.homes, self.price = self._item_columns()
+        # Buffers without lifetimes, which only explicit conflicts restrict, have rows after those of the live sets.
+        timeless = _covering_cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
         self.lifetime_buffer = column(np.concatenate((instance.lifetime_buffer, members)))
@@ -142,8 +141,8 @@ class Knapsack:
         self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
-    def _items(self) -> tuple[I64, Bool, I64]:
-        """Return the item of each buffer, and the pools and costs of each item."""
+    def _item_columns(self) -> tuple[I64, Bool, I64]:
+        """Return the item of each buffer, and the allowed pools and costs of each item."""
         instance = self.instance
         first, item = np.unique(instance.colocation, return_inverse=True)
         shape = (len(instance.pools), len(first))
@@ -172,17 +171,17 @@ class Knapsack:
 
     @cached_property
     def table(self) -> Reference[ChoiceItems]:
-        """The knapsack as kernels read it."""
+        """The knapsack in the layout that kernels read."""
         tables = (np.ascontiguousarray(self.homes, dtype=np.int64), np.ascontiguousarray(self.price), self.size)
         return Reference(ChoiceItems(self.rows, self.item, *tables, self.lifetime_buffer, self.start, self.end))
 
     def limits(self, ends: list[int]) -> I64:
-        """Return each row's capacity in each pool for the given ends; (p, rows)."""
+        """Return, (p, rows), the capacity of each row in each pool below the given ends."""
         return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Return the sums over each row of amounts of each lifetime, (r, m); (r, rows)."""
-        # Flat, as numpy adds much faster there.
+        """Return, (r, rows), the sums over each row of amounts (r, m) of lifetimes."""
+        # A flat array, on which numpy's add.at is much faster.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)
         np.add.at(change, (before + self.start).ravel(), amounts.ravel())
@@ -191,17 +190,17 @@ class Knapsack:
         return sums
 
     def loads(self, home: I64) -> I64:
-        """Return the load of each pool in each row, (p, rows), with item `j` in pool home[j]."""
+        """Return, (p, rows), the load of each pool in each row, if item `j` is in pool home[j]."""
         pools = np.arange(len(self.row_capacities))[:, None]
         return self.row_sums(np.where(home[self.item_of_lifetime] == pools, self.size_of_lifetime, 0))
 
     def cost(self, home: I64) -> int:
-        """Return the steps that a choice costs."""
+        """Return the cost of a choice in steps."""
         return int(self.price[home, np.arange(self.n_items)].sum())
 
 
-def _cliques(instance: Instance, timeless: I64) -> list[list[int]]:
-    """Cover the buffers by cliques of the conflicts by name among them, the largest buffers first."""
+def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
+    """Return cliques of explicit conflicts that cover the given buffers, the largest buffers first."""
     among = set(timeless.tolist())
     near = {
         i: among.intersection(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())

@@ -14,11 +14,11 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.memory_choice.knapsack import Knapsack
 
 NEVER = 2**62
-"""The bound that means: no choice exists."""
+"""The bound that means that no choice exists."""
 
 
 class NoGood(NamedTuple):
-    """Items that do not fit into a pool together, unless it reaches `need` units."""
+    """A set of items that do not fit into a pool together unless the pool has at least `need` units."""
 
     pool: int
     items: frozenset[int]
@@ -26,16 +26,16 @@ class NoGood(NamedTuple):
 
 
 class ChoiceEffort(NamedTuple):
-    """The most partial choices carried on from a row, and kept in total."""
+    """The limits of a search for a choice: the most partial choices continued from one row, and kept in all."""
 
     partials: int = 50_000
     kept: int = 8_000_000
 
 
 class PoolChoice(NamedTuple):
-    """The cheapest choice found, if any: a pool for each item. No choice costs less than `bound` steps.
+    """The cheapest choice found, if any: a pool for each item; no choice costs less than `bound` steps.
 
-    `work` is what the search took, in units of Search.work_limit.
+    `work` is the work of the search, in units of Search.work_limit.
     """
 
     home: I64 | None
@@ -46,33 +46,33 @@ class PoolChoice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """The worth of capacity in each row and pool: any give a bound, which is counted in whole numbers."""
+    """The worth of capacity in each row and pool; any worth gives a valid bound, computed in integers."""
 
     table: Reference[core.MultiplierTable]
 
     @property
     def scale(self) -> int:
-        """The parts of a step in which the worth is counted."""
+        """The parts of a cost step in which the worth is counted."""
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return each item's price in each pool, including the worth of its capacity; (p, k)."""
+        """Return, (p, k), the price of each item in each pool, including the worth of its capacity."""
         prices = np.zeros(knapsack.price.shape, dtype=np.int64)
         core.choice_prices(knapsack.table, self.table, Reference(core.Amounts(prices)))
         return prices
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a lower bound on the cost of choices within limits (p, rows), in units of 1 / `scale` step."""
+        """Return a lower bound on the cost of choices within limits (p, rows), in 1 / `scale` steps."""
         return core.choice_value(knapsack.table, self.table, Reference(core.Amounts(np.ascontiguousarray(limit))))
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a lower bound in steps on the cost of choices within limits (p, rows)."""
+        """Return a lower bound, in steps, on the cost of choices within limits (p, rows)."""
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a lower bound on the largest load of pool `q` over choices that keep the other limits.
+        """Return a lower bound on the largest load of pool `q` in choices within the other limits.
 
-        For a knapsack without costs.
+        It is for a knapsack without costs.
         """
         weight = sum(self.table.table.worth[q].tolist())
         free = limit.copy()
@@ -83,22 +83,23 @@ class Multipliers:
 def cost_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
-    """Return multipliers for a large cost bound; `upper` is an upper guess of the cost.
+    """Return multipliers that give a large cost bound; `upper` is a guess from above of the cost.
 
     With limits `measured`, they also charge for dual feasible functions of sizes, in which a buffer of more than half
-    of a row may count as the whole row; if `measured` has no rows, they charge for units alone.
+    of a row may count as the whole row; if `measured` has no rows, they charge for units only.
     """
     return _find_multipliers(knapsack, measured, limit, ABSENT, upper, iterations, flag)
 
 
 def load_multipliers(knapsack: Knapsack, limit: I64, q: int, upper: float, iterations: int, flag: I64) -> Multipliers:
-    """Return multipliers for a large bound on the load of pool `q`, when nothing has a cost."""
+    """Return multipliers that give a large bound on the load of pool `q`, for a knapsack without costs."""
     return _find_multipliers(knapsack, limit[:0], limit, q, upper, iterations, flag)
 
 
 def _find_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, goal: int, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
+    """Return the multipliers that the kernel finds, for the cost (goal ABSENT) or for a pool's load."""
     most, (n, rows) = len(limit) + core.FUNCTIONS, (knapsack.size.shape[1], knapsack.rows)
     pool, until, capacity, answer = np.zeros((4, most), dtype=np.int64)
     size, worth = np.zeros((most, n), dtype=np.int64), np.zeros((most, rows), dtype=np.int64)
@@ -121,7 +122,7 @@ def cheapest_choice(
     flag: I64,
 ) -> PoolChoice:
     """Return the cheapest choice within limits (p, rows) and a cost in steps, or a bound above that cost."""
-    task = _task(knapsack, limit, nogoods, at_most, effort, flag)
+    task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
     return PoolChoice(task.home if is_found else None, cost, bound, work)
@@ -136,18 +137,19 @@ def cost_bound(
     widest: int,
     flag: I64,
 ) -> PoolChoice:
-    """Return a bound on the cost of all choices within limits, of at most `at_most` + 1.
+    """Return a bound on the cost of all choices within limits, at most `at_most` + 1.
 
-    Where there are more than `widest` partial choices, what lies in the dearest takes up nothing any more.
+    If there are more than `widest` partial choices, the most expensive ones are relaxed: their buffers occupy nothing.
     """
-    task = _task(knapsack, limit, nogoods, at_most, ChoiceEffort(widest), flag)
+    task = _choice_task(knapsack, limit, nogoods, at_most, ChoiceEffort(widest), flag)
     core.least_choice(knapsack.table, multipliers.table, Reference(task))
     return PoolChoice(None, 0, *task.answer[2:].tolist())
 
 
-def _task(
+def _choice_task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
+    """Return the task of the kernels that search choices."""
     members = [sorted(nogood.items) for nogood in nogoods]
     return core.ChoiceTask(
         np.ascontiguousarray(limit),

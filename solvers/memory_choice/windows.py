@@ -1,8 +1,8 @@
 """Plans near the cheapest choice without offsets, for many buffers: its memories are packed window by window.
 
-A buffer that its window cannot hold moves to a dearer memory. Then the buffers of a window are freed in choice and
-offsets, again and again, and placed anew between all others, until each buffer costs no more than in that choice, or no
-better plan is found. See core/windows.hpp.
+A buffer for which a window has no room moves to a more expensive memory. Then the buffers of one window after another
+are freed, in memory and offset, and placed again between all others, until each buffer costs no more than in that
+choice, or no better plan is found. See core/windows.hpp.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from memplan.solvers.search.incumbent import Search
 NAME = "memory-choice:windows"
 _PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
 FEATURES = frozenset(_PLACED | {"relative", "together"})
-"""The features of instances that the search honours."""
+"""The features of instances that the search supports."""
 _LEAST = 40
-"""The number of buffers from which it comes first; fewer are packed as a whole."""
+"""The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
-"""The buffers of the sets that a choice is refuted by, on average, for which there is room."""
+"""The average number of buffers for which each refuted set has space."""
 _STEPS = 300
-"""The kernel's steps per buffer between two reads of its plan."""
+"""The kernel's steps for each buffer between two reads of its plan."""
 _STEPS_A_UNIT = 4
-"""The steps for each unit of Search.work_limit."""
+"""The kernel's steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
 
 
 def suits(instance: Instance) -> bool:
-    """Return True if an instance is one for windows."""
+    """Return True if windows suit an instance: it has costs, many buffers, and only supported features."""
     return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
 
 
 class StackRefutations:
-    """The search for live sets of a choice that fit into no stack, because of the gaps that alignments leave."""
+    """The search for live sets of a choice that fit in no stack, because of gaps that alignments leave."""
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
         self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
-        """Return sets of items that a choice has in a pool and that end above ends[q] there in every order."""
+        """Return sets of items that a choice has in one pool and that end above ends[q] there in every order."""
         if self.spaces is None:
             return []
         most = max(1, self.knapsack.rows)
@@ -87,7 +87,7 @@ class Windows:
         self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
-        """Pack a choice; return True if there is a plan, be it the search's best plan."""
+        """Pack a choice, or else continue from the search's best plan; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         is_packed = self._run(pool, 0)
@@ -104,7 +104,7 @@ class Windows:
         return self._cost() < before and self.offer()
 
     def offer(self) -> bool:
-        """Offer the plan, with offsets where there is room for all; return True if it is the best."""
+        """Offer the plan, with packed offsets in memories with room for all; return True if it is the best one."""
         offset = self._offset.copy()
         for q in np.flatnonzero(self.spaces.table.capacity == ABSENT).tolist():
             here = self._pool == q
@@ -113,13 +113,14 @@ class Windows:
                 (order, self._packer.pack(q, order))
                 for order in (bounded_first(self.instance, each[here[each]]) for each in orders)
             ]
-            order, offsets = min(packed, key=lambda pair: _end(self.instance, *pair))
+            order, offsets = min(packed, key=lambda pair: _highest_end(self.instance, *pair))
             if (offsets == ABSENT).any():
                 return False
             offset[order] = offsets
         return self.search.offer(column(self._pool.copy()), column(offset), NAME)
 
     def _run(self, home: I64, steps: int) -> bool:
+        """Run the kernel for some steps, and return True if all buffers have a place."""
         answer = np.zeros(2, dtype=np.int64)
         task = core.WindowSearch(
             self._goal, column(home), self._pool, self._offset, steps, self._random, self.search.flag, answer
@@ -129,18 +130,21 @@ class Windows:
         return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
     def _prices(self) -> I64:
+        """Return the price of each buffer in its memory, in steps."""
         return column(self.spaces.table.price[self._pool, np.arange(len(self._pool))])
 
     def _cost(self) -> int:
+        """Return the cost of the plan in steps."""
         return int(self._prices().sum())
 
 
-def _end(instance: Instance, order: I64, offsets: I64) -> int:
-    """Return the highest end, or one above all where a buffer has no place."""
+def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
+    """Return the highest end of a packing, or 2^63 - 1 if a buffer has no place."""
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 
 def _spaces(knapsack: Knapsack) -> core.Spaces:
+    """Return an instance and its costs in the kernel's format."""
     instance, costs = knapsack.instance, knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)
     for i, extra in enumerate([] if costs is None else costs.extra):

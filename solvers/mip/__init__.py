@@ -1,1 +1,1 @@
-"""The integer program of offsets and pools, and the engines that solve it."""
+"""The integer program of pools and offsets, and the engines that solve it."""

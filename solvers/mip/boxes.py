@@ -1,7 +1,7 @@
-"""Boxes of the integer program on a grid of offsets: their offset ranges, and their conflicts.
+"""The boxes of the integer program on a grid of offsets: their offset ranges and their conflicts.
 
-All numbers are exact integers, in units. Offsets are multiples of a granule (plus a shift that belongs to the pool),
-so a box keeps everything else away from its extent: its size, rounded up to the granule.
+All numbers are exact integers, in units. In each pool, offsets are multiples of a granule plus a shift, so a box needs
+its extent for itself: its size rounded up to the granule.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from memplan.solvers.formulation.subinstance import identical
 
 
 def round_up(value: int, step: int) -> int:
-    """Return the least multiple of `step` not below `value`."""
+    """Return the least multiple of `step` that is at least `value`."""
     return -(-value // step) * step
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The grid: every offset in pool `q` is shift[q] plus a multiple of `granule`."""
+    """The grid of offsets: every offset in pool `q` is shift[q] plus a multiple of `granule`."""
 
     granule: int
     shift: tuple[int, ...]
 
     @classmethod
     def from_instance(cls, instance: Instance) -> Grid:
-        """Return the coarsest grid that all buffers, pages and banks of the instance respect."""
+        """Return the coarsest grid on which all offsets, pages and banks of the instance are."""
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):
             mine = instance.allowed[q]
@@ -51,7 +51,7 @@ class Grid:
         return cls(granule or 1, tuple(value % (granule or 1) for value in shift))
 
     def ceil(self, q: int, offset: int) -> int:
-        """Return the first grid offset of pool `q` not below `offset` (nor below the shift)."""
+        """Return the first grid offset of pool `q` that is at least `offset`."""
         return self.shift[q] + max(0, round_up(offset - self.shift[q], self.granule))
 
 
@@ -59,9 +59,9 @@ class Grid:
 class Box:
     """A buffer, or a reserved range as a box with a fixed offset.
 
-    `extent` is its size on the grid. `span[q]` holds the lowest and the highest offset that it may have in pool
-    `q`, for the pools only that it may lie in; its offsets there are the lowest plus multiples of `step[q]`. A
-    reserved range starts `early`: that much below the grid.
+    `extent` is its size on the grid. `span[q]` is the (lowest, highest) offset in pool `q`, for each pool that it may
+    use; its offsets there are the lowest one plus multiples of `step[q]`. A reserved range starts `early` units below
+    the grid.
     """
 
     size: int
@@ -88,7 +88,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance with pool ends limited to limit[q]: its `n` buffers, then reserved ranges."""
+    """The boxes of an instance whose pools end at most at limit[q]: its `n` buffers, then its reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
@@ -105,7 +105,7 @@ class Boxes:
 
     @cached_property
     def all(self) -> list[Box]:
-        """The buffers in the instance's order, and then the reserved ranges."""
+        """The buffers in the instance's order, then the reserved ranges."""
         ranges = enumerate(pool.reserved.tolist() for pool in self.instance.pools)
         reserved = [
             self._reserved_box(q, low, high)
@@ -114,21 +114,22 @@ class Boxes:
             if low < self.limit[q] and high > self.grid.shift[q]
         ]
         homes = spans(self.instance, self.limit)
-        return [self._buffer(i, homes[i]) for i in range(self.n)] + reserved
+        return [self._buffer_box(i, homes[i]) for i in range(self.n)] + reserved
 
-    def _buffer(self, i: int, span: dict[int, Span]) -> Box:
+    def _buffer_box(self, i: int, span: dict[int, Span]) -> Box:
+        """Return the box of buffer `i` with its span."""
         size = int(self.instance.size[i])
         steps = {q: int(self.instance.alignment[q, i]) for q in span}
         return Box(size, round_up(size, self.grid.granule), span, steps)
 
     def _reserved_box(self, q: int, low: int, high: int) -> Box:
-        """Extend a range up to the grid, where the box above it starts, to get its extent."""
-        # A box above a reserved range begins on the grid, so the range ends on the grid, too.
+        """Return the box of a reserved range, extended up to the grid, where a box above it starts."""
+        # A box above a reserved range starts on the grid, so the range may end on the grid as well.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
     def barred_ranges(self, q: int, b: int) -> list[tuple[int, int]]:
-        """Return the ranges of offsets within its span that are barred to a buffer in a pool."""
+        """Return the barred ranges of offsets of buffer `b` in pool `q`, within its span."""
         low, high = self.all[b].span[q]
         return [(start, end) for start, end in self.instance.barred_to(b, q) if start <= high and end > low]
 
@@ -155,24 +156,24 @@ class Boxes:
 
     @cached_property
     def conflicts(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers alive together or in conflict, except views."""
+        """The pairs (a, b), a < b, of buffers alive together or in explicit conflict, except views."""
         pairs = {pair for members in self.live_sets for pair in combinations(members, 2)}
         pairs |= self.pair_clearances.keys()
         return {(a, b) for a, b in pairs if not self.sharing.are_views(a, b)}
 
     @cached_property
     def bank_partners(self) -> set[tuple[int, int]]:
-        """The pairs (a, b), a < b, of buffers that must touch no common bank."""
+        """The pairs (a, b), a < b, of buffers that must not touch a common bank."""
         return set(pairs_of(self.instance.bank_first, self.instance.bank_with))
 
     @cached_property
     def pair_clearances(self) -> dict[tuple[int, int], int]:
-        """The clearances of pairs (a, b), a < b, which hold regardless of lifetimes."""
+        """The clearances of pairs (a, b), a < b, which hold whatever the lifetimes."""
         return pair_clearances(self.instance)
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b), a < b, that are ordered in some pool or share an offset."""
+        """The pairs (a, b), a < b, that have an order in some pool or share an offset."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
@@ -182,7 +183,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools that both boxes of a pair may use, but without common bytes."""
+        """Return the pools that both boxes may use but not with common bytes, so that they have an order there."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -199,30 +200,30 @@ class Boxes:
         return [q for q in self.common_pools(a, b) if q not in must_part]
 
     def may_lie_below(self, a: int, b: int) -> bool:
-        """Return True if box `a` may lie below box `b` in one pool."""
+        """Return True if box `a` may be below box `b` in some pool."""
         first, second, distance = self.all[a], self.all[b], self.distance(a, b)
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common_pools(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return the least offset difference if box `a` lies below box `b`."""
+        """Return the least offset difference if box `a` is below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
         free = self.pair_clearances.get((min(a, b), max(a, b)), 0)
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers, adjacent among their equals."""
+        """Yield pairs of interchangeable buffers that are adjacent in their groups."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 
     def mirror(self) -> tuple[int, int] | None:
         """Return a pair of buffers for which "first below second" may be assumed without loss, or None.
 
-        Turning a plan upside down makes another one of the same peak: in a single pool where nothing is pinned, ranged
-        or reserved, no offset is shifted and no extent wasted, and no constraint is about addresses or about ends.
-        Exchanging twins could undo the choice, so neither has one.
+        A plan turned upside down is another plan with the same peak in a single pool where nothing is pinned, ranged or
+        reserved, no offset is shifted, no extent wasted, and no constraint concerns addresses or ends. Exchanging twins
+        could undo the choice, so neither buffer has a twin.
         """
-        # Turned over, pages, banks and distances would be others.
+        # Upside down, pages, banks and distances would differ.
         if self.instance.features & ON_OFFSETS:
             return None
         buffers = self.all[: self.n]
@@ -231,7 +232,7 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
-        # Twins are in an order already, which may contradict this one.
+        # Twins have an order already, which may contradict this one.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
-        # The largest pair: fixing its order leaves least to decide.
+        # The order of the largest pair leaves the fewest decisions.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

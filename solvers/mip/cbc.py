@@ -1,8 +1,9 @@
-"""The integer program solved by CBC, which PuLP contains.
+"""The integer program solved by CBC, which the package PuLP contains.
 
-`import pulp` loads highspy, which cannot share a process with OR-Tools: this runs in a child process, and imports it
-when called. CBC is a process below that; both are killed together. It is given the program as an MPS file, and a limit
-before its time is over: it checks its clock only between long steps, and writes its best solution when it ends.
+`import pulp` loads highspy, which cannot share a process with OR-Tools, so this runs in a child process and imports
+pulp when called. CBC is a further process below that one; both are killed together. CBC reads the program as an MPS
+file. Its time limit is earlier than the deadline, as it checks its clock only between long steps, and writes its best
+solution when it ends.
 """
 
 from __future__ import annotations
@@ -25,45 +26,46 @@ from memplan.solvers.mip.stages import EngineRun, Outcome, pursue
 from memplan.solvers.search.incumbent import Search
 
 _EARLY_S = 0.8
-"""How long before its limit CBC should end, at most a quarter of the limit, since it may be late by as much."""
+"""The seconds, at most a quarter of the limit, by which CBC should end early, as it may be late by as much."""
 _LOOK_EVERY_S = 0.01
 _INFEASIBLE = re.compile(r"says infeasible or unbounded|proven infeasible")
-"""CBC's words for an infeasible program; no column of the program is unbounded."""
+"""CBC's messages for an infeasible program; no column of the program is unbounded."""
 _BOUND = re.compile(r"(?:^Lower bound:\s+|\(best possible )([-+.\de]+)", re.MULTILINE)
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans, bounds and claims of CBC, which reports them at its end."""
+    """Offer plans, bounds and claims of CBC, which reports them when it ends."""
     pursue(instance, search, "cbc", solve_program)
 
 
 def solve_program(run: EngineRun) -> Outcome:
-    """Solve a program with CBC, and return its answer."""
+    """Solve a program with CBC, and return the outcome."""
     import pulp
 
     began = time.monotonic()
     with TemporaryDirectory(prefix="memplan-cbc-") as name:
         folder = Path(name)
-        (folder / "model.mps").write_text("\n".join(_mps(run.program)) + "\n")
+        (folder / "model.mps").write_text("\n".join(_program_lines(run.program)) + "\n")
         if run.start is not None:
             (folder / "start.txt").write_text("\n".join(_start_lines(run.program, run.start)) + "\n")
         limit_s = None if run.effort.seconds is None else max(0.05, run.effort.seconds - (time.monotonic() - began))
-        command = [pulp.PULP_CBC_CMD().path, *_arguments(run, limit_s)]
-        log, is_late = _run(command, folder, run, limit_s)
+        command = [pulp.PULP_CBC_CMD().path, *_command_arguments(run, limit_s)]
+        log, is_late = _run_cbc(command, folder, run, limit_s)
         for line in log.splitlines():
             run.log(f"cbc: {line}")
         solution = folder / "solution.txt"
         return _outcome(run, log, solution.read_text().splitlines() if solution.exists() else [], is_late)
 
 
-def _arguments(run: EngineRun, limit_s: float | None) -> list[str]:
+def _command_arguments(run: EngineRun, limit_s: float | None) -> list[str]:
+    """Return CBC's command-line arguments."""
     effort = run.effort
     seed = str(1 + effort.seed % 10**6)
-    # By itself CBC counts processor time, which on a busy machine is later than the deadline.
+    # By default CBC counts processor time, which would exceed the deadline on a busy machine.
     limits = ["-timeMode", "cpu" if effort.counts_processor else "elapsed"]
     limits += [] if limit_s is None else ["-sec", str(_engine_limit_s(limit_s))]
     limits += [] if effort.nodes is None else ["-maxNodes", str(effort.nodes)]
-    # The relative gap would stop it above the least unit.
+    # A relative gap would stop CBC above the least value.
     limits += ["-allowableGap", str(effort.gap), "-ratioGap", "0", "-randomSeed", seed, "-randomCbcSeed", seed]
     start = [] if run.start is None else ["-mipstart", "start.txt"]
     return ["model.mps", *start, *limits, "-branch", "-printingOptions", "all", "-solution", "solution.txt"]
@@ -73,7 +75,7 @@ def _engine_limit_s(limit_s: float) -> float:
     return limit_s - min(_EARLY_S, limit_s / 4)
 
 
-def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None) -> tuple[str, bool]:
+def _run_cbc(command: list[str], folder: Path, run: EngineRun, limit_s: float | None) -> tuple[str, bool]:
     """Run CBC in a folder until it ends or is killed; return its log, and whether its time was over."""
     now = _processor_s if run.effort.counts_processor else time.monotonic
     began = now()
@@ -86,7 +88,7 @@ def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None
             if is_late := run.is_late():
                 process.kill()
             time.sleep(_LOOK_EVERY_S)
-    # After its time limit, CBC may crash instead of reporting it, or call its best solution optimal.
+    # After its time limit, CBC may crash, or call its best solution optimal.
     is_late |= limit_s is not None and now() - began >= _engine_limit_s(limit_s)
     text = (folder / "cbc.log").read_text()
     is_late |= "Stopped on time" in text or "Exiting on maximum time" in text
@@ -96,12 +98,12 @@ def _run(command: list[str], folder: Path, run: EngineRun, limit_s: float | None
 
 
 def _processor_s() -> float:
-    """Return the processor time of ended child processes."""
+    """Return the processor time, in seconds, of child processes that have ended."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
 
-def _mps(program: IntegerProgram) -> Iterator[str]:
+def _program_lines(program: IntegerProgram) -> Iterator[str]:
     """Yield the program as lines of MPS, with columns x0, x1, ... and rows r0, r1, ..."""
     rows: list[tuple[str, Sense, Number]] = []
     for k, (least, most) in enumerate(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True)):
@@ -114,33 +116,33 @@ def _mps(program: IntegerProgram) -> Iterator[str]:
         entries[at].append((f"r{k}", value))
     limits, kinds = (program.lower.tolist(), program.upper.tolist()), program.is_whole.tolist()
     columns = [MpsColumn(f"x{at}", *column) for at, column in enumerate(zip(*limits, kinds, entries, strict=True))]
-    # Few changes from one kind to the other: each takes a marker.
+    # Sorted by kind, as each change of kind takes a marker.
     yield from mps_lines(rows, sorted(columns, key=lambda column: column.is_whole))
 
 
 def _start_lines(program: IntegerProgram, start: F64) -> Iterator[str]:
-    """Yield a start as lines of a solution, within the columns' limits, as CBC accepts no rounding errors."""
+    """Yield a start as lines of a solution file, within the columns' limits, as CBC accepts no rounding errors."""
     yield "Stopped on time - objective value 0"
     for at, value in enumerate(np.clip(start, program.lower, program.upper).tolist()):
         yield f"{at} x{at} {value!r} 0"
 
 
 def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Outcome:
-    """Return CBC's result; its values are meaningless unless it reports an integer solution."""
+    """Return the outcome of CBC; its values count only if it reports an integer solution."""
     status = solution[0] if solution else ""
     is_optimal = status.startswith("Optimal")
     if is_optimal or (status.startswith("Stopped") and "no integer solution" not in status):
         values = run.program.lower.copy()
         for line in solution[1:]:
             _, name, value, *_ = line.replace("**", "").split()
-            if name.startswith("x"):  # of rows there is one, too
+            if name.startswith("x"):  # the file may also list rows
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:
-            # CBC stops within its gap, so the bound is its objective less the gap.
+            # CBC stops within its gap, so the bound is its objective minus the gap.
             return Outcome("optimal", float(status.split()[-1]) - run.effort.gap)
     if "nfeasible" in status or _INFEASIBLE.search(log):
-        # A relaxation that was cut off is called infeasible, too.
+        # CBC also calls a relaxation infeasible that was interrupted.
         return Outcome("open" if is_late else "infeasible")
     bounds = [float(number) for number in _BOUND.findall(log)]
     return Outcome("open", bounds[-1] if bounds and isfinite(bounds[-1]) else -inf)

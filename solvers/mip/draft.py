@@ -1,4 +1,4 @@
-"""Columns and rows of an integer program: written in exact integers, finally converted to arrays of floats."""
+"""Columns and rows of an integer program, first as exact integers, then converted to arrays of floats."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from memplan.planner.model.buffer_table import I64, column
 
 Key = tuple[str | int, ...]
-"""The name of a column or row: a word, then the numbers of boxes, pools or live sets."""
+"""The name of a column or row: a word, then numbers of boxes, pools or live sets."""
 F64 = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
 Unit = Literal["", "units", "cost"]
-"""The scale of a column: none, units, or steps of cost."""
+"""The unit of a column: none, units of bytes, or steps of cost."""
 Entry = tuple[int, int]
 """A column and its coefficient."""
 
@@ -40,7 +40,7 @@ ONE = Term(0, 0, 1)
 
 @dataclass(frozen=True, eq=False)
 class LinearRow:
-    """The sum of coefficient * column is between `at_least` and `at_most`; None means no limit."""
+    """A row: the sum of coefficient * column is between `at_least` and `at_most`; None means no limit."""
 
     key: Key
     entries: list[Entry]
@@ -48,15 +48,15 @@ class LinearRow:
     at_most: int | None
 
 
-def _go_on() -> None:
-    """Never interrupt writing; this is a named function so that it can be sent to another process."""
+def _continue_writing() -> None:
+    """Do nothing; a named function, so that it can be sent to another process."""
 
 
 @dataclass(eq=False)
 class Draft:
     """A program under construction: `keys` name the columns, and `at` maps keys to columns.
 
-    `look` is called again and again, and may raise to end it.
+    `look` is called repeatedly, and may raise an exception to stop the construction.
     """
 
     keys: list[Key] = field(default_factory=list)
@@ -67,10 +67,10 @@ class Draft:
     units: list[Unit] = field(default_factory=list)
     rows: list[LinearRow] = field(default_factory=list)
     objective: int | None = None
-    look: Callable[[], None] = _go_on
+    look: Callable[[], None] = _continue_writing
 
     def column(self, key: Key, lower: int, upper: int, *, is_whole: bool = False, unit: Unit = "") -> int:
-        """Add a column, which is a variable of the program, with its lower and its upper limit."""
+        """Add a column, a variable of the program, with its limits, and return its number."""
         self._look_at(len(self.keys))
         self.at[key] = len(self.keys)
         self.keys.append(key)
@@ -81,6 +81,7 @@ class Draft:
         return self.at[key]
 
     def _look_at(self, count: int) -> None:
+        """Call `look` after every LOOKED_EVERY additions."""
         if count % LOOKED_EVERY == 0:
             self.look()
 
@@ -89,7 +90,7 @@ class Draft:
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row with one entry for each column; zero entries are dropped."""
+        """Add a row; entries of one column are added up, and zero entries dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
@@ -99,7 +100,7 @@ class Draft:
     def row_of(
         self, key: Key, terms: Iterable[tuple[Term, int]], at_least: int | None = None, at_most: int | None = None
     ) -> None:
-        """Add a row of terms; their constants move to the other side."""
+        """Add a row of terms, with their constants moved to the other side."""
         entries: list[Entry] = []
         constant = 0
         for term, coefficient in terms:
@@ -116,31 +117,32 @@ class Draft:
     def row_if(self, term: Term, big_m: int, key: Key, sides: list[tuple[Term, int]], at_least: int) -> None:
         """Add a row that holds if `term` is 1; if it is 0, the left side may be `big_m` smaller.
 
-        Where the term is 0 in any case no row is added.
+        No row is added if the term is always 0.
         """
-        if self._is_never(term):
+        if self._is_always_zero(term):
             return
         if term is ONE:
             self.row_of(key, sides, at_least=at_least)
         else:
             self.row_of(key, [*sides, (term, -big_m)], at_least=at_least - big_m)
 
-    def _is_never(self, term: Term) -> bool:
+    def _is_always_zero(self, term: Term) -> bool:
+        """Return True if a term is always 0."""
         limit = self.upper if term.sign > 0 else self.lower
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return the term for "box b lies in pool q"; the constant 1 if that is its only pool."""
+        """Return the term for "box b is in pool q"; the constant 1 if that is its only pool."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
     def order_term(self, a: int, b: int) -> Term:
-        """Return the term for "box a lies below box b", for two boxes whose order the program decides."""
+        """Return the term for "box a is below box b", for two boxes whose order the program decides."""
         here = self.at.get(("below", a, b))
         return Term(self.at["below", b, a], -1, 1) if here is None else Term(here)
 
     def has_order(self, a: int, b: int) -> bool:
-        """Return True if the program decides an order of the two boxes."""
+        """Return True if the program decides the order of the two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
@@ -151,7 +153,7 @@ class Draft:
         first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
         index = column([at for row in self.rows for at, _ in row.entries])
         value = np.array([float(coefficient) for row in self.rows for _, coefficient in row.entries])
-        # A row with a column in units is divided by the scale as a whole, so that this column keeps its coefficient.
+        # A row with a column in units is divided by the scale, so that this column keeps its coefficient.
         row_by = np.ones(len(self.rows))
         np.maximum.at(row_by, np.repeat(np.arange(len(self.rows)), counts), by[index])
         cost = np.zeros(len(self.keys))
@@ -171,12 +173,12 @@ class Draft:
             first=first,
             index=index,
             value=value * by[index] / np.repeat(row_by, counts),
-            row_lower=_limits([row.at_least for row in self.rows], -np.inf) / row_by,
-            row_upper=_limits([row.at_most for row in self.rows], np.inf) / row_by,
+            row_lower=_limit_array([row.at_least for row in self.rows], -np.inf) / row_by,
+            row_upper=_limit_array([row.at_most for row in self.rows], np.inf) / row_by,
         )
 
 
-def _limits(values: list[int | None], absent: float) -> F64:
+def _limit_array(values: list[int | None], absent: float) -> F64:
     return np.array([absent if value is None else float(value) for value in values])
 
 
@@ -184,9 +186,9 @@ def _limits(values: list[int | None], absent: float) -> F64:
 class IntegerProgram:
     """An integer program of `c` columns and `r` rows as arrays: minimise cost @ x.
 
-    x lies between `lower` and `upper`, and is integer where `is_whole`. Row `k` is the sum of value * x[index] over its
-    entries first[k]:first[k + 1], between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units, a
-    cost of 1 is `cost_scale` steps of cost, and an objective of 1 is `value_of_one` of whichever of the two it is.
+    x is between `lower` and `upper`, and integer where `is_whole`. Row `k` is the sum of value * x[index] over its
+    entries first[k]:first[k + 1], and is between row_lower[k] and row_upper[k]. An offset of 1 is `scale` units, a cost
+    of 1 is `cost_scale` steps, and an objective of 1 is `value_of_one` units or steps.
     """
 
     keys: list[Key]
@@ -208,7 +210,7 @@ class IntegerProgram:
     def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
         """Return the program without `idle` or implied rows (r,) and without fixed columns.
 
-        The second value has the columns that are left, by number; a constant of the objective is left out.
+        The second value has the numbers of the remaining columns; a constant of the objective is dropped.
         """
         counts, is_free = np.diff(self.first), self.lower < self.upper
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])

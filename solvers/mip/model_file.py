@@ -27,7 +27,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     """Return the integer program of a problem as a file of type `suffix`: ".lp" or ".mps".
 
     All numbers are exact, in the unit that the head of the file names. Raises OptionError for another suffix, and for a
-    problem whose program would have more than MAX_ROWS rows; TimeOverError once it `is_over`.
+    program of more than MAX_ROWS rows; TimeOverError once `is_over` returns True.
     """
     if suffix not in (".lp", ".mps"):
         raise OptionError(f"suffix: must be .lp or .mps, got {excerpt(suffix)}")
@@ -46,13 +46,13 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     text = _Text(
         draft(boxes, question, program), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {})
     )
-    head = _head(problem, instance)
+    head = _header_lines(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(_insert_look_calls(lines, look)) + "\n").encode("ascii")
 
 
 def refuse_large(instance: Instance) -> int:
-    """Return the most rows of the program of an instance; raises OptionError for more than MAX_ROWS."""
+    """Return an upper bound on the rows of an instance's program; raises OptionError if it is above MAX_ROWS."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
@@ -60,13 +60,15 @@ def refuse_large(instance: Instance) -> int:
 
 
 def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
+    """Yield the lines, and call `look` after every LOOKED_EVERY of them."""
     for count, line in enumerate(lines):
         if count % LOOKED_EVERY == 0:
             look()
         yield line
 
 
-def _head(problem: Problem, instance: Instance) -> list[str]:
+def _header_lines(problem: Problem, instance: Instance) -> list[str]:
+    """Return the comment at the top of the file, in lines."""
     unit = "1 byte" if instance.unit == 1 else f"{instance.unit} bytes"
     pools = [pool.name.encode("ascii", "replace").decode() for pool in problem.pools]
     lines = [
@@ -89,7 +91,7 @@ def _head(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """A named draft as lines of a file. Columns without entries are dropped."""
+    """A draft with named columns and rows as the lines of a file; columns without entries are dropped."""
 
     def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
         self.program = program
@@ -129,12 +131,14 @@ class _Text:
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
-        # Readers refuse a row without a column.
+        """Return a row as text."""
+        # Readers refuse a row without columns.
         entries = row.entries or [(self.objective, 0)]
-        sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _limit(row)
+        sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _row_limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
 
     def _lp_entry(self, at: int, coefficient: int) -> str:
+        """Return a coefficient and its column as text."""
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
         return f"{'-' if coefficient < 0 else '+'} {size}{self.name[at]}"
 
@@ -146,7 +150,7 @@ class _Text:
         rows: list[tuple[str, Sense, int]] = []
         for row in self.program.rows:
             sense: Sense = "E" if row.at_least == row.at_most else "G" if row.at_most is None else "L"
-            rows.append((self.row_name[row.key], sense, _limit(row)))
+            rows.append((self.row_name[row.key], sense, _row_limit(row)))
             for at, coefficient in row.entries or [(self.objective, 0)]:
                 entries[at].append((self.row_name[row.key], coefficient))
         lower, upper, is_whole = self.program.lower, self.program.upper, self.program.is_whole
@@ -156,7 +160,7 @@ class _Text:
 
 
 def _row_lines(text: str) -> list[str]:
-    """Break a row into lines between words, as readers limit the length of lines."""
+    """Return a row as lines, broken between words, as readers limit the length of a line."""
     if len(text) < _WIDTH:
         return [f" {text}"]
     return wrap(
@@ -164,7 +168,8 @@ def _row_lines(text: str) -> list[str]:
     )
 
 
-def _limit(row: LinearRow) -> int:
+def _row_limit(row: LinearRow) -> int:
+    """Return the limit of a row that has one limit or two equal ones."""
     limit = row.at_most if row.at_least is None else row.at_least
     assert limit is not None
     return limit
@@ -173,7 +178,7 @@ def _limit(row: LinearRow) -> int:
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
-"""Words of columns that files abbreviate."""
+"""The words of column names that files abbreviate."""
 WORDS = {
     "peak": ("qb", "(1) the peak is at or above every end"),
     "end": ("b", "(2) an end is an offset plus a size"),
@@ -216,14 +221,15 @@ WORDS = {
     "page": ("qb", ""),
     "paid": ("nbb", ""),
 }
-"""The words of keys in file order: the meaning of their numbers, and the comment for their rows ("" for columns).
+"""The words of keys, in the order of the file: the kinds of their numbers, and the comment for their rows.
 
-The numbers are pools (q), boxes (b) or sets of buffers in conflict (t); numbers that no name shows are n.
+The comment is "" for columns. Numbers are pools (q), boxes (b) or conflict sets (t); n is a number that names leave
+out.
 """
 
 
 class ModelNames:
-    """Converts keys to unique names that LP and MPS files allow: `below_conv1_conv2`."""
+    """Converts keys to unique names that are valid in LP and MPS files, such as `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
@@ -234,23 +240,24 @@ class ModelNames:
         self._used: dict[str, int] = {}
 
     def take(self, key: Key) -> str:
-        """Return a name for a key, numbered if it is taken."""
+        """Return a unique name for a key, with a number if the name is used already."""
         word, *numbers = key
         parts = [self._words.get(str(word), str(word))]
         for kind, number in zip(WORDS[str(word)][0], numbers, strict=False):
-            parts += self._part(kind, int(number))
+            parts += self._number_words(kind, int(number))
         name = "_".join(parts)
         times = self._used[name] = self._used.get(name, 0) + 1
         return name if times == 1 else self._unique_name(name, times)
 
     def _unique_name(self, name: str, times: int) -> str:
-        """Return the name with the first number from `times` on that makes it unique."""
+        """Return the name with the first number, from `times` on, that makes it unique."""
         while f"{name}_{times}" in self._used:
             times += 1
         self._used[f"{name}_{times}"] = 1
         return f"{name}_{times}"
 
-    def _part(self, kind: str, number: int) -> list[str]:
+    def _number_words(self, kind: str, number: int) -> list[str]:
+        """Return the words for a number in a key."""
         if kind == "b":
             return [self._boxes[number]]
         if kind == "t":
@@ -261,14 +268,14 @@ class ModelNames:
 
 
 def _distinct_names(texts: list[str]) -> list[str]:
-    """Return the texts as short unique name parts: letters, digits, dots and underscores."""
+    """Return the texts as short unique parts of names: letters, digits, dots and underscores."""
     short = [_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_" for text in texts]
     names: list[str] = []
     used = set(short)
     seen: set[str] = set()
     for text in short:
         name, number = text, 2
-        # A numbered name may be somebody's own id.
+        # A name with a number may be another buffer's id.
         while name in seen or (name != text and name in used):
             name, number = f"{text}_{number}", number + 1
         seen.add(name)

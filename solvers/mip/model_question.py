@@ -1,4 +1,4 @@
-"""The question that a program file poses: the least peak or cost, with limits from a quick plan."""
+"""The question of a program file: the least peak or cost, with limits from a quick plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.solvers.mip.stages import sensible_limits
 from memplan.solvers.search.incumbent import Search
 
 _PLAN_WORK = 50_000
-"""The work for the plan that limits the big-M, about 50 ms."""
+"""The work for the plan whose peak limits the big-M, about 50 ms."""
 
 
 def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
@@ -26,15 +26,15 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
         question = MipQuestion(tuple(limits), tuple(floors), ("cost",), (0, Costs.from_instance(instance).max_steps))
         return Boxes(instance, question.limit), question
     last = len(limits) - 1
-    # The lower the limit, the smaller the big-M of each pair, and the easier the program.
-    limits[last] = min(limits[last], _peak_of_a_plan(instance))
+    # A lower limit makes the big-M of each pair smaller, and the program easier.
+    limits[last] = min(limits[last], _quick_peak(instance))
     floors[last] = min(limits[last], int(lower_bound(instance).score[0]))
     question = MipQuestion(tuple(limits), tuple(floors), ("peak", last))
     return Boxes(instance, question.limit), question
 
 
-def _peak_of_a_plan(instance: Instance) -> int:
-    """Return the last pool's peak in a quick plan; I64_MAX without one."""
+def _quick_peak(instance: Instance) -> int:
+    """Return the last pool's peak, in units, in a quick plan; I64_MAX without a plan."""
     search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:

@@ -1,6 +1,6 @@
-"""The plan in the solution that a solver wrote of an LP or MPS file of memplan's.
+"""Reading the plan from the solution that a solver wrote for an LP or MPS file of memplan.
 
-HiGHS, CBC, SCIP and others write a line for each column, with its name and its value in it; most leave out zeros.
+HiGHS, CBC, SCIP and others write a line for each column, with its name and its value; most leave out zeros.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from memplan.solvers.mip.program import draft
 
 _ROWS = re.compile(r"#\s*(Rows|Dual)\b")
 _OFF = 1e-4
-"""How far from a whole number a solver may leave an offset."""
+"""The most by which a solver's offset may differ from a whole number."""
 
 
 def plan_of_solution(problem: Problem, data: bytes) -> Plan:
-    """Return the placements in a solution of the program that `write_model` writes of a problem; raises FormatError."""
+    """Return the plan in a solution of the program that `write_model` writes for a problem; raises FormatError."""
     if problem.equal_use:
         raise FormatError("must be of a problem whose pools differ in use: of equal ones the program says one pool")
     instance = compile_problem(problem)
@@ -35,7 +35,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
     names = ModelNames(problem, boxes, COLUMN_WORDS)
     used = {at for row in program.rows for at, _ in row.entries} | {program.objective}
     name_of = {at: names.take(program.keys[at]) for at in sorted(at for at in used if at is not None)}
-    values = _values(data.decode("utf-8", "replace"), {name: at for at, name in name_of.items()})
+    values = _column_values(data.decode("utf-8", "replace"), {name: at for at, name in name_of.items()})
     pool, offset = np.zeros(boxes.n, np.int64), np.zeros(boxes.n, np.int64)
     for b in range(boxes.n):
         at = program.at["offset", b]
@@ -48,8 +48,8 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
     return Plan(placements=lift(problem, instance, column(pool), column(offset)))
 
 
-def _values(text: str, columns: dict[str, int]) -> dict[int, float]:
-    """Return the values of columns that a solution has; raises FormatError where it has none of them."""
+def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
+    """Return the values by column in a solution; raises FormatError if it names no column of the program."""
     values: dict[int, float] = {}
     for line in text.splitlines():
         if _ROWS.match(line):

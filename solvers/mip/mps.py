@@ -1,4 +1,4 @@
-"""Free MPS files, for engines and for people."""
+"""Writing of free MPS files, for engines and for users."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ Sense = Literal["E", "L", "G"]
 class MpsColumn:
     """A column of an MPS file.
 
-    name: its name, without spaces.
-    lower, upper: its limits, both finite.
-    is_whole: it is an integer.
-    entries: its coefficients, by the names of rows; that of the objective is `total`.
+    name: its name, without spaces. lower, upper: its finite limits. is_whole: whether it must be an integer. entries:
+    its coefficients, by the names of rows; that of the objective is `total`.
     """
 
     name: str

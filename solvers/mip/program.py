@@ -1,10 +1,10 @@
-"""The integer program, written once for all engines.
+"""The integer program, defined once for all engines.
 
-It says: (1) minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
-and (4) of two buffers in conflict one lies below the other, which a binary decides. The other rows say what pools,
-alignments, reserved ranges and constraints require, or cut off nothing that is needed: what follows for buffers that
-conflict pairwise, what symmetry allows to fix. One function a constraint; each is exact in whole units, and only the
-finished program is scaled to numbers that floating-point engines bear.
+It requires the following. (1) Minimise the largest end offset, where (2) an end is an offset plus a size, (3) offsets
+are not negative, and (4) of two buffers in conflict, one is below the other, which a binary decides. Further rows
+express pools, alignments, reserved ranges and constraints, or are valid cuts: consequences for sets of conflicting
+buffers, and symmetry breaking. There is one function for each constraint. Each is exact in whole units; only the
+finished program is scaled to numbers that floating-point engines can handle.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from memplan.solvers.mip.constraints import CONSTRAINTS, two_that_meet_pay_their
 from memplan.solvers.mip.draft import ONE, Draft, Key, Term
 
 MAX_CROWD_ENTRIES = 100_000
-"""The most entries of crowd rows in all; the heaviest crowds come first."""
+"""The most entries in all rows of crowds; the heaviest crowds come first."""
 
 
 @dataclass(frozen=True)
 class MipQuestion:
-    """A question to an engine: ends in pool `q` of at most limit[q], and a proved peak of at least floor[q].
+    """A question to an engine: pool `q` must end at most at limit[q]; its least peak is at least floor[q], by a proof.
 
-    `minimise` is the key of the column to make as small as possible; None where any plan will do. With ("over", q) that
-    is the excess over the floor of pool `q`, and a plan may be turned upside down. `cost` holds the least and the most
-    that the plan may cost, in steps; None where costs do not count.
+    `minimise` is the key of the column to minimise, or None if any plan is enough. With ("over", q), that is the excess
+    over the floor of pool `q`, and a plan may be turned upside down. `cost` is the least and the most that the plan may
+    cost, in steps; None if costs do not count.
     """
 
     limit: tuple[int, ...]
@@ -36,45 +36,47 @@ class MipQuestion:
 
 
 def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> Draft:
-    """Write the program of the question in whole units, into `program` if that is given."""
+    """Return the program of a question in whole units, written into `program` if that is given."""
     program = program or Draft()
-    _offsets_are_not_negative(program, boxes)
+    _add_offsets_and_ends(program, boxes)
     _add_peaks(program, boxes, question)
-    _a_buffer_lies_in_one_pool(program, boxes)
-    _an_end_is_an_offset_plus_a_size(program, boxes)
-    _the_peak_is_at_or_above_every_end(program, boxes, question)
-    _two_in_conflict_have_an_order(program, boxes)
+    _choose_one_pool(program, boxes)
+    _define_ends(program, boxes)
+    _bound_ends_by_peaks(program, boxes, question)
+    _decide_orders(program, boxes)
     _separate_conflicts(program, boxes)
-    _a_buffer_lies_inside_its_pool(program, boxes)
-    _an_offset_is_a_multiple_of_the_alignment(program, boxes)
+    _limit_offsets_by_pool(program, boxes)
+    _align_offsets(program, boxes)
     for constraint in CONSTRAINTS:
         constraint(program, boxes)
-    _a_crowd_stands_between_the_floor_and_the_peak(program, boxes, question)
-    _a_crowd_shares_out_its_pools(program, boxes, question)
-    _twins_keep_their_order(program, boxes)
+    _add_stacking_cuts(program, boxes, question)
+    _add_capacity_cuts(program, boxes, question)
+    _order_twins(program, boxes)
     if question.minimise is not None and question.minimise[0] == "over":
         _sum_excess(program, boxes, question, int(question.minimise[1]))
     else:
-        _a_mirror_image_is_left_out(program, boxes)
+        _exclude_mirror_image(program, boxes)
     if question.cost is not None:
         two_that_meet_pay_their_price(program, boxes)
-        _the_cost_is_that_of_the_chosen_pools(program, boxes, *question.cost)
+        _define_cost(program, boxes, *question.cost)
     program.objective = None if question.minimise is None else program.at[question.minimise]
     return program
 
 
-def _offsets_are_not_negative(program: Draft, boxes: Boxes) -> None:
+def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
+    """Add columns for offsets and ends, with their limits."""
     for b, box in enumerate(boxes.all):
         program.column(("offset", b), box.min_offset, box.max_offset, unit="units")
         program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
 def _add_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+    """Add a column for the peak of each pool, between its floor and its limit."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
 
-def _a_buffer_lies_in_one_pool(program: Draft, boxes: Boxes) -> None:
+def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
     """Choose a pool for each buffer by binaries; a buffer with one pool needs none."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
@@ -82,13 +84,15 @@ def _a_buffer_lies_in_one_pool(program: Draft, boxes: Boxes) -> None:
             program.row(("home", b), chosen, at_least=1, at_most=1)
 
 
-def _an_end_is_an_offset_plus_a_size(program: Draft, boxes: Boxes) -> None:
+def _define_ends(program: Draft, boxes: Boxes) -> None:
+    """Require each end to be the offset plus the size."""
     for b, box in enumerate(boxes.all):
         sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
         program.row(("end", b), sides, at_least=box.size, at_most=box.size)
 
 
-def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+    """Require the peak of a pool to be at least each end in it."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -97,14 +101,14 @@ def _the_peak_is_at_or_above_every_end(program: Draft, boxes: Boxes, question: M
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end of box `b` in pools other than `q`; 0 without others."""
+    """Return the highest end of box `b` in pools other than `q`; 0 if it has no other pool."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
-def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
-    """Decide the order of two conflicting boxes by one binary, or by two if they may be apart or share.
+def _decide_orders(program: Draft, boxes: Boxes) -> None:
+    """Decide the order of two conflicting boxes by one binary, or by two if they may be in different pools or share.
 
-    Where neither order is possible one is fixed all the same: its row then makes the program infeasible.
+    If neither order is possible, one is fixed nevertheless: its row then makes the program infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
@@ -124,9 +128,9 @@ def _two_in_conflict_have_an_order(program: Draft, boxes: Boxes) -> None:
 
 
 def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
-    """Keep the offset of the upper box at or above the end of the lower one.
+    """Require the offset of the upper box to be at least the end of the lower one.
 
-    The smallest valid big-M is the highest end of one box minus the lowest offset of the other.
+    The least valid big-M is the highest end of one box minus the lowest offset of the other.
     """
     for pair in boxes.pairs:
         for low, high in (pair, pair[::-1]):
@@ -138,8 +142,8 @@ def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
             )
 
 
-def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
-    """Limit a buffer to the range of offsets of its chosen pool."""
+def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
+    """Limit the offset of each buffer to the range of its chosen pool."""
     for b, box in enumerate(boxes.all):
         lowest, highest = ({span[k] for span in box.span.values()} for k in (0, 1))
         chosen = [(q, program.at.get(("in", q, b), 0)) for q in box.span]
@@ -151,10 +155,10 @@ def _a_buffer_lies_inside_its_pool(program: Draft, boxes: Boxes) -> None:
             program.row(("highest", b), [(program.at["offset", b], 1), *ceilings], at_most=0)
 
 
-def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> None:
-    """Count alignment steps from the lowest offset.
+def _align_offsets(program: Draft, boxes: Boxes) -> None:
+    """Require each offset to be a whole number of alignment steps above the lowest one.
 
-    A buffer with the grid's alignment lands on it without a row; a rigid group keeps the alignment of its anchor.
+    A buffer with the grid's alignment needs no row; a rigid group has the alignment of its anchor.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b
@@ -170,12 +174,12 @@ def _an_offset_is_a_multiple_of_the_alignment(program: Draft, boxes: Boxes) -> N
         program.row_of(("aligned", b), sides, at_least=0, at_most=0)
 
 
-def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
     """Add cuts: boxes below a buffer raise its offset, and boxes above it raise the peak.
 
-    The members of a crowd never share a byte: most often it is a live set. Of its members, those below buffer `b` lie
-    one on the other, so its offset is at least the sum of their extents; and so for those above it. These cuts make the
-    relaxation as good as the max-live bound and better.
+    The members of a crowd, usually a live set, never share a byte. Those below buffer `b` are stacked, so the offset of
+    `b` is at least the sum of their extents; the same holds for those above it. With these cuts, the relaxation is at
+    least as good as the bound from live sets.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
@@ -195,12 +199,14 @@ def _a_crowd_stands_between_the_floor_and_the_peak(program: Draft, boxes: Boxes,
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
+    """Add the cut that the boxes below box `b` raise its offset."""
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
+    """Add the cuts that the boxes above box `b` raise the peaks."""
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
@@ -210,8 +216,8 @@ def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: 
         program.row_if(program.lies_in(q, b), big_m, ("pushed", t, q, b), sides, box.waste - waste)
 
 
-def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts that a crowd fits below its pools' peaks and around reserved ranges."""
+def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
+    """Add cuts: the members of a crowd fit below the peaks of their pools, and around reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
@@ -229,7 +235,7 @@ def _a_crowd_shares_out_its_pools(program: Draft, boxes: Boxes, question: MipQue
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Sum, over crowds, the excess of their highest end in pool `q` over the floor."""
+    """Add a column for the sum, over crowds, of the excess of their highest end in pool `q` over the floor."""
     most = question.limit[q] - question.floor[q]
     heights = []
     for t, members in enumerate(boxes.crowds):
@@ -243,8 +249,8 @@ def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> 
     program.row_of(("over", q), [(Term(total), 1), *heights], at_least=0, at_most=0)
 
 
-def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
-    """Order interchangeable buffers: the first is in an earlier pool, or below the second."""
+def _order_twins(program: Draft, boxes: Boxes) -> None:
+    """Order interchangeable buffers: the first one is in an earlier pool, or below the second one."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -256,14 +262,15 @@ def _twins_keep_their_order(program: Draft, boxes: Boxes) -> None:
             )
 
 
-def _a_mirror_image_is_left_out(program: Draft, boxes: Boxes) -> None:
+def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
+    """Fix the order of one pair, which excludes the mirror image of each plan."""
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)
 
 
-def _the_cost_is_that_of_the_chosen_pools(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Count the cost steps of buffers above their cheapest pools, plus prices of pairs."""
+def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
+    """Count the cost steps of buffers above their cheapest pools, and the prices of pairs."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

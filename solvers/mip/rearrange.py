@@ -1,7 +1,7 @@
-"""Large-neighbourhood search: an engine reorders a few buffers of a plan, while the others keep their order.
+"""Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers of a plan, the others keep their order.
 
-Large-neighbourhood search (Shaw 1998) with an engine for the neighbourhoods. The objective is the sum, over live sets,
-of the excess over the floor: many plans have the same peak, and this sum is smaller for plans nearer to the floor.
+The objective is the sum, over live sets, of the excess over the floor: many plans have the same peak, and this sum is
+smaller for plans that are closer to the floor.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from memplan.solvers.packing.place import drop, place
 
 F32 = npt.NDArray[np.float32]
 SolvePart = Callable[[IntegerProgram, F64, Callable[[F64], F64]], float]
-"""Solves a program from a start; receives a function that completes its values, and returns the share of time used."""
+"""Solves a program from a start, with a function that completes its values; returns the share of the time used."""
 _FIRST_PART = 4.0
-"""The size of the first neighbourhoods: this many buffers, or a dozen times as many orders in a time span."""
+"""The size of the first neighbourhoods: this many buffers, or 12 times as many orders in a range of time."""
 _PAIRS_A_BUFFER = 12
 _DRAWS = 50
-"""The orders drawn for an initial plan."""
+"""The number of orders that are drawn for an initial plan."""
 _REACH = 2.0
-"""The distance in live sets at which a buffer's probability of being in a neighbourhood falls to 1/e."""
+"""The distance, in live sets, at which a buffer's probability of being in a neighbourhood falls to 1/e."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +48,24 @@ class RatedPlan:
 
 
 class ImpliedRows:
-    """The rows of a program that orders of boxes may imply: pair rows, height and peak rows, and cuts."""
+    """The rows of a program that known orders of boxes may imply: pair rows, height and peak rows, and cuts."""
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
-        # Two buffers that keep bytes free between them may need more room than the buffers between them take.
+        # A clearance between two buffers may need more room than the buffers between them.
         clear = {pair for a, b in boxes.pair_clearances for pair in ((a, b), (b, a))}
-        self.pairs = _columns(3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear])
-        self.heights = _columns(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])
-        self.peaks = _columns(2, [(k, key[2]) for k, key in keyed if key[0] == "peak"])
+        self.pairs = _integer_columns(
+            3, [(k, *key[1:]) for k, key in keyed if key[0] == "below" and key[1:] not in clear]
+        )
+        self.heights = _integer_columns(3, [(k, *key[2:]) for k, key in keyed if key[:2] == ("height", q)])
+        self.peaks = _integer_columns(2, [(k, key[2]) for k, key in keyed if key[0] == "peak"])
         self.is_cut = np.array([key[0] in ("held", "pushed") for _, key in keyed])
         self.members = np.zeros((self.n, len(boxes.crowds)), dtype=np.float32)
         for t, members in enumerate(boxes.crowds):
             self.members[members, t] = 1
 
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
-        """Return the rows of `program` implied by a known order (a square boolean matrix of boxes).
+        """Return which rows of `program` a known order implies; `is_below` is a square matrix of boxes.
 
         In a stack of boxes, only neighbours need pair rows, and only the top needs height and peak rows; a cut is
         implied if it contains no open order.
@@ -82,14 +84,15 @@ class ImpliedRows:
         return implied
 
 
-def _columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
+def _integer_columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
+    """Return the rows as `width` integer columns."""
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
 class PlanParts:
     """The neighbourhoods of a program that minimises the excess over `floor` in pool `q`.
 
-    They grow while an engine is done with them soon, and shrink where it is not done in time.
+    They grow while an engine solves them quickly, and shrink while it does not finish in time.
     """
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int, floor: int, random: np.random.Generator) -> None:
@@ -104,10 +107,10 @@ class PlanParts:
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
         self.implied = ImpliedRows(boxes, program, q)
-        # If one binary represents both orders, it is 0 for the second order.
+        # If one binary represents both orders, 0 means the second order.
         self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys(
-            (self._free_few_orders, self._span), _FIRST_PART
+            (self._free_few_orders, self._free_orders_in_time), _FIRST_PART
         )
         self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
@@ -118,7 +121,7 @@ class PlanParts:
         return RatedPlan(pool, offset, column(heights))
 
     def improve(self, plan: RatedPlan, solve: SolvePart) -> None:
-        """Solve one neighbourhood of a plan with an engine, starting from its values."""
+        """Solve one neighbourhood of a plan with an engine, starting from the plan's values."""
         t = int(self.random.choice(len(plan.heights), p=plan.heights / plan.total_excess))
         draw = list(self.sizes)[int(self.random.integers(len(self.sizes)))]
         is_free = draw(t, max(2, int(self.sizes[draw])))
@@ -134,7 +137,7 @@ class PlanParts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Return the program with some orders fixed as in a plan, without implied rows; and its columns."""
+        """Return the program with some orders fixed as in a plan, without implied rows, and its columns."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -144,7 +147,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return the plan with the least excess, from several random orders."""
+        """Return the plan with the least excess from several random orders; None if no order gives a feasible start."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -158,7 +161,7 @@ class PlanParts:
         )
 
     def shaken(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with a few buffers moved anywhere and dropped; unchanged if that ends too high."""
+        """Return the plan with a few buffers moved anywhere and packed down; unchanged if it would end too high."""
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
@@ -174,7 +177,7 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Free all orders of a few buffers, most of them near crowd `t`."""
+        """Return which orders to free: all orders of a few buffers, most of them near crowd `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)
@@ -183,8 +186,8 @@ class PlanParts:
         chosen[self.random.choice(n, size=some, replace=False, p=weight / weight.sum())] = True
         return chosen[self.a] | chosen[self.b]
 
-    def _span(self, t: int, count: int) -> Bits:
-        """Free the orders of buffers alive in a time span around crowd `t`, or of some of them."""
+    def _free_orders_in_time(self, t: int, count: int) -> Bits:
+        """Return which orders to free: of buffers alive in a range of time around crowd `t`, or of some."""
         low, high, is_free = t, t, np.zeros(len(self.order), dtype=np.bool_)
         while True:
             inside = (self.first <= high) & (self.last >= low)

@@ -1,4 +1,4 @@
-"""The signs by which a solution of an integer program is recognised, without its reader."""
+"""Recognition of solutions of integer programs, without their reader."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _HEADS = (b"Model status", b"solution status:", b"Optimal", b"Stopped on", b"Inf
 
 
 def recognises(data: bytes, name: str | None) -> bool:
-    """Return True for the solution of an integer program, by the name of its file or how it begins."""
+    """Return True for the solution of an integer program, by its file's suffix or its beginning."""
     return (name or "").lower().endswith(SUFFIX) or data.lstrip().startswith(_HEADS)

@@ -1,8 +1,8 @@
 """The sequence of questions to a MILP engine.
 
-The score's entries are settled one after another. For three tenths of the time an engine looks for any plan at the
-bound, which leaves offsets least room, and higher where that is refused. Where it neither finds nor refuses one, it
-rearranges parts of its best plan; then it minimises. Small programs are minimised at once.
+The entries of the score are optimised one after another. For three tenths of the time, an engine searches any plan at
+the bound, which leaves the offsets the least freedom, and at a higher peak once that is refuted. If it neither finds
+nor refutes one, it rearranges parts of the best plan; then it minimises. Small programs are minimised at once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 
 MAX_ROWS = 200_000
-"""The most rows of a written program; with a million, engines fail and need gigabytes."""
+"""The most rows of a program that is written; with a million, engines fail and need gigabytes."""
 
 
 def count_rows(instance: Instance) -> int:
-    """Return an upper bound on the rows of the program; O(m) time, without listing pairs."""
+    """Return an upper bound on the rows of an instance's program, in O(m) time, without listing pairs."""
     begun = np.bincount(instance.start, minlength=instance.n_live_sets)
     ended = np.bincount(instance.end, minlength=instance.n_live_sets + 1)[: instance.n_live_sets]
     alive = np.cumsum(begun - ended)
@@ -49,11 +49,11 @@ def count_rows(instance: Instance) -> int:
     if len(instance.conflict):
         crowds, members = crowds + 1, members + len(instance)
     of_crowds = (1 + p) * members + (reserved + (0 if p == 1 else 2 * p)) * crowds
-    return 1 + reserved + (a_buffer + 1) * len(instance) + a_pair * pairs + of_crowds + _rows_of_ties(instance)
+    return 1 + reserved + (a_buffer + 1) * len(instance) + a_pair * pairs + of_crowds + _constraint_rows(instance)
 
 
-def _rows_of_ties(instance: Instance) -> int:
-    """Return an upper bound on the rows for ties, pages, banks and prices."""
+def _constraint_rows(instance: Instance) -> int:
+    """Return an upper bound on the rows for rigid groups, colocation, pages, banks and prices."""
     p = len(instance.pools)
     n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
@@ -65,20 +65,20 @@ def _rows_of_ties(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return the latest end of each pool in a plan whose buffers have been dropped as far as possible.
+    """Return the largest end of each pool in a plan whose buffers are moved down as far as possible.
 
-    Some best plan is such a one. A plan with the score `known` keeps to the limits too.
+    Some best plan is of this kind. A plan with the score `known` is within the limits, too.
     """
     reached = [0] * len(instance.pools) if known is None else known[::-1]
     return [min(pool.capacity, max(horizon(instance, q), int(reached[q]))) for q, pool in enumerate(instance.pools)]
 
 
 RESERVE_S = 0.3
-"""The seconds in reserve, so that an engine stops and reports by itself before it is killed."""
+"""The seconds kept in reserve, so that an engine stops and reports before it is killed."""
 LARGEST_PLAIN = 2**20
 """The largest number given to engines in whole units; above it, HiGHS made false claims."""
 SCALED_PEAK = 2**16
-"""The approximate size to which larger peaks are scaled down by a power of two."""
+"""The approximate size to which larger peaks are scaled down, by a power of two."""
 ROOT_WORK, NODE_WORK = 100, 2
 """The work of the root and of a node for each entry of the program, in units of Search.work_limit: as measured with
 HiGHS on 60 to 300 buffers, 15 to 600 and 2 microseconds, divided by the share of the time that a work limit represents.
@@ -99,7 +99,7 @@ _GAP = 0.9
 
 @dataclass(frozen=True)
 class EngineEffort:
-    """The limits of an engine's run: seconds or nodes, and a `gap` that is good enough.
+    """The limits of an engine's run: seconds or nodes, and a sufficient `gap`.
 
     `seconds` are processor time if `counts_processor` is set.
     """
@@ -113,7 +113,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An engine's answer; `bound`, on the objective, is valid unless the program was infeasible."""
+    """The outcome of an engine's run; `bound`, on the objective, is valid unless the program was infeasible."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -123,8 +123,8 @@ class Outcome:
 class EngineRun:
     """A program to solve from a start (column values or None), with callbacks.
 
-    The engine passes each solution to `take`, as values of the columns, and the lines of its log to `log`.
-    It ends soon after `is_late()`.
+    The engine passes each solution, as values of the columns, to `take`, and the lines of its log to `log`. It ends
+    soon after `is_late()` returns True.
     """
 
     program: IntegerProgram
@@ -139,7 +139,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Optimise the entries of the score in order until one stays open; refuse too large programs."""
+    """Optimise the entries of the score in order until one stays open; a too large program is logged and skipped."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -150,7 +150,7 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """One run of an engine, for any plan or for the best, until a time of the search's clock."""
+    """One run of an engine, for any plan (a decision) or for the best, until the search's clock is at `ends`."""
 
     is_decision: bool
     ends: float
@@ -158,7 +158,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
-    """The goals of an instance: each is minimised by an engine while earlier ones keep their proved values."""
+    """The goals of an instance; an engine minimises each while earlier ones keep their proved values."""
 
     instance: Instance
     search: Search
@@ -179,8 +179,8 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Search for any plan at the floor, then higher if there is none, for a while; return the floor."""
-        # Where work is counted, each program's root takes most of it: there is enough for one.
+        """Search any plan at the floor, then at higher limits if there is none; return the proved floor."""
+        # If work is counted, the root of a program takes most of it, so that it is enough for one program.
         if goal == COST or self.search.deterministic:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
@@ -216,7 +216,7 @@ class _Pursuit:
         def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
             def take(values: F64) -> None:
                 nonlocal plan, idle
-                for pool, offset in self._plans(boxes, program, widened(values)):
+                for pool, offset in self._exact_plans(boxes, program, widened(values)):
                     self.search.offer(pool, offset, self.name)
                     other = parts.rate(pool, offset)
                     if other.total_excess < plan.total_excess:
@@ -245,7 +245,7 @@ class _Pursuit:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
-        """Search for better plans between `floor` and the incumbent; return the new floor."""
+        """Search better plans between `floor` and the incumbent; return the new floor."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._remaining_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
@@ -261,10 +261,11 @@ class _Pursuit:
 
     @property
     def _remaining_s(self) -> float:
+        """The remaining seconds, without the reserve."""
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
-        """Let the engine find an entry between `floor` and `most`, the least or any; its bound is integer."""
+        """Run the engine for a goal between `floor` and `most`, for the least value or any; with an integer bound."""
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
@@ -277,15 +278,17 @@ class _Pursuit:
             return Outcome("open")
         best, has_start = self.search.best, most is not None and not run.is_decision
         start = start_of(program, boxes, best.pool, best.offset) if best is not None and has_start else None
-        take = partial(self._take, boxes, program)
+        take = partial(self._offer_plans, boxes, program)
         outcome = self.engine(EngineRun(program, start, effort, take, self.search.log, self._is_late(run)))
         return Outcome(outcome.status, _integer_bound(outcome.bound, program.value_of_one))
 
     def _is_late(self, run: _Run) -> Callable[[], bool]:
+        """Return the function by which an engine learns that its time is over."""
         search = self.search
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
+        """Return the program for a goal with these limits, scaled for an engine."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
@@ -293,14 +296,15 @@ class _Pursuit:
         cost_scale = _scale(question.cost[1]) if question.cost else 1
         return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
 
-    def _take(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        for pool, offset in self._plans(boxes, program, values):
+    def _offer_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
+        """Offer the plans of an engine's solution."""
+        for pool, offset in self._exact_plans(boxes, program, values):
             self.search.offer(pool, offset, self.name)
 
-    def _plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
-        """Yield an engine's plan on the grid, if valid, and dropped, in exact integers."""
+    def _exact_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
+        """Yield the plan in an engine's values, in exact integers: rounded to the grid if valid, and moved down."""
         buffers = range(boxes.n)
-        pool = column([_home(boxes, program, values, b) for b in buffers])
+        pool = column([_chosen_pool(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
         # Halves are rounded up, not to even numbers, so that boxes keep their vertical order.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
@@ -312,7 +316,7 @@ class _Pursuit:
             yield pool, offset
 
     def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return the ends of the pools: as proved, `most`, or else as in sensible plans."""
+        """Return the ends of the pools: proved ends, `most` for the goal, or else the ends of sensible plans."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -323,6 +327,7 @@ class _Pursuit:
         return tuple(limits)
 
     def _cost_range(self, goal: int, floor: int, most: int | None) -> tuple[int, int] | None:
+        """Return the least and the most cost in steps, or None if costs do not count."""
         if self.goals.costs is None:
             return None
         if goal == COST:
@@ -339,7 +344,7 @@ class _Pursuit:
         return EngineEffort(seconds, None, gap, self.search.seed, self.search.counts_processor)
 
 
-def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
+def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
     """Return the pool that column values choose for box `b`."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
@@ -348,12 +353,12 @@ def _home(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
 
 
 def _scale(largest: int) -> int:
-    """Return the power of two by which numbers up to `largest` are scaled for an engine."""
+    """Return the power of two by which numbers up to `largest` are divided for an engine."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Return the least integer allowed by an engine's bound, given its tolerances."""
+    """Return the least integer value that an engine's bound allows, given its tolerances."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

@@ -1,4 +1,4 @@
-"""The incumbent as a start: values for a program's columns."""
+"""The incumbent as a start of an engine: the values of a program's columns for a plan."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _SLACK = 1e-9
 def start_of(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> F64:
     """Return the values of a program's columns for a plan.
 
-    The plan is turned so that it keeps to the symmetry that the program has fixed; else an engine would reject it.
+    The plan is changed so that it satisfies the symmetry that the program fixes, as an engine would reject it
+    otherwise.
     """
-    return _values(program, boxes, *_apply_symmetry(program, boxes, pool.tolist(), offset.tolist()))
+    return _column_values(program, boxes, *_apply_symmetry(program, boxes, pool.tolist(), offset.tolist()))
 
 
 def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: I64) -> bool:
-    """Return True if a plan satisfies all rows and limits of the program, except fixed symmetry."""
-    values = _values(program, boxes, pool.tolist(), offset.tolist())
+    """Return True if a plan satisfies all rows and limits of the program, apart from fixed symmetry."""
+    values = _column_values(program, boxes, pool.tolist(), offset.tolist())
     sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
     is_in = (program.lower <= values) & (values <= program.upper)
     rows = np.diff(sums)
@@ -31,26 +32,27 @@ def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: 
     return bool(is_in.all() and (rows >= program.row_lower - slack).all() and (rows <= program.row_upper + slack).all())
 
 
-def _values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> F64:
-    return np.array([_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
+def _column_values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> F64:
+    """Return the value of each column."""
+    return np.array([_column_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
 def _apply_symmetry(
     program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Mirror the plan and exchange interchangeable buffers to satisfy the program's fixed symmetry."""
+    """Return the plan, mirrored and with twins exchanged as the program's fixed symmetry requires."""
     pair = boxes.mirror()
     if pair is not None and program.lower[program.at["below", *pair]] == 1 and offset[pair[0]] > offset[pair[1]]:
         peak = max(at + boxes.all[b].size for b, at in enumerate(offset))
         offset = [peak - at - boxes.all[b].size for b, at in enumerate(offset)]
-    for members in _families(boxes):
+    for members in _twin_groups(boxes):
         places = sorted((pool[b], offset[b]) for b in members)
         for b, (q, at) in zip(members, places, strict=True):
             pool[b], offset[b] = q, at
     return pool, offset
 
 
-def _families(boxes: Boxes) -> list[list[int]]:
+def _twin_groups(boxes: Boxes) -> list[list[int]]:
     """Return the groups of interchangeable buffers, each ascending."""
     family: dict[int, list[int]] = {}
     for a, b in boxes.twins():
@@ -59,13 +61,13 @@ def _families(boxes: Boxes) -> list[list[int]]:
     return list({id(members): members for members in family.values()}.values())
 
 
-def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], at: int) -> float:
-    """Return one column's value."""
+def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], at: int) -> float:
+    """Return the value of one column."""
     match program.keys[at]:
         case ("offset", int(b)):
-            return _offset(boxes, offset, b) / program.scale
+            return _box_offset(boxes, offset, b) / program.scale
         case ("end", int(b)):
-            return (_offset(boxes, offset, b) + boxes.all[b].size) / program.scale
+            return (_box_offset(boxes, offset, b) + boxes.all[b].size) / program.scale
         case ("peak", int(q)):
             ends = [offset[b] + boxes.all[b].size for b in range(boxes.n) if pool[b] == q]
             return max(max(ends, default=0) / program.scale, float(program.lower[at]))
@@ -88,14 +90,17 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
         case ("above", int(k), int(q), int(b)):
             return float(pool[b] == q and offset[b] >= boxes.barred_ranges(q, b)[k][1])
         case ("bank", int(q), int(b)):
-            return float(_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
+            return float(_touched_banks(boxes, offset, q, b)[0]) if pool[b] == q else 0.0
         case ("past", int(q), int(b)):
-            return float(_banks(boxes, offset, q, b)[1]) if pool[b] == q else float(program.upper[at])
+            return float(_touched_banks(boxes, offset, q, b)[1]) if pool[b] == q else float(program.upper[at])
         case ("parted", int(q), int(a), int(b)):
-            is_parted = pool[a] == pool[b] == q and _banks(boxes, offset, q, a)[1] <= _banks(boxes, offset, q, b)[0]
+            is_parted = (
+                pool[a] == pool[b] == q
+                and _touched_banks(boxes, offset, q, a)[1] <= _touched_banks(boxes, offset, q, b)[0]
+            )
             return float(is_parted)
         case ("apart", int(a), int(b)):
-            return float(_offset(boxes, offset, a) + boxes.all[a].size <= _offset(boxes, offset, b))
+            return float(_box_offset(boxes, offset, a) + boxes.all[a].size <= _box_offset(boxes, offset, b))
         case ("paid", int(k), int(_), int(_)):
             return float(k in _costly_pairs(boxes, pool, offset))
         case ("cost",):
@@ -107,32 +112,34 @@ def _value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return the excess of crowd `t` over the floor of pool `q`."""
+    """Return the excess of crowd `t` over the floor of pool `q`, scaled."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Return True if box `a` ends at or below the start of `b` in one pool; False for two that share bytes."""
-    end = _offset(boxes, offset, a) + boxes.all[a].size
-    return _pool(boxes, pool, a) == _pool(boxes, pool, b) and end <= _offset(boxes, offset, b)
+    """Return True if box `a` ends at or below the start of box `b` in one pool; False if they share bytes."""
+    end = _box_offset(boxes, offset, a) + boxes.all[a].size
+    return _box_pool(boxes, pool, a) == _box_pool(boxes, pool, b) and end <= _box_offset(boxes, offset, b)
 
 
-def _banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the first bank that a buffer touches in a pool with banks, and the bank after its last."""
+def _touched_banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
+    """Return the first bank that a buffer touches in a pool with banks, and the bank after its last one."""
     pool, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
 def _costly_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the numbers of priced pairs that share bytes, or a bank where that has the price."""
+    """Return the numbers of the priced pairs that share bytes or, if banks are priced, a bank."""
     return list(np.flatnonzero(cost_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 
-def _pool(boxes: Boxes, pool: list[int], b: int) -> int:
+def _box_pool(boxes: Boxes, pool: list[int], b: int) -> int:
+    """Return the pool of a box."""
     return pool[b] if b < boxes.n else next(iter(boxes.all[b].span))
 
 
-def _offset(boxes: Boxes, offset: list[int], b: int) -> int:
+def _box_offset(boxes: Boxes, offset: list[int], b: int) -> int:
+    """Return the offset of a box."""
     return offset[b] if b < boxes.n else boxes.all[b].min_offset

@@ -1,1 +1,1 @@
-"""Packers: offsets for buffers in a given order, in Python or compiled."""
+"""Packing: offsets for buffers in a given order, by a kernel."""

@@ -1,7 +1,7 @@
 """Orders of buffers: by size, lifetime, area, conflicts and products of these, exact or in bands.
 
-A band holds the values from one power of a base to the next; inside a band buffers go by another trait. Everything is
-sorted stably, so that ties go by position, and computed the same on every machine: no logarithms, no powers.
+A band contains the values from one power of a base to the next; inside a band, another trait gives the order. All
+sorting is stable, so that ties keep the order of positions, and is the same on every machine: no logarithms, no powers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from memplan.planner.model.buffer_table import I64, column
 F64 = npt.NDArray[np.float64]
 
 _FEW = 12
-"""The number of buffers up to which an order without any rule is worth a try."""
+"""The most buffers for which a random order, without a rule, is worth a try."""
 _VARIATION = 0.4
 """The standard deviation of the logarithm of a rule's parameters near another rule."""
 
 
 class Traits:
-    """Numeric traits of buffers that orders compare. Floats are used if sums or products may exceed 2^63."""
+    """The traits of buffers, as numbers, by which orders compare them.
+
+    Floats are used if sums or products may exceed 2^63.
+    """
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -33,7 +36,7 @@ class Traits:
 
     @cached_property
     def start(self) -> I64:
-        """The first live set of each buffer; 0 without a lifetime."""
+        """The first live set of each buffer; 0 for a buffer without lifetimes."""
         if self.instance.has_one_lifetime_each:
             return self.instance.start
         first = self.instance.first
@@ -42,7 +45,7 @@ class Traits:
 
     @cached_property
     def end(self) -> I64:
-        """The live set after the last one of each buffer; 0 without a lifetime."""
+        """The live set after the last one of each buffer; 0 for a buffer without lifetimes."""
         first = self.instance.first
         padded = np.append(0, self.instance.end)
         return column(np.where(first[:-1] < first[1:], padded[first[1:]], 0))
@@ -54,12 +57,12 @@ class Traits:
 
     @cached_property
     def area(self) -> F64:
-        """Size x life."""
+        """The size of each buffer times its number of live sets."""
         return self.size * self.life
 
     @cached_property
     def conflicts(self) -> F64:
-        """The number of conflicts, counted for each lifetime; O(m)."""
+        """The number of conflicts of each buffer, summed over its lifetimes; O(m) time."""
         instance = self.instance
         n_sets = instance.n_live_sets
         begun = np.concatenate(([0], np.cumsum(np.bincount(instance.start, minlength=n_sets))))
@@ -74,7 +77,7 @@ class Traits:
 
     @cached_property
     def pressure(self) -> F64:
-        """The largest load of a buffer's live sets relative to the largest of all; O(m log m) by a sparse table."""
+        """The largest load of each buffer's live sets, relative to the largest of all; O(m log m) by a sparse table."""
         span = self.instance.end - self.instance.start
         level = np.frexp(span.astype(np.float64))[1] - 1
         largest = np.zeros(len(span))
@@ -90,17 +93,17 @@ class Traits:
 
     @cached_property
     def busyness(self) -> F64:
-        """The bytes moved for each byte of size."""
+        """The traffic of each buffer per byte of its size."""
         return self.instance.traffic / self.size
 
     @cached_property
     def urgency(self) -> F64:
-        """The factor by which a search moves a buffer forward that came too late; 1 by default."""
+        """The factor by which a search moves a buffer forward in its orders; 1 by default."""
         return np.ones(len(self.instance))
 
     @cached_property
     def is_at_peak(self) -> Bool:
-        """True if the buffer is alive in the live set with the largest load."""
+        """True for each buffer that is alive in the live set with the largest load."""
         is_at_peak = np.zeros(len(self.instance), dtype=np.bool_)
         if len(self.load):
             is_at_peak[self.instance.members(int(self.load.argmax()))] = True
@@ -108,17 +111,17 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """True if the buffer belongs to a rigid group of several."""
+        """True for each buffer in a rigid group of several."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
     @cached_property
     def choices(self) -> I64:
-        """The number of pools that the buffer may use."""
+        """The number of pools that each buffer may use."""
         return column(self.instance.allowed.sum(axis=0))
 
     def product(self, names: tuple[str, ...]) -> F64:
-        """Return the product of some traits, named like `size`, `sqrt life` or `pressure^8`."""
+        """Return the product of some traits, with names such as `size`, `sqrt life` or `pressure^8`."""
         value = np.ones(len(self.instance))
         for name in names:
             trait, _, power = name.removeprefix("sqrt ").partition("^")
@@ -130,7 +133,7 @@ class Traits:
     def sorted_by(self, name: str) -> I64:
         """Return the buffers by start, earliest first, or by another trait, largest first.
 
-        Among equal starts or ends the shortest lifetimes come first, so that the order of the rows has no effect.
+        Among equal starts or ends, shorter lifetimes come first, so that the order of the problem's rows has no effect.
         """
         if name not in self._sorted:
             key = self.start if name == "start" else -getattr(self, name)
@@ -150,11 +153,12 @@ class Traits:
 
 
 class Rule(NamedTuple):
-    """An order: largest product of the traits `by` first, in bands if there is a `base`; then by `within`.
+    """A rule for an order: by the product of the traits `by`, largest first, in bands if there is a `base`; then by
+    `within`.
 
-    `shift`, from 1 up to the base, moves the borders of the bands. With `peak_first`, buffers alive in the largest live
-    set precede all others; with `groups_first`, members of rigid groups; with `confined_first`, buffers with the fewest
-    pools to choose from.
+    `shift`, from 1 to the base, moves the borders of the bands. With `peak_first`, buffers alive in the largest live
+    set come first; with `groups_first`, members of rigid groups; with `confined_first`, buffers that may use the fewest
+    pools.
     """
 
     by: tuple[str, ...]
@@ -168,7 +172,7 @@ class Rule(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name in plans made by it, such as `size`, `size-band2-end` or `peak-life-best`."""
+        """The name of the rule in plans, such as `size`, `size-band2-end` or `peak-life-best`."""
         words = ["confined"] * self.confined_first + ["groups"] * self.groups_first + ["peak"] * self.peak_first
         words += ["*".join(self.by).replace(" ", "-")] * bool(self.by)
         words += [] if self.base is None else [f"band{self.base:g}"]
@@ -176,7 +180,7 @@ class Rule(NamedTuple):
         return "-".join(words + ["best"] * self.best_fit)
 
     def order(self, traits: Traits) -> I64:
-        """Return the buffers in this order. O(n log n)."""
+        """Return the buffers in this order; O(n log n) time."""
         order = traits.sorted_by(self.within)
         if self.by:
             value = traits.product(self.by)
@@ -192,7 +196,7 @@ class Rule(NamedTuple):
 
 
 def _band(values: F64, base: float, shift: float) -> npt.NDArray[np.int16]:
-    """Return the band number of each value, 0 for the highest; 16 bits wide for radix sort."""
+    """Return the band number of each value, 0 for the highest; in 16 bits, so that numpy uses radix sort."""
     lowest = float(values.min(initial=np.inf, where=values > 0))
     edges = [float(values.max(initial=0.0)) / shift]
     while edges[-1] > lowest:
@@ -226,9 +230,10 @@ RULES = (
     Rule(("life",), "size", best_fit=True),
     Rule(("size",), "start", 8, best_fit=True),
 )
-"""Found by trying all kinds on real problems and their mirror images: each reaches the bound where earlier ones do not.
+"""The rules for quick orders, found by trying all kinds on real problems and their mirror images.
 
-The 16th power of the pressure makes the crowded stretches of time come first, whatever the sizes.
+Each reaches the bound on problems where the earlier ones do not. With the 16th power of the pressure, buffers of
+crowded times come first, whatever their sizes.
 """
 
 COST_RULES = (
@@ -237,7 +242,7 @@ COST_RULES = (
     Rule(("busyness",), "start", 8),
     Rule(("traffic",), "size"),
 )
-"""The rules for objective `cost`: buffers with the largest gain for each byte of a cheap pool go first."""
+"""The rules for objective `cost`: buffers with the largest gain per byte of a cheap pool come first."""
 
 
 MIXES = (
@@ -254,7 +259,7 @@ MIXES = (
 """The products of traits that random rules use."""
 
 COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("busyness", "conflicts"), *MIXES[:2])
-"""The products of traits that random rules use for the objective `cost`."""
+"""The products of traits that random rules use for objective `cost`."""
 
 
 def random_rule(
@@ -274,7 +279,7 @@ def random_rule(
 
 
 def rule_near(rng: np.random.Generator, rule: Rule) -> Rule:
-    """Return a rule like another one, with other band borders, and another power of pressure if it has one."""
+    """Return a rule similar to another one: with other bands, and another power of the pressure if it has one."""
     by = []
     for name in rule.by:
         trait, _, power = name.partition("^")
@@ -289,7 +294,7 @@ def random_order(
     mixes: tuple[tuple[str, ...], ...] = MIXES,
     some_are_confined: bool = False,
 ) -> tuple[I64, bool]:
-    """Return a random order, and whether to use best fit; for few buffers, every order is possible."""
+    """Return a random order, and whether to use best fit; for a few buffers, every order is possible."""
     n = len(traits.instance)
     if n <= _FEW and rng.random() < 0.5:
         return column(rng.permutation(n)), bool(rng.random() < 0.15)

@@ -1,7 +1,7 @@
 """Packing of one pool of an instance in a given order, by the kernel.
 
-First fit takes the lowest offset that is free, best fit the lowest of those in the smallest gap. A buffer that does not
-fit below the capacity gets ABSENT, and the others go on without it.
+First fit takes the lowest free offset, best fit the lowest offset in the smallest gap. A buffer that does not fit below
+the capacity gets ABSENT, and the packing continues without it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _FLAT_ALIVE = 16_000
 
 
 class Packer:
-    """Packs pools of one instance, in one thread; setting `flag` to 1 stops it soon.
+    """Packs the pools of an instance, in one thread; setting flag[0] to 1 soon stops it.
 
-    The `glued` pairs, of buffers that may share, have one offset wherever they can.
+    The buffers of each of the `glued` pairs, which may share bytes, get one offset if that is possible.
     """
 
     def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -34,13 +34,13 @@ class Packer:
         self._rules: dict[int, Reference[PackRules]] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` one after another in pool `q`; return their offsets in that order.
+        """Place the buffers of `order` one after another in pool `q`, and return their offsets in that order.
 
-        A rigid group is in `order` as a whole, or not at all. Memory is linear: no pair of buffers is listed.
+        `order` contains all buffers of a rigid group or none. Memory is linear, as no pairs are listed.
         """
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
-            self._rules[q] = Reference(self._rules_of(q))
+            self._rules[q] = Reference(self._pack_rules(q))
         by_body, body_first = self._bodies[q].group(order)
         task = PackOrder(order[by_body], body_first, best_fit, self.flag, np.full(len(order), ABSENT))
         pack(self._rules[q], Reference(task))
@@ -48,7 +48,8 @@ class Packer:
         offsets[by_body] = task.offsets
         return column(offsets)
 
-    def _rules_of(self, q: int) -> PackRules:
+    def _pack_rules(self, q: int) -> PackRules:
+        """Return the rules of pool `q` in the kernel's format."""
         instance, pool, bodies = self.instance, self.instance.pools[q], self._bodies[q]
         border_first, border = bodies.borders()
         pairs = PairRules.from_pool(instance, q)
@@ -87,9 +88,9 @@ class Packer:
 def blocks(instance: Instance) -> tuple[int, bool]:
     """Return the kernel's block width in live sets, and whether it packs flat, without a tree.
 
-    Flat is quicker where lifetimes are much alike, and blocks are about as long as they are; but not where so many are
-    alive at once that a list of them all costs more than a few of merged runs. With a tree, blocks are so narrow that
-    few lifetimes start or end in one block.
+    A flat pack is faster if lifetimes are similar and blocks are about as long, unless so many buffers are alive at
+    once that a list of them costs more than a few lists of merged runs. With a tree, blocks are so narrow that few
+    lifetimes start or end in each.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)
@@ -101,7 +102,7 @@ def blocks(instance: Instance) -> tuple[int, bool]:
 
 
 def work(instance: Instance) -> int:
-    """Return an estimate of the cost of packing all buffers once, in units of Search.work_limit."""
+    """Return an estimate of the work of packing all buffers once, in units of Search.work_limit."""
     n, m = len(instance), len(instance.start)
     _, is_flat = blocks(instance)
     alive = int((instance.end - instance.start).sum()) // max(1, instance.n_live_sets)

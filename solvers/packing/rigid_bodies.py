@@ -1,4 +1,4 @@
-"""Bodies that move as one: single buffers, rigid groups, and pairs at one offset; the kernel places them."""
+"""Bodies that the packing kernel places as one: single buffers, rigid groups, and pairs with one offset."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memplan.solvers.formulation.pair_rules import PairRules
 def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
     """Return the least k >= 0 with low <= k * step % modulus <= high, for 0 <= low <= high < modulus, or None.
 
-    O(log modulus), as in Euclid's algorithm: where no multiple falls in the range before the first turn over the
-    modulus, how often to turn over is the same question for the remainders.
+    It takes O(log modulus) steps, as Euclid's algorithm does: if no multiple is in the range before the first wrap
+    around the modulus, the number of wraps is the solution of the same problem for the remainders.
     """
     if low == 0:
         return 0
@@ -34,11 +34,11 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 
 
 class Bodies:
-    """The bodies of one pool: buffer `i` lies distance[i] above the offset of body `lead[i]`.
+    """The bodies of one pool: buffer `i` is distance[i] above the offset of body `lead[i]`.
 
-    No distance is negative. The body may lie at lowest[i] and every step[i] above it up to highest[i], the same for all
-    its buffers, where their pages and the capacity allow. Each of the `glued` pairs becomes one body, with one offset,
-    unless that breaks another rule.
+    No distance is negative. The body's offset is lowest[i] or some number of step[i] above it, up to highest[i], where
+    pages and the capacity allow; these are equal for all its buffers. Each of the `glued` pairs becomes one body, with
+    one offset, unless that breaks another rule.
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -50,7 +50,7 @@ class Bodies:
         self.lead, self.distance = instance.anchor, instance.distance
         self.lowest, self.step, self.highest = instance.lowest[q], instance.alignment[q], instance.highest[q]
         pairs = list(glued)
-        if self._members or pairs:  # columns of a million buffers are not copied in vain
+        if self._members or pairs:  # large columns are only copied if needed
             self.lead, self.distance = np.array(self.lead), np.array(self.distance)
             self.lowest, self.step, self.highest = (
                 values[self.lead] for values in (self.lowest, self.step, self.highest)
@@ -62,8 +62,8 @@ class Bodies:
             values.setflags(write=False)
 
     @cached_property
-    def _pairs(self) -> PairRules:
-        """The pair rules in the pool."""
+    def _pair_rules(self) -> PairRules:
+        """The pair rules of the pool."""
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
@@ -73,11 +73,11 @@ class Bodies:
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
         joint = _common_grid(grids[0], (grids[1][0] - shift, grids[1][1]))
         highest = min(int(self.highest[i]), int(self.highest[j]) - shift)
-        if joint is not None and joint[0] <= highest and self._suit(mine, others, shift):
+        if joint is not None and joint[0] <= highest and self._is_legal_shift(mine, others, shift):
             self._members[int(self.lead[i])] = both = mine + others
             self.lead[others] = self.lead[i]
             self.distance[others] += shift
-            below = int(self.distance[both].min())  # negative where one of the others becomes the lowest of all
+            below = int(self.distance[both].min())  # negative if one of the others becomes the lowest
             self.distance[both] -= below
             self.lowest[both], self.step[both] = joint[0] + below, joint[1]
             self.highest[both] = min(highest + below, I64_MAX)
@@ -97,10 +97,10 @@ class Bodies:
         is_new = np.diff(lead[by_body], prepend=ABSENT, append=ABSENT) != 0
         return column(by_body), column(np.flatnonzero(is_new))
 
-    def _borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (the upper buffer, the bytes left in its bank) for two of a body that must touch no common bank.
+    def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield (upper buffer, units left in its bank) for two buffers of a body that must not touch a common bank.
 
-        A bank must begin in the gap between the two: the upper one starts at most so many bytes into its own.
+        A bank must start in the gap between the two, so the upper one starts at most that many units after a border.
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():
@@ -110,22 +110,26 @@ class Bodies:
                     yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
-        """Return (first, bytes): the remaining bytes of a bank, one of first[j]:first[j + 1], where buffer j may begin.
+        """Return (first, units): buffer j may start where one of units[first[j]:first[j + 1]] of a bank remain.
 
         That separates, by banks, buffers of one body that must not touch a common bank.
         """
-        borders = sorted(row for members in self._members.values() for row in self._borders(members))
+        borders = sorted(row for members in self._members.values() for row in self._body_borders(members))
         uppers = np.array([j for j, _ in borders], dtype=np.int64)
         return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
-    def _suit(self, mine: list[int], others: list[int], shift: int) -> bool:
-        """Return True if one body is legal relative to another one that is moved up by `shift`."""
-        return all(self._may_lie(i, j, int(self.distance[j] + shift - self.distance[i])) for i in mine for j in others)
+    def _is_legal_shift(self, mine: list[int], others: list[int], shift: int) -> bool:
+        """Return True if the body of `others`, moved up by `shift`, is legal relative to the body of `mine`."""
+        return all(
+            self._is_legal_distance(i, j, int(self.distance[j] + shift - self.distance[i]))
+            for i in mine
+            for j in others
+        )
 
-    def _may_lie(self, i: int, j: int, above: int) -> bool:
-        """Return True if buffer `j` may lie `above` units above `i`."""
+    def _is_legal_distance(self, i: int, j: int, above: int) -> bool:
+        """Return True if buffer `j` may be `above` units above buffer `i`."""
         instance = self.instance
-        clearance = self._pairs.clearance_of(i, j)
+        clearance = self._pair_rules.clearance_of(i, j)
         free = clearance or 0
         if above >= instance.size[i] + free or -above >= instance.size[j] + free:
             return True
@@ -136,7 +140,7 @@ class Bodies:
 
 
 def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the common offsets of two grids; None if int64 has none."""
+    """Return (lowest, step) of the offsets that two grids have in common; None if there is none in int64."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride

@@ -1,4 +1,4 @@
-"""Open decisions of constraints: which pairs share an offset, and which priced pairs are kept apart."""
+"""Decisions that constraints leave open: which pairs share an offset, and which priced pairs are kept apart."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from memplan.solvers.packing.packer import Packer
 
 _DENSITIES = (0.0, 0.5, 1.0)
 _FRESH = 0.3
-"""The probability of a choice that is independent of the best plan."""
+"""The probability of a choice that does not depend on the best plan."""
 
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """A choice for packing: the `glued` pairs share an offset wherever possible.
+    """A choice for packing.
 
-    Of the priced pairs, those whose numbers are `parted` never meet.
+    The `glued` pairs share an offset if possible. The priced pairs with numbers in `parted` never meet.
     """
 
     glued: tuple[Pair, ...] = ()
     parted: tuple[int, ...] = ()
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
-        """Return a packer for an instance under this choice."""
+        """Return a packer for an instance with this choice."""
         return Packer(forbid_sharing(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
@@ -42,30 +42,30 @@ def extremes(instance: Instance) -> list[SharingDecisions]:
 
 
 def is_needed(instance: Instance) -> bool:
-    """Return True if there is anything to choose."""
+    """Return True if there is a pair to decide on."""
     return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
 def draw(instance: Instance, rng: np.random.Generator, known: tuple[I64, I64] | None = None) -> SharingDecisions:
-    """Return a random choice: a known plan's (pool, offset) with a few changes, or an independent one."""
+    """Return a random choice: that of a known plan (pool, offset) with a few changes, or an independent one."""
     pairs = np.array(share_pairs(instance), dtype=np.int64).reshape(-1, 2)
     if known is None or rng.random() < _FRESH:
         glued = rng.random(len(pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
         apart = rng.random(len(instance.priced_pairs)) < _DENSITIES[rng.integers(len(_DENSITIES))]
     else:
-        glued = _flip(is_shared(pairs, *known), rng)
-        apart = _flip(~cost_mask(instance, *known), rng)
-    return SharingDecisions(_rows(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
+        glued = _flipped_decisions(is_shared(pairs, *known), rng)
+        apart = _flipped_decisions(~cost_mask(instance, *known), rng)
+    return SharingDecisions(_pair_tuples(pairs[glued]), tuple(np.flatnonzero(apart).tolist()))
 
 
-def _flip(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Flip about one of some decisions."""
+def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
+    """Return decisions of which, on average, one is changed."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 
 
 def is_shared(pairs: I64, pool: I64, offset: I64) -> Bool:
-    """Return which pairs, (k, 2), have one offset in one pool."""
+    """Return, for pairs (k, 2), whether both have one offset in one pool."""
     i, j = pairs.T
     return np.asarray((pool[i] == pool[j]) & (offset[i] == offset[j]))
 
@@ -76,9 +76,9 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return an instance in which the priced pairs with these numbers may not share bytes."""
+    """Return an instance in which the priced pairs with these numbers must not share bytes."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
-    # Members of one rigid group meet or not whatever is decided.
+    # Whether members of one rigid group meet is fixed.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
     by_bank = priced.by_bank[chosen]
     named = (instance.bank_first, instance.bank_with), (instance.conflict_first, instance.conflict)
@@ -90,5 +90,5 @@ def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
     return replace(instance, bank_first=bank_first, bank_with=bank_with, conflict_first=first, conflict=conflict)
 
 
-def _rows(pairs: I64) -> tuple[Pair, ...]:
+def _pair_tuples(pairs: I64) -> tuple[Pair, ...]:
     return tuple((int(i), int(j)) for i, j in pairs)

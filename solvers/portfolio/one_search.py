@@ -1,4 +1,4 @@
-"""One search for a problem's objective, with one deadline and one result, which its caller verifies."""
+"""One search for a problem's objective, with one deadline and one result, which the caller verifies."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from logging import Logger
 
 _WORK_PER_S = 50_000
-"""The work units for each second of a deterministic search's limit; see Search.work_limit."""
+"""The units of work for each second of a deterministic search's limit; see Search.work_limit."""
 HARD_STOP, SOONEST_S = 10, 30.0
 """The clock limit of a deterministic search without a caller's deadline: a multiple of its limit, and a minimum."""
 _VERIFY_S = 3e-6
-"""The time reserved to verify and write one placement."""
+"""The seconds reserved to verify and write one placement."""
 _VERIFY_CONFLICT_S = 1e-6
-"""The time to verify an explicit conflict."""
+"""The seconds reserved to verify one explicit conflict."""
 _MOST_OF_FIRST = 20_000
-"""The number of buffers up to which a quick plan is made after the time is over; it takes some 0.1 s then."""
+"""The most buffers for which a quick plan, which takes about 0.1 s, is made even after the time is over."""
 _JUDGE, _JUDGED_NODES = "few", 500
 """The solver that checks another's proof about few buffers, and the most nodes of its search."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
 class OneSearch:
-    """One search, which may pause between the quick orders and longer work; its time runs on.
+    """One search, which may pause between the quick orders and longer work while its time runs on.
 
-    The profile of the options does not count. `start` and `is_quick` are as in `solve`, `instance` is the problem,
-    compiled, where that was done already, or what the core made of it in the same call, and `planner` replaces the
-    solver of the options. Raises OptionError for a wrong option or an unfit solver.
+    The profile of the options does not count. `start` and `is_quick` are as in `solve`. `instance` is the compiled
+    problem or the core's result for it, if it exists already. `planner` replaces the solver of the options. Raises
+    OptionError for a wrong option or a solver that cannot solve the problem.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.bring_forward(answer_s).at
-        # If work is counted, all of it is left to the stages.
+        # If work is counted, the stages get all of it.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)
@@ -79,7 +79,7 @@ class OneSearch:
             instance = compile_problem(problem) if self._plain is None else self._plain.instance
         self._instance, self._is_quick = instance, is_quick
         self._end: StopReason = "work_limit"
-        # The call of the core that a plain problem begins with settles most of them, which need no stages.
+        # The first call of the core solves most plain problems, which then need no stages.
         self._stages = [] if self._planner or self._plain else self._solver_stages()
         self._failures: list[stages.Failure] = []
         self._search = Search(
@@ -102,13 +102,13 @@ class OneSearch:
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
-        # Side by side, the others of a stage would have no turn in that time, and would cost one for their threads.
+        # A quick solve has no time for the other solvers of a stage and their threads.
         rows = [[row for row in stage if not row.is_isolated][:1] for stage in wanted]
         self._end = "work_limit" if rows == wanted else "time_limit"
         return rows
 
     def begin(self) -> SolveResult | None:
-        """Run the quick orders; return the result if nothing is left to do."""
+        """Run the quick orders, and return the result if nothing is left to do."""
         self._has_begun = True
         if self._planner is not None:
             with watched(self._search, self._control.cancelled):
@@ -121,7 +121,7 @@ class OneSearch:
         if len(self._instance) == 0 and not self._instance.unplaceable:
             self._search.offer(self._instance.pin, self._instance.pin, "empty")
         if self._plain is None:
-            self._run(self._stages[:1])
+            self._run_stages(self._stages[:1])
             self._offer_first()
         elif not self._control.cancelled.is_set():
             greedy.offer_order(self._search, self._plain)
@@ -132,7 +132,7 @@ class OneSearch:
         return self._result() if self._search.is_over else None
 
     def _offer_first(self) -> None:
-        """Offer a quick plan where the time was over before there was any."""
+        """Offer a quick plan if the time was over before there was one."""
         search, instance = self._search, self._instance
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
@@ -140,24 +140,25 @@ class OneSearch:
             greedy.offer_first(instance, search)
 
     def finish(self) -> SolveResult:
-        """Run the remaining stages, in any thread."""
+        """Run the remaining stages, in any thread, and return the result."""
         if not self._has_begun and (result := self.begin()) is not None:
             return result
         before = self._search.best
-        self._run((self._solver_stages() if self._plain else self._stages)[1:])
+        self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._refuse_failure()
-        # An engine that died has not done its work, whatever is left of the time.
+        # If an engine failed, its work is not done, even if time is left.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()
 
-    def _run(self, wanted: list[list[registry.SolverRow]]) -> None:
+    def _run_stages(self, wanted: list[list[registry.SolverRow]]) -> None:
+        """Run stages until the search is over, and collect failures."""
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
     def _refuse_failure(self) -> None:
-        """Raise SolverFailedError if the named solver failed, as a plan of another solver was not requested."""
+        """Raise SolverFailedError if the requested solver failed, as another solver's plan was not requested."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _log().warning("%s", failure)
@@ -165,7 +166,7 @@ class OneSearch:
                 raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
-        """Offer the placements of a plan if they are valid here, else their valid part."""
+        """Offer the placements of a plan if they are valid here, or else their valid part."""
         if self._search.proof.nothing_fits is not None:
             return
         from memplan.planner.verify.verifier import verify
@@ -199,7 +200,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the best assignment, or that there is none."""
+        """Return the result: the best assignment as a plan, or a plan without placements."""
         self._drop_false_proof()
         for failure in self._failures:
             _log().warning("%s", failure)

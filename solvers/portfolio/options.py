@@ -26,7 +26,7 @@ _PERCENTAGE = r"^(fit|0|[1-9][0-9]{0,8}(\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?
 def percentage(value: str | float) -> float | None:
     """Return the percentage in a text such as 5%, or in a number; None if there is none.
 
-    Raises pydantic's error for a number below 1 without a sign, which may be a part.
+    Raises PydanticCustomError for a number below 1 without a sign, which may be meant as a share.
     """
     try:
         percent = float(str(value).removesuffix("%"))
@@ -40,14 +40,15 @@ def percentage(value: str | float) -> float | None:
 
 
 def _accept(value: object) -> str | float | None:
+    """Return a valid value of `accept`; raises PydanticCustomError."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
         raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
-    percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # it is a number or a text
+    percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # a number or a text
     if not isinstance(value, str):
         return percent
-    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` refuses these
+    is_other = percent is None or not 0 <= percent <= float_info.max  # `target` refuses it
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
 
@@ -68,7 +69,7 @@ Accepted = Annotated[
 
 
 ProfileChoice = Profile | str | Mapping[str, float]
-"""A profile; `balanced+5%`, which allows costs 5 % above the least; or weights of pools, for the least sum."""
+"""A profile; `balanced+5%`, which allows costs of 5 % above the least; or weights of pools, for the least sum."""
 _SLOWER = r"balanced\+([0-9]{1,6}(?:\.[0-9]{1,6})?) ?%"
 _PROFILES = get_args(Profile)
 _OTHER_PROFILES = {
@@ -96,7 +97,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Return a profile, or None, validated as a field of a model."""
+    """Return a valid profile, or None; raises PydanticCustomError, as a field of a model requires."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
@@ -113,7 +114,7 @@ Profiled = Annotated[ProfileChoice | None, PlainValidator(profile_or_none), With
 
 
 class _NamesOfSolvers:
-    """Describes solver names in schemas, the only place that needs all reference planners."""
+    """The JSON schema of solver names; only schemas need the names of all reference planners."""
 
     @staticmethod
     def __get_pydantic_json_schema__(*_: object) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class SolveOptions(WireValue):
 
     @property
     def is_usual(self) -> bool:
-        """True if cached plans may answer."""
+        """True if a cached plan may be the answer."""
         return self.solver == "auto" and not self.deterministic
 
     @property
@@ -176,12 +177,12 @@ class SolveOptions(WireValue):
 
     @property
     def max_slowdown(self) -> float | None:
-        """The percentage by which costs may exceed the least, if given."""
+        """The percentage by which costs may exceed the least cost, if it is given."""
         slower = re.fullmatch(_SLOWER, self.profile) if isinstance(self.profile, str) else None
         return None if slower is None else float(slower[1])
 
     def profile_of(self, problem: Problem) -> Profile | None:
-        """Return the profile for a problem; reference planners, which ignore costs, get `size`.
+        """Return the profile for a problem; `size` for reference planners, which ignore costs.
 
         Raises OptionError.
         """
@@ -195,11 +196,11 @@ class SolveOptions(WireValue):
         if problem.objective == PEAK_THEN_COST:
             if self.profile is not None:
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
-            return "size"  # whose first search is for the peak as well
+            return "size"  # its first search also minimises the peak
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
         if wanted is None and problem.objective == "peak" and self.is_planner:
             wanted = "size"
-        # A named search, like `auto`, calls a plan the best only if it is so in all goals.
+        # A solver that is chosen by name also calls a plan optimal only if it is so in all goals.
         return profile_of(problem, wanted)
 
     def check(self) -> None:
@@ -220,7 +221,7 @@ class SolveOptions(WireValue):
         return self.model_dump(mode="json", include=set(SolveOptions.model_fields), exclude_defaults=True)
 
     def target(self) -> Accept | None:
-        """Return when a plan is good enough, None if only a proof is; raises OptionError."""
+        """Return the quality that ends the search early, or None if only a proof does; raises OptionError."""
         accept = self.accept
         if accept is None or accept == "fit":
             return None if accept is None else Accept()

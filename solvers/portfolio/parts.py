@@ -1,10 +1,10 @@
-"""Parts of an instance with all or no conflicts between them: planned separately, side by side or stacked.
+"""Parts of an instance with all or no conflicts between them, planned separately: side by side or stacked.
 
-Parts that do not conflict at all start at one offset, and the peak is the largest of theirs. Parts of which each buffer
-conflicts with each of another part are stacked, and the peak is their sum: in a plan of two such parts no byte is used
-by both, and no buffer of the one lies across bytes of the other, so closing the gaps that the other leaves keeps each
-part's plan valid in no more bytes than it used. Both are exact, and are repeated inside each part; a part that cannot
-be divided is a leaf, which the portfolio plans as a separate instance.
+Parts without conflicts between them all start at offset 0, and the peak is the largest of their peaks. If all buffers
+of one part conflict with all of another, the parts are stacked, and the peak is the sum of their peaks: in any plan of
+two such parts, no byte is used by both and no buffer of one part spans bytes of the other, so closing the gaps that the
+other leaves keeps the plan of each part valid in the bytes that it used. Both rules are exact, and are applied again
+inside each part. A part that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "parts"
 _LEAVES_SHARE = 0.8
-"""The share of the remaining time for leaves; if it is not enough, other solvers continue from their result."""
+"""The share of the remaining time for leaves; if it is not enough, other solvers continue from the result."""
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Plan the parts of a one-pool instance and offer their combination; nothing without parts."""
-    near = _neighbours(instance)
+    """Plan the parts of a one-pool instance, and offer their combination; nothing if there are no parts."""
+    near = _conflict_masks(instance)
     everything = (1 << len(instance)) - 1
     if len(next(_leaves(near, everything))) == len(instance):
         return
@@ -39,7 +39,7 @@ def solve(instance: Instance, search: Search) -> None:
     if result is None:
         return
     end, bound = result
-    # Offsets of stacked parts are rounded up; then the sum of their bounds is no bound, as parts may mesh.
+    # If offsets of stacked parts are rounded up, the sum of their bounds is no bound, as parts may interlock.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
     if end <= instance.pools[0].capacity:
@@ -58,10 +58,10 @@ class _Parts:
         self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
 
     def plan(self, part: int) -> tuple[int, int] | None:
-        """Plan a part from offset 0; return its end and a bound on it, or None if out of time."""
+        """Plan a part from offset 0, and return its end and a lower bound on it, or None if the time is over."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
-            # 0 is no multiple of an alignment where that counts from an address or a remainder.
+            # Offset 0 may be illegal if the alignment counts from an address or a remainder.
             self.offset[i] = self.instance.lowest[0, i]
             end = int(self.offset[i] + self.instance.size[i])
             return end, end
@@ -72,7 +72,7 @@ class _Parts:
             return None if len(plans) < len(results) else (max(e for e, _ in plans), max(b for _, b in plans))
         stacked = _components(self.near, part, opposite=True)
         if len(stacked) == 1:
-            return self._leaf(part)
+            return self._plan_leaf(part)
         end = bound = 0
         for each in stacked:
             if (piece := self.plan(each)) is None:
@@ -83,7 +83,8 @@ class _Parts:
             end, bound = base + piece[0], bound + piece[1]
         return end, bound
 
-    def _leaf(self, part: int) -> tuple[int, int] | None:
+    def _plan_leaf(self, part: int) -> tuple[int, int] | None:
+        """Plan a leaf with the portfolio, and return its end and a lower bound on it, or None."""
         members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)
@@ -98,7 +99,7 @@ class _Parts:
 
 
 def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
-    """Return the instance of some buffers in a pool without end."""
+    """Return the instance of some buffers in a pool without an end."""
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True
     own = part_of(instance, chosen)
@@ -107,18 +108,18 @@ def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
 
 
 def _members_of(part: int) -> list[int]:
-    """Return the positions of the bits of a part, ascending."""
+    """Return the buffers of a part, which is a bit mask, ascending."""
     return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
-def _neighbours(instance: Instance) -> list[int]:
-    """Return each buffer's conflicts as bits."""
+def _conflict_masks(instance: Instance) -> list[int]:
+    """Return the conflicts of each buffer as a bit mask."""
     near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
-    """Return the connected parts of the conflict graph or, with `opposite`, of its complement."""
+    """Return the connected components of a part's conflict graph or, with `opposite`, of its complement."""
     components, remaining = [], part
     while remaining:
         here = front = remaining & -remaining

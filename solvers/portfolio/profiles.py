@@ -1,8 +1,8 @@
-"""Profiles of several pools: which quantity is minimised first, and which next.
+"""Profiles for several pools: which quantity is minimised first, and which next.
 
-For `balanced`, the first search finds the least peak of the last pool, and the second one looks for the least cost.
-For `size` there is the first search only. For `speed` there is the second one, without a limit, from the best plan that
-filling the pools in their order makes, the largest buffers first, as Cadence's planners do.
+For `balanced`, the first search finds the least peak of the last pool, and the second one the least cost. For `size`
+there is only the first search. For `speed` there is only the second one, without a limit; it starts from the best plan
+that fills the pools in their order, the largest buffers first, as Cadence's planners do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def solve_profile(
 ) -> SolveResult:
     """Solve by a profile within the time of one solve; raises OptionError.
 
-    `watch` is called with what returns the best result so far of each search.
+    `watch` is called, for each search, with a function that returns its best result so far.
     """
     deadline = control.deadline
     if not control.has_deadline and not options.deterministic:
@@ -81,7 +81,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile, each to be answered by its result; return the profile's result."""
+    """Yield the searches of a profile, each to be answered with its result; return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -89,14 +89,14 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
     if percent is not None:
         return (yield from _search_slowdown(problem, options, percent, start))
     if profile == "speed":
-        return (yield from _speed(problem, options, start))
+        return (yield from _search_speed(problem, options, start))
     half = options.model_copy(update={"time_limit_s": options.time_limit_s / 2}) if options.deterministic else options
     if problem.objective == PEAK_THEN_COST:
         return (yield from _search_balanced(problem, half, start))
     least = replace_profile(problem, "size")
     is_last = profile == "size" or not _has_costs(problem)
     is_whole = is_last or options.accept == "fit"
-    # Nothing but the last pool counts in the first of two searches.
+    # Only the last pool counts in the first of two searches.
     wanted = options if is_whole else half.model_copy(update={"accept": options.accept or 0.0})
     first = yield ProfileSearch(least, wanted, start, 1.0 if is_whole else 0.5)
     if is_last or first.plan.status == "infeasible":
@@ -106,7 +106,9 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
         return replace(so_far(problem, profile, first), stop_reason=reason)
     plan = first.plan
     second = yield ProfileSearch(
-        _ending_at(problem, _rooms(problem, plan)[-1]) if plan.placements else replace_profile(problem, "balanced"),
+        _limit_last_pool(problem, _pool_ends(problem, plan)[-1])
+        if plan.placements
+        else replace_profile(problem, "balanced"),
         half,
         plan if plan.placements else start,
     )
@@ -116,16 +118,17 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
 
 
 def _last_end(plan: Plan) -> int:
+    """Return the use of a plan's last pool."""
     return plan.pools[-1].used or 0
 
 
-def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Fill the pools in order for a start, unless a better one is given, then search for the least cost."""
+def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
+    """Fill the pools in order for a starting plan, unless a better one is given; then search the least cost."""
     filled: list[Plan] = []
-    for step in _fillings(problem, options, start):
+    for step in _filling_searches(problem, options, start):
         try:
             step_result = yield step
-        except OptionError:  # which a planner raises that cannot express the problem
+        except OptionError:  # the planner cannot express the problem
             continue
         if step_result.plan.status == "infeasible" or options.accept == "fit":
             return _profile_result(problem, "speed", step_result)
@@ -140,10 +143,10 @@ def _speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps
     return replace(result, plan=open_plan, stop_reason="work_limit")
 
 
-def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
+def _filling_searches(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
     """Yield searches that only fill pools in order: Cadence's planners, or quick orders for large problems.
 
-    A plan to start from is priced as one of them.
+    A given starting plan is one of them, so that its cost is computed.
     """
     wanted = replace_profile(problem, "speed")
     usual = options.model_copy(update={"accept": None})
@@ -156,7 +159,7 @@ def _fillings(problem: Problem, options: SolveOptions, start: Plan | None) -> It
 
 
 def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
-    """Search for the least weighted sum of pool use; each search covers a region of ends."""
+    """Search the least weighted sum of pool use; each search covers a region of ends."""
     search, target = WeightedEnds.from_problem(problem, weights), options.target()
     each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
     last: SolveResult | None = None
@@ -180,12 +183,12 @@ def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[s
 
 
 def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
-    """Find the least end of the last pool within a percentage of the least cost, then the least cost.
+    """Search the least end of the last pool within a percentage of the least cost, then the least cost.
 
-    The ends in between are halved; with a smaller last pool no plan costs less.
+    The end is found by halving, as plans with a smaller last pool do not cost less.
     """
     quick = options.model_copy(update={"time_limit_s": options.time_limit_s / 8}) if options.deterministic else options
-    fast = yield from _speed(problem, quick, start)
+    fast = yield from _search_speed(problem, quick, start)
     best = fast
     if not fast.plan.placements or fast.plan.cost is None or options.accept == "fit":
         return _profile_result(problem, "balanced", fast)
@@ -196,7 +199,7 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     proved = low = least.plan.pools[-1].lower_bound or 0
     end = least.plan.pools[-1].used or 0
     while low < (high := best.plan.pools[-1].used or 0) and n_open < OPEN_AT_MOST:
-        step_result = yield ProfileSearch(_ending_at(problem, min(end, high - step)), quick, best.plan, share=0.5)
+        step_result = yield ProfileSearch(_limit_last_pool(problem, min(end, high - step)), quick, best.plan, share=0.5)
         tried, cost = min(end, high - step), step_result.plan.cost_lower_bound
         if step_result.plan.cost is not None and step_result.plan.cost <= limit:
             best = step_result
@@ -210,18 +213,18 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
-    if fast.plan.cost != fast.plan.cost_lower_bound:  # of which the bound on the slowdown is one
+    if fast.plan.cost != fast.plan.cost_lower_bound:  # the limit depends on the least cost
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
 
 
 def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Find the least peak, then the least cost of plans that use no more of any pool."""
+    """Search the least peak, then the least cost of plans that use no more of any pool."""
     first = yield ProfileSearch(problem.model_copy(update={"objective": "peak"}), options, start, 0.5)
     named: dict[str, object] = {"problem_hash": problem_hash(problem)}
     if not first.plan.placements:
         return replace(first, plan=first.plan.model_copy(update=named), assignment=None, bound=None)
-    sizes = _rooms(problem, first.plan)
+    sizes = _pool_ends(problem, first.plan)
     limited = tuple(pool.model_copy(update={"size": size}) for pool, size in zip(problem.pools, sizes, strict=True))
     priced = problem.model_copy(update={"objective": "cost", "pools": limited})
     second = yield ProfileSearch(priced, options, first.plan)
@@ -233,12 +236,12 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
         found = first if first.stop_reason not in ("proved", "accepted") else replace(first, stop_reason="work_limit")
         return replace(found, plan=least.model_copy(update=named | open_cost), assignment=None, bound=None)
     is_best = least.status == plan.status == "optimal"
-    # Where the least peak is not proved, the plan that costs less may end lower.
+    # If the least peak is not proved, the cheaper plan may have a lower one.
     pools = tuple(
         row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
         for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)
     )
-    # Plans with a higher peak are not bounded, so the bound on the cost is one for plans with the least peak only.
+    # The bound on the cost is only for plans with the least peak.
     cost_bound = plan.cost_lower_bound if least.status == "optimal" else None
     ends = [(row.used or 0, row.lower_bound) for row in reversed(pools)]
     named |= {
@@ -262,7 +265,7 @@ def _has_costs(problem: Problem) -> bool:
     ) or any(len(table.pool_choices[choice]) != 1 for choice in set(table.pool_choice.tolist()))
 
 
-def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
+def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
     """Return the use of each pool, or the end of a buffer without bytes if that is higher."""
     rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
     empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
@@ -272,15 +275,15 @@ def _rooms(problem: Problem, plan: Plan) -> list[int | None]:
     return rooms
 
 
-def _ending_at(problem: Problem, end: int | None) -> Problem:
-    """Return the least-cost problem with a limited last pool."""
+def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
+    """Return the problem of the least cost whose last pool ends at `end`."""
     wanted = replace_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
 def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return a single search's result as the profile's; costs count for `speed` only."""
+    """Return the result of a single search as that of the profile; costs only count for `speed`."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
@@ -299,7 +302,7 @@ def so_far(problem: Problem, profile: Profile, found: SolveResult) -> SolveResul
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Return True if pools end at their bounds; with priced pairs, the least cost may end a search before."""
+    """Return True if pools end at their bounds; with priced pairs, the least cost may end a search earlier."""
     return all(row.used == row.lower_bound for row in pools)
 
 

@@ -1,4 +1,4 @@
-"""The table of solvers: name, location, features, requirements. Nothing registers itself."""
+"""The table of solvers, with their locations, supported features and requirements."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from memplan.solvers.portfolio.rows import Solver as Solver
 from memplan.solvers.portfolio.rows import SolverRow as SolverRow
 
 
-def _engine(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
-    """Return the row of an external engine, which is given a model in a separate process, and proves."""
+def _engine_row(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
+    """Return the row of an external engine, which solves a model in a separate process and proves bounds."""
     where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 
@@ -91,15 +91,15 @@ _OWN = (
         memories_at_least=2,
     ),
     *extensions("own-solvers").values(),
-    _engine(
+    _engine_row(
         "cp-sat", "constraint programming: one NoOverlap per live set (OR-Tools)", "cp_sat.goals", "ortools", 5_000
     ),
-    _engine("highs", "the integer program, solved by HiGHS", "mip.highs", "highspy", 400),
-    _engine("cbc", "the integer program, solved by CBC through PuLP", "mip.cbc", "pulp", 400),
+    _engine_row("highs", "the integer program, solved by HiGHS", "mip.highs", "highspy", 400),
+    _engine_row("cbc", "the integer program, solved by CBC through PuLP", "mip.cbc", "pulp", 400),
 )
 
 SOLVERS: tuple[SolverRow, ...] = (*_OWN, *(replace(row, is_trusted=False) for row in extensions("solvers").values()))
-"""All solvers; solvers from extensions are never trusted, and run only by name."""
+"""All solvers; solvers that other distributions add are never trusted, and run only by name."""
 BY_NAME: dict[str, SolverRow] = {row.name: row for row in SOLVERS}
 _OTHER_WORDS = {
     "cbc": "milp mip ilp pulp coin-or cbc",

@@ -1,4 +1,4 @@
-"""The row of a solver: its name, its location, the features that it supports and the packages that it needs."""
+"""The rows of the table of solvers: name, location, supported features and required packages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,23 +14,24 @@ Solver = Callable[[Instance, Search], None]
 
 
 EVERYTHING = frozenset(PLAIN)
-"""The default features of a solver."""
+"""The features that a solver supports by default."""
 SEARCHED = frozenset({"clearances", "intervals"})
-"""The constraint kinds that the exact search supports."""
+"""The features of constraint kinds that the exact search supports."""
 PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
-"""The constraint kinds that packers support; engines' answers go through packers, so these support them, too."""
+"""The features of constraint kinds that packers support, and also engines, whose answers go through packers."""
 
 
 @dataclass(frozen=True, eq=False)
 class SolverRow:
-    """A solver; `where` is `module:function`, a callable `(instance, search) -> None`.
+    """A solver; `where` is the location `module:function` of a callable `(instance, search) -> None`.
 
-    `can` names the features of instances that it honours; `needs` the packages it imports. An `is_isolated` solver runs
-    in a separate process. Bounds and infeasibility claimed by an `is_trusted` solver are believed without a second
-    opinion; `proves` says whether the solver ever claims any. A solver that is not requested by name is tried only on
-    instances with `at_least` to `at_most` buffers, `memories_at_least` memories and all features that it `must_have`,
-    and, if it `needs_mixed_alignments`, with buffers of different alignments. `quick` is the location of a part that
-    finds first answers quickly, and `suits` that of a further condition, `(instance) -> bool`; both are empty for most.
+    `can` names the supported features of instances, `needs` the packages that it imports. An `is_isolated` solver runs
+    in a separate process. Bounds and infeasibility claimed by an `is_trusted` solver are accepted without a second
+    opinion; `proves` is True if the solver ever claims any. A solver that is not requested by name is tried only on
+    instances with `at_least` to `at_most` buffers, at least `memories_at_least` memories and all features in
+    `must_have` and, if it `needs_mixed_alignments`, with buffers of different alignments. `quick` is the location of a
+    part that finds first answers quickly, and `suits` the location of a further condition, `(instance) -> bool`; both
+    are usually empty.
     """
 
     name: str
@@ -51,11 +52,11 @@ class SolverRow:
 
     @cached_property
     def is_installed(self) -> bool:
-        """True if all its packages can be imported."""
+        """True if all packages that the solver needs can be imported."""
         return all(map(is_installed, self.needs))
 
     def can_solve(self, instance: Instance) -> bool:
-        """Return True if the row's own condition holds for an instance."""
+        """Return True if the row's further condition holds for an instance."""
         return not self.suits or bool(import_object(self.suits)(instance))
 
     @cached_property

@@ -1,9 +1,8 @@
 """The portfolio: stages of solvers, one after another, within the remaining time.
 
-Quick orders come first, which prove most real problems; then the searches side by side; then engines, where the exact
-search is not for the instance. Every stage starts
-from the best assignment so far, and all of them stop when it meets the bound. What one outside engine claims and no
-witness shows is put to another one before it is believed.
+Quick orders come first, and prove most real problems; then the searches run side by side; then engines, if the exact
+search does not suit the instance. Every stage starts from the best assignment so far, and all stop when it meets the
+bound. If an external engine makes a claim that no witness proves, another solver must confirm it.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ PORTFOLIO = (
 )
 """The stages of `auto`, in order; the solvers of a stage run side by side."""
 _OPENING = replace(registry.BY_NAME["greedy"], where="memplan.solvers.heuristics.greedy:begin")
-"""The quick orders before an exact search, which is better at difficult problems."""
+"""The quick orders before an exact search; they stop early on difficult problems, for which the search is better."""
 _MANY_PRICES = 600
-"""The number of priced pairs above which a second solver searches bounds while the first searches plans."""
+"""The priced pairs above which a second solver searches bounds while the first one searches plans."""
 _HEAD_START_S, _HEAD_START_S_A_BUFFER = 0.2, 4e-5
 """The time that an exact search runs alone; others would only hold the interpreter lock."""
 SECOND_OPINIONS = ("exact", "memory-choice", "cp-sat", "highs")
@@ -44,7 +43,7 @@ class SolverFaultWarning(RuntimeWarning):
 
 
 class Failure(NamedTuple):
-    """A solver that failed, and its error: the last frames, then a line with the kind and the message."""
+    """A solver that failed, and its error: the last frames, then a line with the exception's type and message."""
 
     solver: str
     error: str
@@ -54,12 +53,12 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The error without its frames."""
+        """The last line of the error, without its frames."""
         return (self.error.strip().splitlines() or ["it did not say why"])[-1]
 
 
 def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for `solver`; a named one runs alone, from greedy's plan. Raises OptionError."""
+    """Return the stages for `solver`; a solver chosen by name runs alone, from greedy's plan. Raises OptionError."""
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
         if missing := instance.features - row.can:
@@ -81,7 +80,7 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
         ]
     rows = [[registry.BY_NAME[name] for name in names] for names in PORTFOLIO]
     is_exact_next = _suits(registry.BY_NAME["exact"], instance)
-    # No engine follows the exact search, which uses all the time.
+    # Engines do not follow the exact search, as it uses all the time.
     if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
         rows = [[row for row in stage if not row.is_isolated] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
@@ -93,6 +92,7 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
+    """Return True if `auto` may try a solver on an instance."""
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
@@ -105,9 +105,9 @@ def _has_mixed_alignments(instance: Instance) -> bool:
 
 
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
-    """Run the stages until the search is over; return the failures of solvers, if any.
+    """Run the stages until the search is over, and return the failures of solvers.
 
-    A fault of a solver is a warning, except of the `named` one, of which the caller makes an error.
+    A fault of a solver is a warning, except for the solver `named` by the caller, who raises an error for it.
     """
     failures: list[Failure] = []
     for stage in wanted:
@@ -115,27 +115,30 @@ def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named
             _run_side_by_side(stage, instance, search, failures)
         else:
             for row in stage:
-                _run(row, instance, search, failures, named)
+                _run_solver(row, instance, search, failures, named)
     for row in map(registry.BY_NAME.__getitem__, SECOND_OPINIONS if search.claims else ()):
         if search.has_open_claims and row.name not in search.claims and _suits(row, instance):
-            _run(row, instance, search, failures)
+            _run_solver(row, instance, search, failures)
     return failures
 
 
 def _run_side_by_side(stage: list[SolverRow], instance: Instance, search: Search, failures: list[Failure]) -> None:
-    """Run the solvers of a stage; the first has a head start, which is usually enough."""
+    """Run the solvers of a stage in parallel; the first one has a head start, which is often enough."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(solvers_beside(len(stage)), thread_name_prefix="memplan-stage") as pool:
         head_start_s = _HEAD_START_S + _HEAD_START_S_A_BUFFER * len(instance)
-        running = [pool.submit(_run, stage[0], instance, search, failures)]
+        running = [pool.submit(_run_solver, stage[0], instance, search, failures)]
         wait(running, timeout=0 if stage[0].is_isolated else head_start_s)
-        running += [pool.submit(_run, row, instance, search, failures) for row in stage[1:]]
+        running += [pool.submit(_run_solver, row, instance, search, failures) for row in stage[1:]]
         for done in running:
             done.result()
 
 
-def _run(row: SolverRow, instance: Instance, search: Search, failures: list[Failure], named: str | None = None) -> None:
+def _run_solver(
+    row: SolverRow, instance: Instance, search: Search, failures: list[Failure], named: str | None = None
+) -> None:
+    """Run one solver unless the search is over, and collect its failure."""
     if search.is_over:
         return
     try:
@@ -143,12 +146,12 @@ def _run(row: SolverRow, instance: Instance, search: Search, failures: list[Fail
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
-    except UnbuiltError:  # without the core, no solver runs
+    except UnbuiltError:  # without the core, no solver can run
         raise
-    except MemoryError as error:  # the results of other solvers must not be lost
+    except MemoryError as error:  # other solvers' results must be kept
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault ends the solver that has it, not the solve
-        # If a filter turns warnings into errors, as in our tests, the warning would end the solve.
+        # For the named solver, the caller raises an error. A filter may turn warnings into errors, as in tests.
         if row.name != named:
             message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

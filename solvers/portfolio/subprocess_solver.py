@@ -1,7 +1,7 @@
-"""Running a solver in a separate process, which is killed at the end of the search.
+"""Running a solver in a child process, which is killed at the end of the search.
 
-The deadline wants it (CP-SAT's presolve overruns), and OR-Tools and highspy cannot be loaded into one process. The
-parent sends one task; the child sends each result at once, so that results count even if it is killed.
+Otherwise the deadline would be exceeded (by CP-SAT's presolve), and OR-Tools and highspy cannot be loaded into one
+process. The parent sends one task; the child sends each result at once, so that results count even if it is killed.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 
 _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_out_of_time", "log", "failed", "done")]
-"""The first words of a child's messages: calls of Search to make here, and its end."""
+"""The first words of a child's messages: methods of Search to call here, and its end."""
 
 
 class EngineError(Exception):
-    """A solver's process failed; the message is its error."""
+    """A solver's process failed; the message is the solver's error."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     """Run a registered solver in a child process until it returns or the search is over; raises EngineError."""
-    # An engine that is killed cannot remove its files: it gets a folder for them, which is removed here. Only CBC has
-    # files, so where there is no place for a folder, the others work all the same.
+    # A killed engine cannot remove its files, so it gets a folder, which is removed here. Only CBC writes files, so
+    # without space for a folder the other engines still work.
     try:
         folder = make_temporary_folder()
     except OSError:
-        _run_with({}, row, instance, search)
+        _run_in_child({}, row, instance, search)
         return
     with folder as name:
-        _run_with({"TMPDIR": name}, row, instance, search)
+        _run_in_child({"TMPDIR": name}, row, instance, search)
 
 
-def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
+def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instance, search: Search) -> None:
+    """Run the solver in a child process with these environment variables, and apply its messages to the search."""
     deadline = time.monotonic() + search.remaining_s
     task = EngineTask(
         row, instance, deadline, search.seed, search.deterministic, search.work_limit, search.best, search.bound
@@ -54,7 +55,7 @@ def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, s
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
-                if search.is_over:  # it was killed
+                if search.is_over:  # the search's end killed it
                     return
                 raise EngineError(f"{row.name}: {error}") from error
             if word == "failed":
@@ -67,7 +68,7 @@ def _run_with(environment: dict[str, str], row: SolverRow, instance: Instance, s
 
 
 def _next_message(child: ChildProcess) -> tuple[Any, ...]:
-    """Return the child's next message; raises EngineError if it ended or sent something else."""
+    """Return the child's next message; raises EngineError if the child ended or the message is invalid."""
     try:
         message = child.answer()
     except EOFError:
@@ -81,7 +82,7 @@ def _next_message(child: ChildProcess) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class EngineTask:
-    """The parent's message: the initial state of the child's Search."""
+    """The parent's task for the child: a solver, an instance, and the initial state of the search."""
 
     row: SolverRow
     instance: Instance
@@ -95,23 +96,23 @@ class EngineTask:
 
 @dataclass(eq=False)
 class Remote(Search):
-    """The search as seen by a solver in a child process; results go to the parent."""
+    """The search as a solver in a child process sees it; results are sent to the parent."""
 
     parent: Parent = field(kw_only=True)
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Send an assignment to the parent if it is better than the best known here."""
+        """Send an assignment to the parent if it is better than the best one known here."""
         is_better = super().offer(pool, offset, by)
         if is_better:
             self.parent.send(["offer", pool, offset, by])
         return is_better
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Send a bound to the parent, which may need it confirmed by another engine."""
+        """Send a bound to the parent, which may require another engine to confirm it."""
         self.parent.send(["offer_bound", bound, by])
 
     def claim_infeasible(self, by: str) -> None:
-        """Send the claim to the parent."""
+        """Send the claim that nothing fits to the parent."""
         self.parent.send(["claim_infeasible", by])
 
     def run_out_of_time(self) -> None:
@@ -119,12 +120,12 @@ class Remote(Search):
         self.parent.send(["run_out_of_time"])
 
     def log(self, line: str) -> None:
-        """Send a line to the parent."""
+        """Send a line of the log to the parent."""
         self.parent.send(["log", line])
 
 
 def main() -> None:
-    """Run the child: solve its task, and send results as they are found."""
+    """Run the child: solve the parent's task, and send results as they are found."""
     parent = Parent()
     task: EngineTask = parent.task
     search = Remote(

@@ -1,7 +1,7 @@
 """Trade-offs between pools: the least weighted sum of their use, and the smallest slow pool within a slowdown.
 
-Both are searches of the pools' ends one after another, each with smaller pools than before, so that every solver, every
-proof and the verifier serve them as they are.
+Both search one limit on the pools' ends after another, each with smaller pools than before, so that all solvers, proofs
+and the verifier can be used unchanged.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SEARCHES_AT_MOST = 256
 
 @dataclass(eq=False)
 class WeightedEnds:
-    """The least sum of weight x end over the pools, by a search over regions of ends.
+    """The search of the least sum of weight x end over the pools, over regions of ends.
 
-    A region is what ends are from `low` to `high`. A better plan than one with the least ends of a region, the
-    heaviest pool's first, has a smaller end in some pool: it is in the region where that one is smaller, and those of
-    heavier pools are not. The best sum so far limits all ends.
+    A region contains the ends from `low` to `high`. A plan with a smaller sum than one with the least ends of a region,
+    the heaviest pool's first, has a smaller end in some pool: it is in the region where that end is smaller and the
+    ends of heavier pools are not. The best sum so far limits all ends.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class WeightedEnds:
 
     @classmethod
     def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
-        """Return the search of a problem with its pools ordered by weight, 0 by default."""
+        """Return the search for a problem, with its pools in the order of their weights, which are 0 by default."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])
         fields = {name: getattr(problem, name) for name in Problem.model_fields}
@@ -70,7 +70,7 @@ class WeightedEnds:
         return self.best is not None and (gap is None or self.value <= self.bound * (1 + Fraction(gap)))
 
     def boxes(self) -> Iterator[tuple[Problem, Ends, Ends]]:
-        """Yield the problem of each next region, and the region, until none can improve."""
+        """Yield (problem, low, high) for each next region, until none can improve the sum."""
         for k in range(SEARCHES_AT_MOST):
             if not self.regions or self.regions[0][0] >= self.value or self.n_open >= OPEN_AT_MOST:
                 return
@@ -80,7 +80,7 @@ class WeightedEnds:
                 yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Record the answer of the search in a region."""
+        """Store the plan of the search in a region, and divide the rest of the region."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"
@@ -88,48 +88,51 @@ class WeightedEnds:
             self.left = min(self.left, self._min_sum(low, high))
             return
         ends: Ends = tuple(row.used or 0 for row in plan.pools)
-        if (value := self._sum(ends)) < self.value:
+        if (value := self._weighted_sum(ends)) < self.value:
             self.best, self.value = plan, value
         low = (*low[:-1], max(low[-1], plan.pools[-1].lower_bound or 0))
         for q in reversed(range(len(ends))):
             if self.weights[q]:
-                self._push(low, (*high[:q], ends[q] - self.unit, *high[q + 1 :]))
+                self._add_region(low, (*high[:q], ends[q] - self.unit, *high[q + 1 :]))
                 low = (*low[:q], max(low[q], ends[q]), *low[q + 1 :])
 
-    def _push(self, low: Ends, high: Ends) -> None:
+    def _add_region(self, low: Ends, high: Ends) -> None:
+        """Add a region, unless no plan in it can improve the sum."""
         if (value := self._min_sum(low, high)) < self.value:
             heapq.heappush(self.regions, (value, low, high))
 
-    def _sum(self, ends: Ends) -> Fraction:
+    def _weighted_sum(self, ends: Ends) -> Fraction:
+        """Return the weighted sum of ends."""
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return a lower bound on the sum in a region: all ends together hold the bytes alive at once."""
+        """Return a lower bound on the sum in a region, as all ends together must hold the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
-        missing, least_sum = max(0.0, self.total - sum(low)), self._sum(low)
+        missing, least_sum = max(0.0, self.total - sum(low)), self._weighted_sum(low)
         for weight, least, most in zip(self.weights, low, high, strict=True):
             more = min(missing, most - least)
             missing, least_sum = missing - more, least_sum + weight * Fraction(more)
         return least_sum if missing == 0 else inf
 
     def _end_limits(self, low: Ends, high: Ends) -> Ends:
-        """Return how far each end may go with a sum below the best one."""
+        """Return the largest ends that allow a sum below the best one."""
         if self.value == inf:
             return high
-        spare = Fraction(self.value) - self._sum(low)
+        spare = Fraction(self.value) - self._weighted_sum(low)
         return tuple(
             most if weight == 0 else min(most, least + ceil(spare / weight) - 1)
             for weight, least, most in zip(self.weights, low, high, strict=True)
         )
 
     def _capped_problem(self, high: Ends) -> Problem:
+        """Return the problem with pools that end at `high`."""
         sizes = [None if most == inf else int(most) for most in high]
         pools = [pool.model_copy(update={"size": size}) for pool, size in zip(self.problem.pools, sizes, strict=True)]
         return self.problem.model_copy(update={"pools": tuple(pools)})
 
     def plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan with the pools of the problem, or None."""
+        """Return the best plan, with the pools of the problem and the weighted sum, or None."""
         plan, bound = self.best, self.bound
         if plan is None:
             return None

@@ -1,6 +1,6 @@
 """A thread that ends searches at their deadlines or when they are cancelled.
 
-A thread for each search would cost small problems more than solving them.
+There is one thread for all, as one for each search would cost more than solving a small problem.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from memplan.solvers.search.incumbent import Search
 
 _LOOK_EVERY_S = 0.05
-"""The interval at which running searches are checked; searches that check themselves are more precise."""
+"""The seconds between two checks of running searches; searches that check themselves stop more precisely."""
 _LINGER_S = 1.0
-"""The time that the idle thread keeps checking, since waking it costs more."""
+"""The seconds for which the idle thread keeps checking, as starting it again costs more."""
 
 
 class _Watcher:
@@ -32,8 +32,8 @@ class _Watcher:
         look(search, cancelled)  # a search that is cancelled before its start does no work
         with self._lock:
             self._running[search] = cancelled
-            if self._thread is None or not self._thread.is_alive():  # which it is not after a fork
-                self._thread = threading.Thread(target=self._look_always, name="memplan-watch", daemon=True)
+            if self._thread is None or not self._thread.is_alive():  # not alive after a fork
+                self._thread = threading.Thread(target=self._check_repeatedly, name="memplan-watch", daemon=True)
                 self._thread.start()
         try:
             yield
@@ -41,7 +41,8 @@ class _Watcher:
             with self._lock:
                 del self._running[search]
 
-    def _look_always(self) -> None:
+    def _check_repeatedly(self) -> None:
+        """Check the running searches repeatedly, until there are none for a while."""
         idle_since = time.monotonic()
         while True:
             time.sleep(_LOOK_EVERY_S)
@@ -58,7 +59,7 @@ class _Watcher:
 
 
 def look(search: Search, cancelled: threading.Event | None) -> None:
-    """Stop a cancelled search; a search past its deadline stops at its own next check."""
+    """Stop a search that was cancelled; one past its deadline stops by the check of `is_over`."""
     if cancelled is not None and cancelled.is_set():
         search.stop("cancelled")
     _ = search.is_over

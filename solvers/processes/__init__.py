@@ -1,1 +1,1 @@
-"""Child processes: started within limits, given a task, and ended with everything that they started."""
+"""Child processes: started with limits, given tasks, and ended together with all their own children."""

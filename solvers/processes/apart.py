@@ -1,7 +1,7 @@
-"""Work in a separate thread, which its waiter may abandon.
+"""Work in a separate thread, which the waiting thread may abandon.
 
-Searches check their deadline; what reads, compiles and lays out does not. No exception is raised in it from outside:
-abandoned work ends with its process.
+Searches check their deadlines, but code that reads, compiles or arranges data does not. As no exception is raised in
+the thread from outside, abandoned work ends with the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _writing = threading.Lock()
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Protect the writing of a file; abandoned work stops here instead of writing."""
+    """Protect the writing of a file; abandoned work ends here instead of writing."""
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):
             raise SystemExit
@@ -39,10 +39,10 @@ def writing() -> Iterator[None]:
 def run_in_thread(
     work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
-    """Run `work`, calling `meanwhile` several times a second; return or raise its result.
+    """Run `work` in a thread, calling `meanwhile` several times a second; return its result or raise its error.
 
-    A signal's handler runs in the main thread, which must not be inside a kernel when the signal comes. Once no time is
-    left, the work is abandoned, and TimeoutError raised.
+    The main thread handles signals, so it must not be inside a kernel when one arrives. Once `left_s` returns 0, the
+    work is abandoned, and TimeoutError raised.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -57,15 +57,15 @@ def run_in_thread(
 
     thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
     thread.start()
-    try:  # an event, as a thread that is joined when a signal comes counts as ended
+    try:  # an event: after a signal, join would count the thread as ended
         while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
             if left_s() <= 0:
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # a signal ends it, too
+    except BaseException:  # a signal also ends the wait
         thread.is_abandoned = True
-        with _writing:  # a file that is being written is written to its end
+        with _writing:  # a file in progress is completed
             raise
     for error in errors:
         raise error

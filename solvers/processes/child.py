@@ -1,8 +1,8 @@
 """The parent's side of a child process that may be killed: its task, its answers, and its end.
 
-A child runs in a separate process group, so that all processes that it started end with it, but in the session of its
-parent, in which niceness counts. Its task is pickled, since this process made it; its answers are JSON with arrays,
-never pickles, as a stranger's input may shape them.
+A child has its own process group, so that all processes that it starts end with it, but stays in the session of its
+parent, in which niceness counts. Its task is pickled, as this process makes it. Its answers are JSON with arrays, never
+pickles, as input from outside may influence them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LEAST_MEMORY_BYTES, _MEMORY_A_BYTE = 2**30, 16
 
 
 def reading_memory(count: int) -> int:
-    """Return the memory limit of a child that reads `count` bytes."""
+    """Return the memory limit, in bytes, of a child that reads `count` bytes."""
     return max(_LEAST_MEMORY_BYTES, _MEMORY_A_BYTE * count)
 
 
@@ -47,9 +47,9 @@ def command(module: str) -> list[str]:
 def start_module(
     module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Run one of memplan's modules in a separate process group, with a harmless environment.
+    """Start one of memplan's modules in its own process group, with an environment without secrets.
 
-    It is heard by pipes, or has a `line` to the process that starts it.
+    The parent is connected by pipes, or by the socket `line`.
     """
     return subprocess.Popen(
         command(module),
@@ -63,7 +63,7 @@ def start_module(
 
 @dataclass
 class ForkedProcess:
-    """A forked process: its number, its pipes, and its exit status once it has ended."""
+    """A forked process: its id, its pipes, and its exit status once it has ended."""
 
     pid: int
     stdin: IO[bytes]
@@ -72,13 +72,13 @@ class ForkedProcess:
 
 
 class ChildProcess:
-    """A child that runs a module until its block ends, or until it is killed as `stopped_by` says.
+    """A child process that runs a module until its block ends or it is killed; `stopped_by` is the reason.
 
-    That is as soon as `is_over()`, which is called by a thread, or when more than `most_bytes` of memory are in use;
-    whoever waits for its answers then meets their end. A child that has several tasks, or waits for its first one, is
-    watched by `limit` while it works. The CPU time and memory of the child and its children are known once it has
-    ended. Its environment has the harmless variables of this process's environment, and `environment`; `niceness` is
-    added to that of this process.
+    It is killed once `is_over()`, which a thread calls, returns True, or once it uses more than `most_bytes` of memory;
+    its answers then end. A child with several tasks, or one that waits for its first task, gets its limits by `limit`
+    while it works. The CPU time and the memory of the child and its children are known once it has ended. Its
+    environment has the harmless variables of this process and those in `environment`; `niceness` is added to that of
+    this process.
     """
 
     stopped_by: Literal["over", "memory"] | None = None
@@ -112,7 +112,7 @@ class ChildProcess:
         return self._popen.pid
 
     def limit(self, is_over: Callable[[], bool] | None = None, most_bytes: int | None = None) -> None:
-        """Set new limits; a child without any is not watched."""
+        """Set new limits; a child without limits is not watched."""
         self._limits = is_over, most_bytes
         if is_over is None and most_bytes is None:
             self._is_limited.clear()
@@ -120,18 +120,18 @@ class ChildProcess:
             self._is_limited.set()
 
     def give(self, task: object) -> None:
-        """Send the task; a dead child takes none."""
+        """Send the task; nothing happens if the child has ended."""
         with contextlib.suppress(BrokenPipeError):
             pickle.dump(task, self._questions, pickle.HIGHEST_PROTOCOL)
             self._questions.flush()
 
     def start(self) -> None:
-        """Start a waiting child."""
+        """Let a waiting child begin."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._questions.fileno(), b".")
 
     def answer(self) -> Any:
-        """Return the next answer, lists as tuples; raises EOFError at the end, ValueError for a malformed one."""
+        """Return the next answer, with lists as tuples; raises EOFError at the end, ValueError for an invalid one."""
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise EOFError
@@ -141,7 +141,7 @@ class ChildProcess:
         """Return a JSON value with its arrays, whose bytes follow the line."""
         if isinstance(value, dict):
             return (
-                self._array(*value[""])
+                self._read_array(*value[""])
                 if "" in value
                 else {name: self._join_arrays(one) for name, one in value.items()}
             )
@@ -149,7 +149,8 @@ class ChildProcess:
             return tuple(value if {list, dict}.isdisjoint(map(type, value)) else map(self._join_arrays, value))
         return value
 
-    def _array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+    def _read_array(self, kind: str, shape: Sequence[int]) -> npt.NDArray[Any]:
+        """Read an array of this type and shape."""
         count = np.dtype(kind).itemsize * prod(shape)
         data = self._answers.read(count)
         if len(data) < count:
@@ -157,7 +158,7 @@ class ChildProcess:
         return np.frombuffer(data, kind).reshape(shape)
 
     def wait(self) -> int:
-        """Return the exit status (negative: the signal) once the child has ended or was killed."""
+        """Return the exit status once the child has ended or was killed; it is negative for a signal."""
         while not self.has_ended():
             time.sleep(_REAP_EVERY_S)
         return self._popen.returncode or 0
@@ -169,12 +170,12 @@ class ChildProcess:
         return self.wait()
 
     def close(self) -> None:
-        """Kill the child, and close its pipes; other threads may no longer use it."""
+        """Kill the child and close its pipes; other threads must not use it any more."""
         self._closing.set()
         self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
-            with contextlib.suppress(OSError):  # a task that nobody took is given up
+            with contextlib.suppress(OSError):  # a task that was not read is lost
                 pipe.close()
 
     def __enter__(self) -> ChildProcess:
@@ -184,11 +185,12 @@ class ChildProcess:
         self.close()
 
     def _watch(self) -> None:
+        """Kill the child once it exceeds a limit."""
         while self._is_limited.wait() and not self._closing.is_set():
             is_over, most_bytes = self._limits
             if is_over is not None and is_over():
                 self.stopped_by = "over"
-            # A limit of the system's would let a parser wait for ever that ends by `abort` where it gets no memory.
+            # With a memory limit of the system, a parser that calls `abort` without memory could hang.
             elif most_bytes is not None and memory_in_use(self.pid) > most_bytes:
                 self.stopped_by = "memory"
             if self.stopped_by is not None:
@@ -198,7 +200,8 @@ class ChildProcess:
             self._closing.wait(_LOOK_EVERY_S)
 
     def _kill(self) -> None:
-        if self._popen.returncode is not None:  # its number may be another one's by now
+        """Kill the process group, unless the child's end is known."""
+        if self._popen.returncode is not None:  # another process may have its id by now
             return
         if sys.platform == "win32":
             self._popen.kill()
@@ -212,14 +215,14 @@ class ChildProcess:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
             if self._popen.returncode is None:
-                self._popen.returncode = self._status()
+                self._popen.returncode = self._exit_status()
             return self._popen.returncode is not None
 
-    def _status(self) -> int | None:
-        """Return the exit status, None while the child lives."""
+    def _exit_status(self) -> int | None:
+        """Return the exit status; None while the child runs."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # other code of this process has waited for it, and knows its status
+        except ChildProcessError:  # other code of this process has read its status
             return -signal.SIGKILL
         if pid == 0:
             return None
@@ -228,24 +231,24 @@ class ChildProcess:
 
 
 def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
-    """Return the memory of a process and of the programs that it started, in bytes; 0 if it has none.
+    """Return the memory of a process and of the programs that it started, in bytes; 0 if there is none.
 
-    One that it forked shares its memory, and only what that one started counts.
+    A forked child shares the memory of its parent, so only the programs that it started count.
     """
     import psutil
 
     found = 0
     with contextlib.suppress(psutil.Error):
         found = 0 if is_fork else int(psutil.Process(pid).memory_info().rss)
-    for child in _children(pid):
+    for child in _child_ids(pid):
         with contextlib.suppress(OSError):
             command, parents = (Path(f"/proc/{each}/cmdline").read_bytes() for each in (child, pid))
             found += memory_in_use(child, is_fork=command == parents)
     return found
 
 
-def _children(pid: int) -> Iterator[int]:
-    """Yield the children of a process where the system lists them, as on Linux; a look at all processes takes ms."""
+def _child_ids(pid: int) -> Iterator[int]:
+    """Yield the ids of a process's children, if the system lists them; a scan of all processes takes milliseconds."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (task / "children").read_text().split())

@@ -1,4 +1,4 @@
-"""Folders of programs that may be killed: each names the process that made it, and a later one removes leftovers."""
+"""Temporary folders of programs that may be killed: their names have the process id, for removal of leftovers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NAME = re.compile(r"memplan-([0-9]+)-[^/]+")
 
 
 def make_temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Make a temporary folder, which is removed at its end, or by `remove_left` once this process was killed."""
+    """Return a temporary folder, removed at its end, or by `remove_left` if this process was killed."""
     return tempfile.TemporaryDirectory(prefix=f"memplan-{os.getpid()}-", ignore_cleanup_errors=True)
 
 
 def remove_left() -> None:
-    """Remove the folders of this user's processes that are not there any more."""
+    """Remove the temporary folders of this user's processes that have ended."""
     if os.name != "posix":
         return
     for path in Path(tempfile.gettempdir()).glob("memplan-*"):
@@ -27,6 +27,7 @@ def remove_left() -> None:
 
 
 def _is_left(path: Path, process: int) -> bool:
+    """Return True if a folder is this user's and its process has ended."""
     try:
         if path.is_symlink() or not path.is_dir() or path.stat().st_uid != os.geteuid():
             return False

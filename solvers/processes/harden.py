@@ -1,6 +1,6 @@
-"""Hardening of a process that needs less than its parent: no secrets, no new rights, no writable files.
+"""Hardening of a process that needs fewer rights than its parent: no secrets, no new privileges, no writable files.
 
-Whatever a stranger's file does to its reader, it then has nothing to take and nowhere to leave anything.
+If a malicious file takes over its reader, there is nothing to read and nowhere to write.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 def plain_environment() -> dict[str, str]:
-    """Return the environment that Python needs to run, without keys, secrets or store addresses."""
+    """Return the environment variables that Python needs, without keys, secrets or store addresses."""
     return {name: text for name, text in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
 
 
 def keep_to_itself() -> None:
-    """Keep other processes of the same user from reading this one's memory and environment."""
+    """Prevent other processes of the same user from reading this process's memory and environment."""
     _control(_PR_SET_DUMPABLE, 0)
 
 
@@ -46,7 +46,7 @@ def write_no_file() -> None:
 
 
 def take_at_most(most_bytes: int) -> None:
-    """Limit this process's own memory, with MemoryError beyond it."""
+    """Limit the memory of this process; allocations beyond the limit raise MemoryError."""
     if sys.platform != "win32":
         import resource
 
@@ -55,5 +55,6 @@ def take_at_most(most_bytes: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
+    """Set an option of this process by prctl, on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

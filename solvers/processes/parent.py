@@ -1,4 +1,4 @@
-"""The child's side of a child process: its task, the pipe to its parent, and its end with the parent."""
+"""The child's side of a child process: its task, the pipe to its parent, and its end together with the parent."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from memplan.solvers.processes.harden import take_no_rights
 
 
 class Parent:
-    """The parent of this process, which ends with its parent; libraries print to standard error.
+    """The parent of this process, which ends together with it; libraries print to standard error.
 
     `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
-    process, which gets no new rights by any program that it runs. A process that `is_kept` has no first task: it waits
+    process, which gains no privileges from programs that it runs. A process that `is_kept` has no first task: it waits
     for each by `next_task`, and ends after the last.
     """
 
@@ -34,14 +34,14 @@ class Parent:
         self._is_started = threading.Event()
         if not is_kept:
             self.task: Any = self.next_task()
-            threading.Thread(target=self._end_with_it, daemon=True).start()
+            threading.Thread(target=self._end_with_parent, daemon=True).start()
 
     def next_task(self) -> Any:
-        """Wait for the next task; raises EOFError when there is none."""
+        """Return the next task once it is sent; raises EOFError if there is none."""
         return pickle.load(sys.stdin.buffer)
 
     def send(self, answer: object) -> None:
-        """Send an answer as a JSON line, followed by the bytes of all arrays."""
+        """Send an answer as a line of JSON, followed by the bytes of all its arrays."""
         arrays: list[npt.NDArray[Any]] = []
 
         def part(value: Any) -> object:
@@ -56,11 +56,11 @@ class Parent:
         self.answers.flush()
 
     def wait_for_start(self) -> None:
-        """Wait until the parent says to begin."""
+        """Wait until the parent lets this process begin."""
         self._is_started.wait()
 
-    def _end_with_it(self) -> None:
-        """End this process and its children when the parent's pipe closes."""
+    def _end_with_parent(self) -> None:
+        """End this process and its children once the parent's pipe closes."""
         while os.read(0, 4096):
             self._is_started.set()
         if sys.platform == "win32":

@@ -1,1 +1,1 @@
-"""Other systems' planners, reimplemented rule by rule for comparison and compatibility."""
+"""Planners of other systems, reimplemented rule by rule for comparison and compatibility."""

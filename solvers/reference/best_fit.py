@@ -1,4 +1,4 @@
-"""Best fit in time, as MLIR and ONNX Runtime have it: buffers go by start into the smallest gap between live ones."""
+"""Best fit in time, as in MLIR and ONNX Runtime: buffers, by start, go into the smallest gap between live ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Place buffers by start, in blocks of `block` bytes; the last gap ends at the highest end so far."""
+    """Return placements by start, in blocks of `block` bytes; the last gap ends at the highest end so far."""
     placements: dict[int, tuple[int, int]] = {}
     alive: list[tuple[int, int, Tensor]] = []
     top = 0
@@ -18,15 +18,15 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
         stop_check()
         alive = sorted((row for row in alive if row[2].end > tensor.start), key=lambda row: row[:2])
         size, each = align(tensor.size, block), lcm(step(problem, tensor, 0), block)
-        offset = _offset(((low, high) for low, high, _ in alive), size, each, top)
+        offset = _best_fit_offset(((low, high) for low, high, _ in alive), size, each, top)
         placements[tensor.position] = 0, offset
         alive.append((offset, offset + size, tensor))
         top = max(top, offset + size)
     return PlannerAnswer(placements)
 
 
-def _offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest sufficient gap, the lowest of equal ones, or else the end of all ranges."""
+def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
+    """Return the start of the smallest sufficient gap, the lowest one among equals, or else the end of all ranges."""
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - align(at, each), align(at, each)))

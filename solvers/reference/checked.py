@@ -1,7 +1,7 @@
-"""Reference planners' answers, accepted as plans only if they pass the verifier.
+"""Reference planners' answers, which count as plans only if they pass the verifier.
 
-These systems do make plans that break rules which they do not know: capacities, alignments of single buffers, overlaps
-that they call views. Such an answer is none, and says which rules were broken.
+These systems sometimes make plans that break rules they do not know: capacities, alignments of single buffers, overlaps
+that they take for views. Such an answer is rejected, with the rules that it breaks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress, SolveResult
 
 _NAMED = 3
-"""The most buffers or broken rules that a sentence names."""
+"""The most buffers, or broken rules, that a sentence names."""
 
 
 def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search) -> SolveResult:
-    """Return the planner's verified plan with the search's bound, or `unknown` with an explanation.
+    """Return the planner's verified plan with the search's bound, or status `unknown` with an explanation.
 
-    That nothing fits at all is known only from the search. Raises OptionError for what the planner cannot express.
+    Only the search can prove that nothing fits. Raises OptionError for features that the planner does not support.
     """
     check_features(problem, instance, planner)
     if search.infeasibility_witness is not None:
@@ -41,10 +41,10 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
     except StoppedError:
         message = f"{planner.name} was stopped before it had placed every buffer"
         return _result_without_plan(problem, instance, search, Explanation(message=message))
-    failure = _failure(problem, planner, placed)
+    failure = _failure_explanation(problem, planner, placed)
     if failure is not None:
         return _result_without_plan(problem, instance, search, failure)
-    placements = _placements(problem, placed)
+    placements = _placement_table(problem, placed)
     broken = _rules_explanation(problem, planner, placements)
     if broken is not None:
         return _result_without_plan(problem, instance, search, broken)
@@ -52,19 +52,23 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
-    """Raise OptionError for features that the planner does not support."""
+    """Raise OptionError if the problem needs features that the planner does not support."""
     missing = needed_features(problem, instance) - planner.can
     if missing:
         raise OptionError(f"solver: {planner.name} cannot do {', '.join(sorted(missing))}")
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that the planner must support; holes of views are none, as views keep buffers alive."""
+    """Return the features that the planner must support; holes between aliases do not count, as they keep buffers
+    alive.
+    """
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 
 
 def _stop_check(search: Search) -> StopCheck:
+    """Return a function that raises StoppedError once the search is over."""
+
     def stop_check() -> None:
         if search.is_over:
             raise StoppedError
@@ -72,15 +76,15 @@ def _stop_check(search: Search) -> StopCheck:
     return stop_check
 
 
-def _failure(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer) -> Explanation | None:
-    """Return the explanation for buffers that the planner did not place, or placed outside of any pool."""
+def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer) -> Explanation | None:
+    """Return the explanation for buffers that the planner did not place, or placed outside of any pool, or None."""
     ids, sizes = problem.buffers.ids, problem.buffers.size
     if placed.stuck or placed.because is not None:
         names = ", ".join(f"buffer {excerpt(ids[i])} ({sizes[i]} bytes)" for i in placed.stuck[:_NAMED])
         names += ", ..." * (len(placed.stuck) > _NAMED)
         because = placed.because or f"cannot fit {names} in any memory"
         return Explanation(message=f"{planner.name}: {because}", buffers=tuple(ids[i] for i in placed.stuck))
-    for i, (pool, offset) in _list_placements(problem, placed).items():
+    for i, (pool, offset) in _places_by_position(problem, placed).items():
         if not 0 <= offset < ADDRESS_SPACE:
             where = f"offset {offset} of {excerpt(problem.pools[pool].name)}"
             message = f"{planner.name}: buffer {excerpt(ids[i])} would lie at {where}, which no memory has"
@@ -88,8 +92,8 @@ def _failure(problem: Problem, planner: ReferencePlanner, placed: PlannerAnswer)
     return None
 
 
-def _list_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
-    """Return the placements of all buffers; a carried one follows its carrier."""
+def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
+    """Return (pool, offset) by position for all buffers; a carried buffer follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -98,8 +102,9 @@ def _list_placements(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple
     return placements
 
 
-def _placements(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
-    placements = sorted(_list_placements(problem, placed).items())
+def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
+    """Return the placements of all buffers as a table."""
+    placements = sorted(_places_by_position(problem, placed).items())
     return PlacementTable(
         tuple(problem.buffers.ids[i] for i, _ in placements),
         tuple(pool.name for pool in problem.pools),
@@ -109,7 +114,7 @@ def _placements(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
 
 
 def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Return the explanation with the rules that the placements break."""
+    """Return the explanation with the rules that the placements break, or None."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None
@@ -123,7 +128,7 @@ def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: 
 def _valid_result(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
-    """Make the plan of placements that satisfy every rule."""
+    """Return the result for placements that obey every rule."""
     cost = None
     if problem.objective == "cost":
         source = instance.source
@@ -138,6 +143,7 @@ def _valid_result(
 def _result_without_plan(
     problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
 ) -> SolveResult:
+    """Return the result without a plan, with an explanation."""
     return SolveResult(
         to_plan.plan_without_placements(problem, instance, search.proof, because),
         None,
@@ -147,7 +153,7 @@ def _result_without_plan(
 
 
 def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
-    """Return the stop reason of a reference planner's plan, as these planners do not search on."""
+    """Return the stop reason for a reference planner's plan; these planners do not continue a search."""
     if plan.status == "optimal":
         return "proved"
     if search.accept is None:

@@ -1,8 +1,8 @@
 """A caller's own planner, `module:function`, as a reference planner in a child process with a time limit.
 
-The function takes a problem and the seconds that it has, and returns the offset of each buffer, in the problem's order;
-or a mapping from ids to offsets, or to pairs of a pool's name and an offset; or a plan. Modules are looked for where
-Python does, and then in the working directory. What comes back is JSON, and is verified like any other plan.
+The function gets a problem and its time limit in seconds. It returns the offsets of the buffers, in the problem's
+order; or a mapping from ids to offsets, or to (pool name, offset); or a plan. Modules are imported as by Python, and
+then from the working directory. The answer comes back as JSON, and is verified like any other plan.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ EVERYTHING = ANY | frozenset(instance.PLAIN) | frozenset(instance.CONSTRAINTS)
 
 @dataclass(frozen=True, eq=False)
 class OwnPlanner(ReferencePlanner):
-    """A caller's own planner; `limit_s` is its time in seconds."""
+    """A caller's own planner; `limit_s` is its time limit in seconds."""
 
     limit_s: float = 0.0
 
     def load(self) -> Planner:
-        """Return its call, in a child process."""
-        return partial(_run, self.where, self.limit_s)
+        """Return the function that calls the planner in a child process."""
+        return partial(_run_planner, self.where, self.limit_s)
 
 
 def planner_by_name(name: str, limit_s: float) -> OwnPlanner:
-    """Return the planner for a name `module:function`; raises OptionError."""
+    """Return the planner with the name `module:function`; raises OptionError for an invalid name."""
     module, _, function = name.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise OptionError(f"solver: must be MODULE:FUNCTION for a planner of your own, got {excerpt(name)}")
     return OwnPlanner(name, "a planner of your own", name, name, EVERYTHING, limit_s=limit_s)
 
 
-def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Run the function in a child process until it answers or the search is over; raises OptionError."""
 
     def is_over() -> bool:
@@ -74,7 +74,7 @@ def _run(where: str, limit_s: float, problem: Problem, seed: int, stop_check: St
 
 
 def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> PlannerAnswer:
-    """Return the placements in the child's answer; raises OptionError for a malformed one."""
+    """Return the placements in the child's answer; raises OptionError if the planner failed."""
     if "failed" in answer:
         raise OptionError(f"solver: {where}: {answer['failed']}")
     placements: dict[int, tuple[int, int]] = {}
@@ -85,21 +85,22 @@ def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> Pl
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
-    """Return (buffer position, pool position, offset) from a planner's answer; raises OptionError."""
+    """Return (buffer position, pool position, offset) for each placement in a planner's answer; raises OptionError."""
     if isinstance(answer, Plan):
-        return [_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
+        return [_validated_row(problem, row.id, (row.pool, row.offset)) for row in answer.placements]
     if isinstance(answer, Mapping):
-        return [_row(problem, name, place) for name, place in answer.items()]
+        return [_validated_row(problem, name, place) for name, place in answer.items()]
     offsets: object = answer.tolist() if hasattr(answer, "tolist") else answer
     if not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes)):
         kinds = "a list of offsets, a mapping from ids to offsets or to (pool, offset), or a plan"
         raise OptionError(f"must return {kinds}, got {excerpt(answer)}")
     if len(offsets) != len(problem.buffers):
         raise OptionError(f"must return an offset for each of {len(problem.buffers)} buffers, got {len(offsets)}")
-    return [_row(problem, name, place) for name, place in zip(problem.buffers.ids, offsets, strict=True)]
+    return [_validated_row(problem, name, place) for name, place in zip(problem.buffers.ids, offsets, strict=True)]
 
 
-def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
+def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
+    """Return (buffer position, pool position, offset) of one placement; raises OptionError if it is invalid."""
     if not isinstance(name, (int, str)) or name not in problem.index:
         raise OptionError(f"must place buffers of the problem, got {excerpt(name)}")
     pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)
@@ -115,15 +116,21 @@ def _row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    """Run the child: call the planner, and answer with a line of JSON."""
+    """Run the child: call the planner, and send its answer."""
     parent = Parent()
+<<<<<<< HEAD
     where, limit_s, problem, path = parent.task
     # What the caller can import, such as a module beside its script, and what lies in the current folder.
     sys.path += [each for each in (*path, str(Path.cwd())) if each not in sys.path]
     parent.send(_answer(where, limit_s, problem))
+=======
+    sys.path.append(str(Path.cwd()))
+    parent.send(_answer_or_failure(*parent.task))
+>>>>>>> words1
 
 
-def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
+def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
+    """Return the planner's placements, or a sentence about its failure, as JSON."""
     module, _, function = where.partition(":")
     try:
         planner = getattr(import_module(module), function, None)
@@ -146,6 +153,7 @@ def _answer(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
 
 
 def _error_text(error: Exception) -> str:
+    """Return an exception as text, with the line that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 

@@ -1,4 +1,4 @@
-"""Reference planners by name."""
+"""Look-up of reference planners by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PREFIX = "reference:"
 
 
 def find(name: str) -> ReferencePlanner | None:
-    """Return the reference planner of a name, None for other names; raises OptionError."""
+    """Return the reference planner with a name; None for other names. Raises OptionError for an unknown planner."""
     if not name.startswith(PREFIX):
         return None
     planners = reference_planners()

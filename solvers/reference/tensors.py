@@ -1,4 +1,4 @@
-"""A problem in the form of other systems' planners, and their answers."""
+"""A problem in the form in which other systems' planners read it, and their answers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """Raised by a StopCheck: the time is over, or the answer is no longer needed."""
+    """A planner was stopped: the time is over, or its answer is no longer needed."""
 
 
 StopCheck = Callable[[], None]
-"""Called by planners at every step; raises StoppedError."""
+"""A function that planners call at every step; it raises StoppedError."""
 
 NEVER = (MAX_TIME, MIN_TIME)
-"""The (start, end) of a tensor that is never alive, and so overlaps no other."""
+"""The (start, end) of a tensor that is never alive, and therefore overlaps no other."""
 _OFTEN = 1 << 12
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer with everything placed with it; alive in [start, end), never if it ends before it starts.
+    """A buffer together with all buffers placed with it; alive in [start, end), never if `end` is before `start`.
 
-    `position` is its row in the problem, `pools` the pools that it may be in, best first; `offset` is its pin.
+    `position` is its row in the problem, `pools` are the pools that it may use, best first, and `offset` is its pin.
     """
 
     position: int
@@ -40,7 +40,7 @@ class Tensor:
     offset: int | None
 
     def meets(self, other: Tensor) -> bool:
-        """Return True if both are alive at some time."""
+        """Return True if both tensors are alive at some time."""
         return self.start < other.end and other.start < self.end
 
 
@@ -49,8 +49,8 @@ class PlannerAnswer:
     """A planner's answer: (pool position, offset in bytes) by buffer position.
 
     Buffers that are placed with another one may be left out. `stuck` are the positions of buffers that it could not
-    place, first the buffer at which it stopped; the planner need not have tried all buffers. `because` gives further
-    reasons in a sentence.
+    place, first the one at which it stopped; the planner need not have tried all buffers. `because` is a sentence with
+    further reasons.
     """
 
     placements: Mapping[int, tuple[int, int]]
@@ -59,13 +59,13 @@ class PlannerAnswer:
 
 
 Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
-"""A planner gets the problem (in bytes, buffers in their order), a seed, and a StopCheck."""
+"""A planner: a function of the problem (in bytes, buffers in their order), a seed, and a StopCheck."""
 
 
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
-    """Return, for each buffer placed with another one, (the other buffer, bytes above its start).
+    """Return, for each buffer that is placed with another one, (the other buffer, distance above its start).
 
-    An alias is inside it; a buffer `relative` to it may be anywhere.
+    An alias is inside the other buffer; a buffer `relative` to it may be at any distance.
     """
     relatives, rigid = problem.buffers.rules["relative"], problem.rigid_leads
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
@@ -81,7 +81,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers placed by themselves, in order, with lifetimes that cover those they carry."""
+    """Return the buffers placed by themselves, in order, with lifetimes that cover those of carried buffers."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}
@@ -112,10 +112,10 @@ def align(value: int, alignment: int) -> int:
 
 
 def step(problem: Problem, tensor: Tensor, pool: int) -> int:
-    """Return the alignment of a tensor's offset in a pool whose start has that alignment."""
+    """Return the alignment of a tensor's offset in a pool whose start is aligned."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 
 def granule(problem: Problem, of: Iterable[Tensor]) -> int:
-    """Return a common step for these tensors in the first pool, for planners with a single alignment."""
+    """Return a common alignment of these tensors in the first pool, for planners with a single alignment."""
     return lcm(*(step(problem, tensor, 0) for tensor in of))

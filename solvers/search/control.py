@@ -1,4 +1,4 @@
-"""The control of a running call: its deadline, its cancellation, and its reports."""
+"""The control of a running call: its deadline, its cancellation, and its progress reports."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.meanwhile import polling_flag
 
 _ENDLESS = 2**62
-"""More work than any clock allows."""
+"""More work than any time limit allows."""
 _LEAST_S = 0.02
-"""The least seconds of a search, enough for quick orders of a small problem."""
+"""The least seconds for a search, enough for the quick orders of a small problem."""
 
 
 class Deadline(NamedTuple):
-    """The time of a request: its begin and its end, both time.monotonic(); `at` may be infinite.
+    """The start and the end of a request, both as time.monotonic(); the end `at` may be infinite.
 
-    It is pickled as the seconds passed and left, since the clock of another machine has another zero.
+    It is pickled as the seconds passed and left, as the clocks of other machines have other zeros.
     """
 
     began: float
@@ -32,19 +32,19 @@ class Deadline(NamedTuple):
 
     @classmethod
     def from_limit(cls, limit_s: float, began: float | None = None) -> Deadline:
-        """Return the deadline `limit_s` after now, or after `began`, a time.monotonic()."""
+        """Return the deadline `limit_s` seconds after now, or after `began`, a time.monotonic()."""
         began = time.monotonic() if began is None else began
         return cls(began, began + limit_s)
 
     @classmethod
     def from_parts(cls, passed_s: float, left_s: float) -> Deadline:
-        """Return the deadline with these seconds passed and left now."""
+        """Return the deadline with these seconds passed and left at present."""
         now = time.monotonic()
         return cls(now - passed_s, now + left_s)
 
     @property
     def remaining_s(self) -> float:
-        """The seconds that are left; negative once the deadline has passed."""
+        """The seconds left; negative once the deadline has passed."""
         return self.at - time.monotonic()
 
     @property
@@ -53,11 +53,11 @@ class Deadline(NamedTuple):
         return time.monotonic() - self.began
 
     def limit_to(self, limit_s: float) -> Deadline:
-        """Return the earlier of the deadline and `limit_s` from now."""
+        """Return the earlier of this deadline and `limit_s` seconds from now."""
         return Deadline(self.began, min(self.at, time.monotonic() + limit_s))
 
     def bring_forward(self, by_s: float) -> Deadline:
-        """Return a deadline that is earlier by `by_s`, but not before the request began."""
+        """Return a deadline that is earlier by `by_s` seconds, but not before the request began."""
         return Deadline(self.began, max(self.began, self.at - by_s))
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
@@ -77,25 +77,24 @@ class TimeOptions(Protocol):
 
     @property
     def counts_work(self) -> bool:
-        """True if the answer is the same on every machine."""
+        """True if work is counted instead of time, so that the answer is the same on every machine."""
 
 
 def ignore_report(_: Any) -> None:
-    """Report to nobody."""
+    """Ignore a progress report."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
     """The control of a running call: a question, a solve or a search.
 
-    deadline: when the answer is due; never, until the call has begun, where its time limit alone decides.
-    cancelled: ends the search early, with the best answer so far.
-    report: is called with each progress: of a question, JSON objects with few numbers; of a solve, its Progress.
-    is_local: the caller runs this process, and may name code of his own that is run.
-    note: is called with an answer that holds, to be given where the call is abandoned before it returns.
+    deadline: when the answer is due; infinite until the call begins, if only its time limit decides. cancelled: ends
+    the search early, with the best answer so far. report: is called with each progress: of a question, JSON objects
+    with few numbers; of a solve, its Progress. is_local: the caller runs this process, and may name code of his own
+    that is run. note: is called with a valid answer, which is used if the call is abandoned before it returns.
     counted_s: the time limit where work is counted instead of time; then no clock decides but that of the caller.
-    raised: (1,), the flag that compiled loops look at, while the control is watched.
-    work_left: (1,), the work that may be done yet, where it is counted and the control is watched.
+    raised: (1,), the flag that compiled loops look at, while the control is watched. work_left: (1,), the work that may
+    be done yet, where it is counted and the control is watched.
     """
 
     deadline: Deadline = NEVER
@@ -109,12 +108,12 @@ class Control:
 
     @classmethod
     def from_limit(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:
-        """Return the control of a call that begins now, with a limit of seconds or counted work."""
+        """Return the control of a call that begins now, with a limit in seconds or in counted work."""
         deadline, counted_s = (NEVER, limit_s) if deterministic else (Deadline.from_limit(limit_s), None)
         return cls(deadline, cancelled or threading.Event(), counted_s=counted_s)
 
     def begin(self, options: TimeOptions) -> Self:
-        """Return the control of a call that begins now."""
+        """Return the control of a call with these options that begins now."""
         counted_s = options.time_limit_s if options.counts_work else None
         due = Deadline.from_limit(inf if options.counts_work else options.time_limit_s)
         return replace(self, deadline=self.deadline if self.has_deadline else due, counted_s=counted_s)
@@ -131,7 +130,7 @@ class Control:
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left, at least those of a small problem; the whole limit if work is counted."""
+        """The seconds left, at least enough for a small problem; the whole limit if work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.remaining_s)
 
     @property
@@ -143,28 +142,29 @@ class Control:
 
     @property
     def wall_time_s(self) -> float | None:
-        """The seconds taken so far; None if work is counted, as no clock may appear in the answer."""
+        """The seconds taken so far; None if work is counted, as no clock may affect the answer."""
         return None if self.counts_work else round(self.deadline.passed_s, 6)
 
     def flag(self) -> AbstractContextManager[I64]:
-        """Yield a flag, (1,), for compiled loops: it becomes 1 once the call is over."""
+        """Yield a flag, (1,), for compiled loops; it becomes 1 once the call is over."""
         return polling_flag(lambda: self.is_over)
 
     @contextmanager
     def search_control(self, work_per_s: int) -> Iterator[Self]:
-        """Yield the control of a search with its flag; `work_per_s` counts as a second."""
+        """Yield the control of a search with its flag; `work_per_s` units of work count as one second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
-        # Only the clock sets the flag. Searches check used-up work between loops, so they always end at the same place.
+        # Only a clock or a cancellation sets the flag. Searches check counted work between loops, so they always end at
+        # the same point.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 
     def spend(self, work: int) -> None:
-        """Count work."""
+        """Subtract work from the work left, if it is counted."""
         if self.counts_work:
             self.work_left[0] -= work
 
     def limit_to(self, limit_s: float) -> Self:
-        """Return the control of a part of the call with a limit; its notes are no answers for the whole."""
+        """Return the control of a part of the call, with a time limit; its notes do not count for the whole call."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         deadline = Deadline.from_limit(min(limit_s, self.deadline.remaining_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
@@ -178,6 +178,6 @@ class Control:
         return replace(self, deadline=self.deadline.bring_forward(max(0.0, kept_s))) if self.has_deadline else self
 
     def solve_control(self, *, keeping_s: float = 0.0, report: Callable[[Any], object] | None = None) -> Self:
-        """Return the control of a solve inside the call that leaves some seconds to the rest."""
+        """Return the control of a solve inside the call that leaves `keeping_s` seconds to the rest."""
         deadline = NEVER if self.counted_s is not None else self.deadline.bring_forward(max(0.0, keeping_s))
         return replace(self, deadline=deadline, report=report or ignore_report, note=None)

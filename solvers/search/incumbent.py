@@ -1,4 +1,4 @@
-"""The state of a running search: best assignment, best bound, deadline, stop and report."""
+"""The state of a running search: best assignment, best bound, deadline, stop reason and progress reports."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ class Accept(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Search:
-    """The search that solvers share: they read its best results and offer their own; thread-safe.
+    """The state of a search, which solvers share: they read its best results and offer their own; thread-safe.
 
-    A solver returns when it has nothing more to say, and soon after `is_over` turns true. Kernels watch `flag[0]`,
-    which turns from 0 to 1 at the same moment. `work_limit` counts in units of about a microsecond of one core's work,
-    and binds where `deterministic` is set; then no clock may decide anything.
-
-    A bound or an "infeasible" is believed when it comes with a witness or from `trusted` code, else when two engines
-    say so: the claims of other solvers are kept in `claims`. `children` end with it. `known` is the bound of live sets,
-    where that was counted already, and `begun` an exact search to be continued, see core/plain.py. `deadline` is a time
-    of the `clock`.
+    A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. Kernels poll `flag[0]`,
+    which changes from 0 to 1 at the same moment. `work_limit`, in units of about a microsecond of one core's work, is a
+    limit if `deterministic` is set; then no clock may decide anything. A bound, or a claim of infeasibility, is
+    accepted if it has a witness or comes from `trusted` code, or else once two engines make it: `claims` has the claims
+    of other solvers. `children` end with this search. `known` is the bound from live sets, if it was computed already,
+    and `begun` an exact search to continue, see core/plain.py. `deadline` is a time of the `clock`.
     """
 
     instance: Instance
@@ -68,12 +66,12 @@ class Search:
 
     @property
     def infeasibility_witness(self) -> Witness | None:
-        """The witness that nothing fits."""
+        """The witness that nothing fits, or None."""
         return self.proof.nothing_fits
 
     @property
     def bound(self) -> Score:
-        """The best proved bound."""
+        """The best proved bound, as a score."""
         return self.proof.score
 
     @property
@@ -85,16 +83,16 @@ class Search:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the deadline, never negative."""
+        """The seconds until the deadline, at least 0."""
         return max(0.0, self.deadline - self.clock())
 
     @property
     def counts_processor(self) -> bool:
-        """True if the clock is not the wall clock, which an engine's own clock would be ahead of."""
+        """True if the clock is processor time, which runs slower than an engine's wall clock."""
         return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
-        """End the search; the first reason counts."""
+        """End the search and its children; only the first reason counts."""
         with self._lock:
             if self.stop_reason is None:
                 self.stop_reason = reason
@@ -105,7 +103,7 @@ class Search:
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
         """Return a search of another instance, with a share of the remaining time and work; it ends with this search.
 
-        With a `work_limit` it counts work instead of time, so that its result is independent of the machine's load.
+        With a `work_limit`, it counts work instead of time, so that its result does not depend on the machine's load.
         """
         inner = Search(
             instance,
@@ -123,17 +121,17 @@ class Search:
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Accept an assignment (units) if it is better than the best so far; return True if so."""
+        """Accept an assignment (in units) if it is better than the best so far, and return True if it is."""
         value = score(self.instance, pool, offset)
         with self._lock:
             if self.best is not None and (self.best.score <= value or self._is_settled):
                 return False
             self.best = Assignment(column(pool), column(offset), value, by)
-            self._review(by)
+            self._report_and_stop(by)
         return True
 
     def offer_bound(self, bound: Score, by: str) -> None:
-        """Accept a bound below every assignment's score, subject to the rules of this class."""
+        """Accept a lower bound on the score of every assignment, by the rules of this class."""
         with self._lock:
             if by in self.trusted:
                 self._raise_bound(bound, by)
@@ -144,7 +142,7 @@ class Search:
                     self._raise_bound(agreed[-1], by)
 
     def claim_infeasible(self, by: str) -> None:
-        """Accept a claim that nothing fits, subject to the rules of this class."""
+        """Accept a claim that nothing fits, by the rules of this class."""
         with self._lock:
             self.claims[by] = None
             says_so = sorted(name for name, claim in self.claims.items() if claim is None)
@@ -155,20 +153,20 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True if a better offer could only come by chance from an engine that was not stopped in time."""
+        """True if only an engine that was not stopped in time could still offer a better assignment."""
         return self.deterministic and self.stop_reason == "accepted"
 
     @property
     def has_open_claims(self) -> bool:
         """True if an unconfirmed claim of an engine would end the search.
 
-        That is what the best assignment's score is, or, where there is none, that nothing fits.
+        Such a claim is a bound equal to the best assignment's score or, without an assignment, that nothing fits.
         """
         score = None if self.best is None else self.best.score
         return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def run_out_of_time(self) -> None:
-        """Record that a solver's own clock ended it a little before the deadline; others may go on."""
+        """Record that a solver's own clock ended it a little before the deadline; other solvers may continue."""
         self.is_out_of_time = True
 
     def log(self, line: str) -> None:
@@ -176,14 +174,16 @@ class Search:
         self.lines.append(line)
 
     def _raise_bound(self, bound: Score, by: str) -> None:
+        """Store a higher bound, with the solvers that proved it."""
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            # A trusted solver may only have confirmed an engine's claim.
+            # A trusted solver may just have confirmed an engine's claim.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
             self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
-            self._review(by)
+            self._report_and_stop(by)
 
-    def _review(self, by: str) -> None:
+    def _report_and_stop(self, by: str) -> None:
+        """Report progress, and stop the search if it is proved or accepted."""
         if self.on_progress is not None:
             self.on_progress(self.progress(by))
         if self.best is None:
@@ -196,14 +196,14 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return the gap of the first goal; None if its bound is 0 and not reached."""
+        """Return the relative gap of the first goal; None if its bound is 0 and not reached."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]
         return 0.0 if value <= least else value / least - 1 if least else None
 
     def progress(self, by: str = "") -> Progress:
-        """Return the progress of the search."""
+        """Return the progress of the search; `by` names the solver that caused it."""
         unit = self.instance.unit
         peaks = None if self.best is None else self.best.score[-len(self.instance.pools) :]
         peak = None if peaks is None else int(sum(peaks)) * unit
@@ -212,8 +212,8 @@ class Search:
 
 def peak_sum_bound(instance: Instance, bound: Bound) -> int:
     """Return a lower bound on the sum of peaks over the pools, in units."""
-    # The ends in the bound are those of plans that are as good in what comes before, be it a cost or a later pool, but
-    # for buffers that have no choice: no plan then has other contents of a pool.
+    # The ends in the bound are for plans that are as good in all earlier goals. They can be added only if no buffer has
+    # a choice of pools, so that no plan has other contents of a pool.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
     ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

@@ -1,4 +1,4 @@
-"""Background threads: repeated calls, and flags."""
+"""Background threads: repeated calls, and flags for kernels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
 
 @contextmanager
 def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
-    """Yield a flag, (1,), for compiled loops, which becomes 1 once `is_over` is true."""
+    """Yield a flag, (1,), for compiled loops; it becomes 1 once `is_over()` returns True."""
     flag = np.zeros(1, dtype=np.int64)
 
     def look() -> None:

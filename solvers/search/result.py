@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A pool and an offset (in units) for every buffer of an instance, and the solver that found it."""
+    """A pool and an offset (in units) for every buffer of an instance; `by` is the solver that found it."""
 
     pool: I64
     offset: I64
@@ -23,11 +23,11 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SolveResult:
-    """The outcome of a solve: a verified plan or an explanation, and its assignment and bound.
+    """The result of a solve: a verified plan or an explanation, with its assignment and bound.
 
-    `assignment` is None where nothing was found, or where it is not known in the units of the instance; `bound` is None
-    where only the plan says it. `has_failures` says that an engine failed meanwhile. The plan itself has neither stop
-    reason nor time: `answer` adds them.
+    `assignment` is None if nothing was found, or if it is not known in the units of the instance; `bound` is None if
+    only the plan states it. `has_failures` is True if an engine failed. The plan has no stop reason and no time:
+    `answer` adds them.
     """
 
     plan: Plan
@@ -40,10 +40,10 @@ class SolveResult:
     def answer(
         self, deterministic: bool, elapsed_s: float | None = None, more: Mapping[str, object] = MappingProxyType({})
     ) -> Plan:
-        """Return the plan with its stop reason and, unless no clock may appear in it, its time.
+        """Return the plan with its stop reason and, unless no clock may affect it, its time.
 
-        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search says if it is reproducible; any
-        says that an engine failed meanwhile. `more` are further fields.
+        The time is that of the solve, or `elapsed_s`. A plan of a deterministic search states whether it is
+        reproducible; any plan states that an engine failed. `more` are further fields.
         """
         update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None, **more}
         if deterministic:
@@ -55,7 +55,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """Return the event that ended or changed the search and that a repetition would not meet."""
+        """The event that ended or changed the search and that would not be repeated, or None."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
@@ -64,7 +64,7 @@ class SolveResult:
 class Progress(NamedTuple):
     """The progress of a search: the best peak and the bound, summed over the pools, in bytes.
 
-    `by` names what found the latest of them; `found` is the best result so far, where it is sent along.
+    `by` names the solver of the latest change; `found` is the best result so far, if it is included.
     """
 
     elapsed_s: float
@@ -75,7 +75,7 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """The relative distance of the peak from the bound."""
+        """The relative gap between the peak and the bound; None if it is unknown or infinite."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0

@@ -1,4 +1,4 @@
-"""Plans made from a search's results: use of pools, gap, and proof or explanation."""
+"""Plans from a search's results: the use of pools, the gap, and a proof or an explanation."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from memplan.solvers.search.incumbent import peak_sum_bound
 from memplan.solvers.search.result import Assignment
 
 _NAMED = 5
-"""The most pools named in a sentence."""
+"""The most pools that a sentence names."""
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Return why there is no plan; if the missing bytes are unknown, where it is tightest."""
+    """Return the explanation why there is no plan; if the missing bytes are unknown, the tightest time."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
         return _unplaceable_explanation(problem, next(too_wide, instance.unplaceable[0]))
     witness = bound.nothing_fits
     if witness is not None and witness.missing is not None:
-        return _lack(problem, instance, witness)
+        return _lack_explanation(problem, instance, witness)
     if witness is not None:
         for finding in lint(problem):
             if finding.rule == "pins-collide":
@@ -48,11 +48,13 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
     if tightest.time is not None:
         message += f"; the most is alive at time {tightest.time}"
     pool = None if tightest.pool is None else problem.pools[tightest.pool].name
-    return Explanation(message=message, pool=pool, time=tightest.time, buffers=_ids(problem, instance, tightest))
+    return Explanation(
+        message=message, pool=pool, time=tightest.time, buffers=_witness_ids(problem, instance, tightest)
+    )
 
 
 def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
-    """Return the explanation that a buffer fits no allowed pool, even alone."""
+    """Return the explanation that a buffer does not fit into any allowed pool, even alone."""
     buffer, size = problem.buffers.ids[i], int(problem.buffers.size[i])
     pools = [problem.pools[q] for q in problem.allowed_pools(i)]
     names = ", ".join(excerpt(pool.name) for pool in pools[:_NAMED]) + ", ..." * (len(pools) > _NAMED)
@@ -77,30 +79,31 @@ def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
     return why.model_copy(update={"message": sentence(problem, why)}) if is_of_one else why
 
 
-def _lack(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
+def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
     """Return the explanation for a pool that is too small for buffers that must not overlap."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
-    # The remainder of the capacity after division into units exists already.
+    # The capacity may be more than a whole number of units.
     missing = witness.missing * instance.unit - last_end(pool) % instance.unit
-    buffers = _ids(problem, instance, witness)
+    buffers = _witness_ids(problem, instance, witness)
     why = Explanation(message="", pool=pool.name, missing_bytes=missing, time=witness.time, buffers=buffers)
     end = "; without a size it ends at 2^63 - 1 bytes" if pool.size is None else ""
     return why.model_copy(update={"message": sentence(problem, why) + end})
 
 
-def _ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | str, ...]:
+def _witness_ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | str, ...]:
+    """Return the ids of a witness's buffers."""
     return tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
 
 
-_UNTOLD = Plan.model_construct(version=__version__)
+_EMPTY_PLAN = Plan.model_construct(version=__version__)
 
 
 def plan_of_assignment(
     problem: Problem, instance: Instance, assignment: Assignment, bound: Bound, order: I64 | None = None
 ) -> Plan:
-    """Make the unverified plan of an assignment; `order` is the canonical one, if known."""
+    """Return the unverified plan of an assignment; `order` is the canonical order, if it is known."""
     placements = lift(problem, instance, assignment.pool, assignment.offset)
     cost = assignment.score[0] if problem.objective == "cost" else None
     return make_plan(problem, instance, bound, placements, assignment.by, cost, order)
@@ -115,9 +118,9 @@ def make_plan(
     cost: float | None,
     order: I64 | None = None,
 ) -> Plan:
-    """Make the plan of placements in the problem's order; `cost` is that of objective `cost`.
+    """Return the plan of placements in the problem's order; `cost` is the cost for objective `cost`, else None.
 
-    It is optimal where the bound says so. `order` is the canonical order of the buffers, where that is known.
+    It is optimal if the bound proves that. `order` is the canonical order of the buffers, if it is known.
     """
     ends = np.where(problem.buffers.size > 0, placements.offset + problem.buffers.size, 0)
     used = [int(ends[placements.pool == q].max(initial=0)) for q in range(len(problem.pools))]
@@ -129,7 +132,7 @@ def make_plan(
     least_cost = None if cost is None else float(min(cost, *least_costs))
     goals: list[tuple[float, float | None]] = [] if cost is None else [(cost, least_cost)]
     goals += [(sum(used), total)] if len(used) == 1 and cost is None else zip(peaks, least_peaks, strict=True)
-    # A pool's bound holds only where the cost, and all later pools, which come first here, are at theirs.
+    # A pool's bound is valid only if the cost and all later pools, which come first here, are at their bounds.
     n_bounded = 1 + next((k for k, mine in enumerate(peaks) if mine != least_peaks[k]), len(peaks))
     n_bounded = n_bounded if costs <= least_costs else 0
     bounds = (None,) * (len(peaks) - n_bounded) + least_peaks[:n_bounded][::-1]
@@ -155,13 +158,13 @@ def make_plan(
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance, order),
     }
-    return _UNTOLD.model_copy(update=facts)  # which the verifier checks
+    return _EMPTY_PLAN.model_copy(update=facts)  # not validated, as the verifier checks it
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
     """Return the relative gap of the first goal, (value, bound), that is not at its bound.
 
-    It is 0 where all are at their bounds, and None where that bound is 0 or not known.
+    It is 0 if all goals are at their bounds, and None if that bound is 0 or unknown.
     """
     for value, least in goals:
         if least is None or value > least:
@@ -172,7 +175,7 @@ def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
 def plan_without_placements(
     problem: Problem, instance: Instance, bound: Bound, because: Explanation | None = None
 ) -> Plan:
-    """Make the answer without a plan; the bound explains it by default."""
+    """Return the answer without placements; by default, the bound explains it."""
     return Plan(
         status="unknown" if bound.nothing_fits is None else "infeasible",
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),

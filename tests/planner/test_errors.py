@@ -47,18 +47,18 @@ def test_a_value_is_shown_as_json_on_one_short_line(value: object, text: str) ->
 PLAIN: dict[str, Any] = {"id": "a", "size": 4, "start": 0, "end": 1}
 
 
-def test_a_field_that_all_rows_have_is_told_once() -> None:
+def test_an_unknown_field_of_all_rows_is_reported_once() -> None:
     with pytest.raises(InputError) as caught:
         Problem.model_validate({"buffers": [PLAIN | {"id": k, "lower": 0} for k in range(19)]})
     assert caught.value.sentences == ("buffers[0].lower: is not a known field (did you mean start?)",)
 
 
 @pytest.mark.parametrize("data", [b'{"placements": []}', b"\x00\x01"])
-def test_a_document_that_is_no_graph_is_identified(data: bytes) -> None:
+def test_read_graph_names_the_kind_of_another_document(data: bytes) -> None:
     with pytest.raises(InputError, match=r"got a plan, which `memplan verify|must be of a known format, got "):
         memplan.read_graph(data)
 
 
-def test_operations_are_a_problem_too() -> None:
+def test_read_problem_accepts_operations() -> None:
     problem = memplan.read_problem(Path(__file__).parents[2] / "examples" / "operations.json")
     assert memplan.solve(problem, time_limit_s=1).status == "optimal"

@@ -176,7 +176,7 @@ def test_the_guide_lists_three_files(title: str, files: set[str]) -> None:
     ],
     ids=["format", "importer"],
 )
-def test_a_module_and_a_line_are_enough(tmp_path: Path, patch: Patch, use: str) -> None:
+def test_a_new_format_or_importer_needs_one_module_and_one_line(tmp_path: Path, patch: Patch, use: str) -> None:
     copy_packages(tmp_path)
     extend(tmp_path, patch)
     (tmp_path / "work").mkdir()

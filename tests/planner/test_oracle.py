@@ -174,6 +174,6 @@ def test_least_total_may_be_less_than_the_sum_of_the_least_score() -> None:
         ([("a", "x", 0), ("a", "x", 0), ("z", "x", 0)], ["twice 'a'", "unknown 'z'", "missing 'b'"]),
     ],
 )
-def test_check_says_all_that_is_wrong(places: list[tuple[str, str, int]], wrong: list[str]) -> None:
+def test_check_reports_all_faults_of_placements(places: list[tuple[str, str, int]], wrong: list[str]) -> None:
     value = problem(A | {"alignment": 2}, B, pools=[{"name": "x", "size": 10}])
     assert check(value, [Placement(id=name, pool=pool, offset=offset) for name, pool, offset in places]) == wrong

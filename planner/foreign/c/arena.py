@@ -1,8 +1,7 @@
-"""C: one static array a pool, and macros that say where in it each buffer lies.
+"""C: one static array for each pool, and macros with the offset, size and address of each buffer.
 
-A name joins a prefix, a word for its meaning, and the name of the buffer or pool, in this order: so all names differ.
-The source is C11; the header can be read by C99, C++ and, but for its declarations, by the preprocessor of an
-assembler.
+A name in C joins a prefix, a word for its meaning, and the name of the buffer or pool, so that no two names are equal.
+The source is C11. The header is valid C99 and C++, and its macros can be used by the preprocessor of an assembler.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLay
 
 
 def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source; raises FormatError where an array cannot be aligned as its buffers need it.
+    """Return a header and a source; raises FormatError for a pool whose alignment C cannot express.
 
-    A pool that has an address is an array for each stretch between its reserved ranges.
+    A pool with a base address becomes one array for each stretch between its reserved ranges.
     """
     layout.refuse_other_devices("c")
     layout = layout.split_into_regions()
     prefix = prefix_of(stem)
-    arrays = [_array(pool, prefix, layout.section) for pool in layout.used_pools]
-    checks = [_check(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
+    arrays = [_array_definition(pool, prefix, layout.section) for pool in layout.used_pools]
+    checks = [_static_assertion(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
     text = f"/* {origin_sentence(layout.problem)} */\n"
     includes = f"{include_of(stem)}\n#include <limits.h>\n"
     return {
-        ".h": f"{text}{add_include_guard(_header(layout, prefix), prefix)}".encode(),
+        ".h": f"{text}{add_include_guard(_header_text(layout, prefix), prefix)}".encode(),
         ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
     }
 
 
 def section_of(pool: PlacedPool, prefix: str) -> str:
-    """Return the section in which a pool's array lies; linkers that know nothing of it treat it as .bss."""
+    """Return the linker section of a pool's array; linker scripts without a rule for it treat it as .bss."""
     return section_name(prefix, pool.name, None)
 
 
 def section_name(prefix: str, what: str, section: str | None) -> str:
-    """Return the section of an array: the given section, or else a separate section for this array."""
+    """Return the linker section of an array: the given `section`, or else a separate one for this array."""
     return section or f".bss.{prefix}_{what}"
 
 
@@ -61,12 +60,13 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 """
 
 
-def _header(layout: VerifiedLayout, prefix: str) -> str:
-    pools = "".join(_pool(pool, prefix) for pool in layout.used_pools)
-    return pools + "".join(_buffer(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
+def _header_text(layout: VerifiedLayout, prefix: str) -> str:
+    pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
+    return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 
 
-def _pool(pool: PlacedPool, prefix: str) -> str:
+def _pool_macros(pool: PlacedPool, prefix: str) -> str:
+    """Return the macros and the declaration of a pool."""
     macro = prefix.upper()
     return (
         f"/* Pool {comment_text(pool.pool.name)} */\n"
@@ -76,7 +76,8 @@ def _pool(pool: PlacedPool, prefix: str) -> str:
     )
 
 
-def _buffer(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
+def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
+    """Return the macros of a buffer."""
     macro = prefix.upper()
     return (
         f"/* Buffer {comment_text(buffer.id)} in pool {comment_text(pool.pool.name)} */\n"
@@ -87,16 +88,17 @@ def _buffer(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
     )
 
 
-def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
+def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str:
+    """Return the definition of a pool's array; raises FormatError if C cannot align it."""
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
-    # C aligns only to powers of two; with a known address a linker does the rest.
+    # C aligns only to powers of two. If the address is known, a linker script places the array.
     if pool.needs_what_c_cannot_say:
         if not pool.has_address:
             rule = "must be a power of two for C where there is no base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: alignment of all its buffers {rule}, got {alignment}")
-        # C gets an alignment of which the base address is a multiple, so that the linker can put the array there.
+        # C gets an alignment that divides the base address, so that the linker can place the array there.
         alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two in both
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
@@ -105,8 +107,9 @@ def _array(pool: PlacedPool, prefix: str, section: str | None) -> str:
     )
 
 
-def _check(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
-    # 0ull: sums must not wrap where an int has 32 bits, or 16.
+def _static_assertion(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
+    """Return a static assertion that a buffer lies inside its pool and is aligned."""
+    # With 0ull, sums do not overflow where an int has 16 or 32 bits.
     offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
     fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"
     is_aligned = f"(0ull + {base} + {offset}) % {macro}_ALIGNMENT_{buffer.name} == 0"

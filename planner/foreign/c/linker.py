@@ -1,4 +1,4 @@
-"""Linker scripts: a region a pool, at its base address, with the array that the C source puts there.
+"""Linker scripts: a memory region for each pool, at its base address, with the array of the C source in it.
 
 Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's scatter files (execution regions,
 UNINIT).
@@ -15,16 +15,16 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a script for GNU ld to be included before .bss, with a symbol for every pool and buffer.
+    """Return a script for GNU ld, to be included before .bss, with a symbol for every pool and buffer.
 
-    A pool has a region for each stretch in use between its reserved ranges. Raises FormatError where a pool has no base
-    address, or where pools have addresses in common.
+    A pool has a region for each stretch in use between its reserved ranges. Raises FormatError if a pool has no base
+    address, or if address ranges of pools overlap.
     """
     layout = _region_layout(layout)
     prefix = prefix_of(stem)
     pools = layout.used_pools
     regions = [
-        f"  {prefix}_{pool.name} : ORIGIN = 0x{pool.pool.base_address:x}, LENGTH = 0x{_length(pool):x}"
+        f"  {prefix}_{pool.name} : ORIGIN = 0x{pool.pool.base_address:x}, LENGTH = 0x{_region_length(pool):x}"
         f" /* {comment_text(pool.pool.name)} */"
         for pool in pools
     ]
@@ -52,14 +52,17 @@ def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
 
 
 def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return execution regions for armlink, to be included in a load region; raises FormatError for an unfit plan."""
+    """Return execution regions for armlink, to be included in a load region.
+
+    Raises FormatError if a pool has no base address, or if address ranges of pools overlap.
+    """
     layout = _region_layout(layout)
     prefix = prefix_of(stem)
     lines = [f"; {origin_sentence(layout.problem)}"]
     for pool in layout.used_pools:
         lines += [
             f"; {comment_text(pool.pool.name)}",
-            f"{prefix}_{pool.name} 0x{pool.pool.base_address:x} UNINIT 0x{_length(pool):x}",
+            f"{prefix}_{pool.name} 0x{pool.pool.base_address:x} UNINIT 0x{_region_length(pool):x}",
             "{",
             f"  * ({section_of(pool, prefix)})",
             "}",
@@ -67,12 +70,12 @@ def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     return {"": "\n".join([*lines, ""]).encode()}
 
 
-def _length(pool: PlacedPool) -> int:
+def _region_length(pool: PlacedPool) -> int:
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 
 def _region_layout(layout: VerifiedLayout) -> VerifiedLayout:
-    """Return the layout cut into regions; raises FormatError where a linker could not distinguish them."""
+    """Return the layout with pools cut at reserved ranges; raises FormatError if a pool has no base address."""
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name

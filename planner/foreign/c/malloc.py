@@ -1,4 +1,4 @@
-"""C: each pool one block of the heap, and macros that say where in it each buffer lies; several sets may exist."""
+"""C: one heap block for each pool, and macros with the offset of each buffer; blocks can be allocated several times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a header and a source; raises FormatError where a block lies elsewhere, or cannot be aligned enough."""
+    """Return a header and a source.
+
+    Raises FormatError for a pool of another device, or one that is not valid at every address that aligned_alloc
+    returns.
+    """
     layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
@@ -29,14 +33,15 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             )
     text = f"/* {origin_sentence(layout.problem)} */\n"
     return {
-        ".h": f"{text}{add_include_guard(_header(layout, prefix), prefix)}".encode(),
+        ".h": f"{text}{add_include_guard(_header_text(layout, prefix), prefix)}".encode(),
         ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
     }
 
 
-def _header(layout: VerifiedLayout, prefix: str) -> str:
+def _header_text(layout: VerifiedLayout, prefix: str) -> str:
     macro = prefix.upper()
-    # A structure without members is no C; the name of a pool may be a keyword of C, or begin with a digit.
+    # C has no structures without members. A pool's name may be a keyword of C or begin with a digit, so it has a
+    # prefix.
     members = [
         f"    unsigned char *pool_{pool.name}; /* {comment_text(pool.pool.name)} */" for pool in layout.used_pools
     ]
@@ -62,7 +67,7 @@ def _header(layout: VerifiedLayout, prefix: str) -> str:
 def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
     members = [f"pool_{pool.name}" for pool in pools] or ["none"]
     allocations = [
-        f"    pools->{member} = aligned_alloc({constant(_alignment(pool))}, {constant(_rounded_up(pool))});"
+        f"    pools->{member} = aligned_alloc({constant(_block_alignment(pool))}, {constant(_block_bytes(pool))});"
         for member, pool in zip(members, pools, strict=False)
     ]
     is_short = " || ".join(f"!pools->pool_{pool.name}" for pool in pools) or "0"
@@ -87,11 +92,11 @@ def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
     )
 
 
-def _alignment(pool: PlacedPool) -> int:
-    """Return the alignment for a pool: some libraries refuse less than a pointer's alignment."""
+def _block_alignment(pool: PlacedPool) -> int:
+    """Return the alignment of a pool's block: at least 16, as some libraries refuse less than a pointer's alignment."""
     return max(pool.alignment, 16)
 
 
-def _rounded_up(pool: PlacedPool) -> int:
-    """Return the bytes to allocate: a multiple of the alignment, as aligned_alloc wants it, and not 0."""
-    return max(-(-pool.extent // _alignment(pool)), 1) * _alignment(pool)
+def _block_bytes(pool: PlacedPool) -> int:
+    """Return the bytes of a pool's block: a positive multiple of the alignment, as aligned_alloc requires."""
+    return max(-(-pool.extent // _block_alignment(pool)), 1) * _block_alignment(pool)

@@ -1,4 +1,4 @@
-"""C and linkers: plans as sources, headers and scripts; and a plain list, for programs of one's own."""
+"""The row of the system "C and linkers": exports of plans as sources, headers, linker scripts and a plain list."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The constraint kinds, one module each: its checks of a problem, its columns of an instance, its lint findings."""
+"""The constraint kinds, one module each: checks of a problem, columns of an instance, and findings of lint."""

@@ -1,4 +1,4 @@
-"""`bank`: buffers that are used at one step touch no common bank, or each pair that does costs its weight."""
+"""`bank`: buffers used at one step must not touch a common bank, or each pair that does costs its weight."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import BankUse, ProblemFields, counts_cost
 
 MAX_PAIRS = 1_000_000
-"""The most pairs that the entries of `bank` may make: every two buffers of an entry are one."""
+"""The most pairs of all entries of `bank`; every two buffers of an entry are a pair."""
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield uses that name no buffer."""
+    """Yield broken rules of entries with an id that is no buffer's."""
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
 def bank_pairs(problem: ProblemFields) -> int:
-    """Return how many pairs the entries of `bank` make."""
+    """Return the number of pairs in all entries of `bank`."""
     return sum(comb(len(use.buffers), 2) for use in problem.bank)
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Report that there are more pairs than can be processed."""
+    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
     pairs = bank_pairs(problem)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield buffers of one entry that are tied to each other."""
+    """Yield broken rules of entries in which `alias_of` or `relative` connects two buffers."""
     return tied_in_entries(problem, "bank")
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the lists `bank_with`, and `soft_pairs` with their `soft_weight`.
 
-    Left out is what says nothing: pairs that no pool with banks may hold, and weights that are nothing, are on a pair
-    that must touch no common bank, or are not minimised.
+    Pairs without effect are left out: pairs without a common pool that has banks, and weights that are 0, not
+    minimised, or on a pair that must not touch a common bank anyway.
     """
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
@@ -67,7 +67,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return all pairs i < j of each use that one of some pools may hold, as n * i + j, and their weights."""
+    """Return the codes n * i + j of all pairs i < j of each use that share an allowed pool, and their weights."""
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
         at = kept.home[[kept.problem.index[name] for name in use.buffers]]

@@ -11,12 +11,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield conflicts that name no buffer."""
+    """Yield broken rules of conflicts with an id that is no buffer's."""
     return unknown_ids(problem, ((("conflicts", k), pair) for k, pair in enumerate(problem.conflicts)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield conflicts between aliases of one buffer, and between members of a rigid group that share bytes."""
+    """Yield broken rules of conflicts between aliases, or members of a rigid group, that share bytes."""
     if not problem.buffers.aliases and not problem.rigid_leads:
         return
     size = problem.buffers.size
@@ -32,7 +32,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `conflict`; members of one rigid group are left out, as their bytes lie apart anyhow."""
+    """Return the lists `conflict`, without pairs of one rigid group, whose members' bytes are disjoint anyway."""
     pairs = kept.rows(kept.problem.conflicts)
     if len(pairs):
         anchor = relative.columns(kept)["anchor"]

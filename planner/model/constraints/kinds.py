@@ -1,4 +1,4 @@
-"""The constraint kinds: for each, its fields, its checks of a problem, its columns, and its lint findings."""
+"""The table of constraint kinds: the fields of each, its checks, its columns, and its findings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -28,13 +28,13 @@ Check = Callable[[ProblemFields], Breaks]
 
 
 class ConstraintKind(NamedTuple):
-    """A constraint kind, of which nothing is called for a problem that has none of the values that state it.
+    """A constraint kind; its functions are called only for problems that use it.
 
-    `stated_by` names these: fields of a problem, or fields that few buffers have. `checks` are of a problem, by stage:
-    each stage relies on the checks of earlier stages. `columns` makes columns of an instance, in bytes, by name; where
-    it is not called, they have the values that require nothing. `offsets` says what a value of the field, which is one
-    of buffers, means for the offset of its buffer in a pool. `clearances` yields pairs of ids, with the bytes that the
-    two keep free between them wherever they lie in one pool. `findings` are a rule of lint.
+    `stated_by` names the fields whose values state the constraint: fields of a problem, or rare fields of buffers.
+    `checks` validate a problem, by stage; a stage relies on the checks of earlier ones. `columns` returns columns of an
+    instance, in bytes, by name; without them, columns have values that require nothing. `offsets` converts a value of
+    the field, which must be one of buffers, to a rule for the offset in a pool. `clearances` yields pairs of ids with
+    the bytes to keep free between them wherever both are in one pool. `findings` is a rule of lint.
     """
 
     stated_by: tuple[str, ...]
@@ -86,7 +86,7 @@ KINDS = (
 
 
 def columns_of(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the columns that the kinds of a problem make."""
+    """Return the columns, by name, of all constraint kinds that a problem uses."""
     columns: dict[str, Any] = {}
     kinds = kinds_of(kept.problem)
     for kind in kinds:
@@ -98,16 +98,16 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
-    """Return the kinds that a problem states."""
+    """Return the constraint kinds that a problem uses."""
     table, of_problem = problem.buffers, _OF_PROBLEM(problem)
-    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # mostly
+    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # as in most problems
         return []
     values = {"aliases": table.aliases, **table.rules, **dict(zip(_FIELDS, of_problem, strict=True))}
     return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]
 
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
-    """Return the rules on single offsets in each pool, as (position of a buffer, rule)."""
+    """Return, for each pool, the rules on single offsets as (position of the buffer, rule)."""
     pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:

@@ -1,4 +1,4 @@
-"""`reuse`: pairs of buffers that cost something where they share bytes, one after the other in one pool."""
+"""`reuse`: pairs of buffers with a cost for sharing bytes, one after the other, in one pool."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem_fields import ProblemFields, counts_cost
 
 MAX_PAIRS = 1_000_000
-"""The most pairs that the entries of `reuse` may list."""
+"""The most pairs in all entries of `reuse`."""
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield pairs that name no buffer."""
+    """Yield broken rules of pairs with an id that is no buffer's."""
     places = (
         (("reuse", k, "pairs", j), pair) for k, row in enumerate(problem.reuse) for j, pair in enumerate(row.pairs)
     )
@@ -27,14 +27,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Report that there are more pairs than can be processed."""
+    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
     pairs = sum(len(row.pairs) for row in problem.reuse)
     if pairs > MAX_PAIRS:
         yield ("reuse",), f"must list at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield pairs of a buffer with itself or with a buffer inside of it."""
+    """Yield broken rules of pairs of a buffer with itself, or with a buffer inside it."""
     for k, row in enumerate(problem.reuse):
         for j, (a, b) in enumerate(row.pairs):
             if problem.root_of(a) == problem.root_of(b):
@@ -45,10 +45,10 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `reuse_pairs` and `reuse_price`, the sum of each pair's costs over the entries.
+    """Return `reuse_pairs` and `reuse_price`, which is the sum of a pair's costs over the entries.
 
-    Left out is what costs nothing whatever the plan: pairs that are alive together or conflict, those without a pool in
-    common, and all where costs are not minimised.
+    Pairs that can cost nothing are left out: pairs that are alive together, conflict or have no common pool, and all
+    pairs if costs are not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
     if not counts_cost(problem.objective):
@@ -56,7 +56,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     rows = [np.sort(kept.rows(row.pairs), axis=1) for row in problem.reuse]
     prices = np.repeat([row.cost for row in problem.reuse], [len(members) for members in rows])
     i, j = np.concatenate(rows).T
-    counts = (kept.allowed[:, i] & kept.allowed[:, j]).any(axis=0) & ~_meet(kept, i, j)
+    counts = (kept.allowed[:, i] & kept.allowed[:, j]).any(axis=0) & ~_are_alive_together(kept, i, j)
     conflicts = np.sort(kept.rows(problem.conflicts), axis=1)
     counts &= ~np.isin(n * i + j, unique_values(n * conflicts[:, 0] + conflicts[:, 1]))
     pairs, which = np.unique((n * i + j)[counts], return_inverse=True)
@@ -64,11 +64,11 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     return {"reuse_pairs": np.stack(np.divmod(pairs, n), axis=1), "reuse_price": price}
 
 
-def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
-    """Return True for the pairs of buffers that are alive together."""
+def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
+    """Return True for each pair of buffers that are alive together."""
     meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
-    # Each lifetime of one against each of the other; mostly both have one.
+    # Compares each lifetime of one buffer with each of the other; most buffers have one.
     for a in range(int(count[i].max(initial=0))):
         for b in range(int(count[j].max(initial=0))):
             there = np.flatnonzero((a < count[i]) & (b < count[j]))
@@ -78,8 +78,8 @@ def _meet(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 
 def idle_prices(problem: ProblemFields) -> Iterator[Finding]:
-    """Report `reuse` entries without effect: costs are not minimised, or the pair can never share bytes."""
-    # Of several pools, objective "peak" counts costs, too: profiles `balanced`, the default, and `speed` do.
+    """Report `reuse` entries without effect: costs are not minimised, or a pair can never share bytes."""
+    # With several pools, objective "peak" counts costs in the profiles `balanced`, the default, and `speed`.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
         got = f"{excerpt(problem.objective)} and {count_text(len(problem.pools), 'pool')}"
         rule = 'costs are minimised with objective "cost" or ["peak", "cost"], or "peak" of several pools'

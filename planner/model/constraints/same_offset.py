@@ -1,7 +1,7 @@
-"""`same_offset`: buffers of several pools lie at one offset, as a multicast writes them; `equal_use`: so do pools end.
+"""`same_offset`: buffers of several pools at one offset, as a multicast writes them; `equal_use`: pools of equal use.
 
-Both require each buffer to name its pool, and pools to be alike: then all pools are one, whose time is that of each
-pool in turn, and buffers at one offset are one buffer, which is alive in several turns.
+Both require pools to be alike, and each buffer to name its pool. Then all pools are planned as one, with a separate
+range of time for each pool, and buffers at one offset are one buffer, which is alive in several ranges.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _REASON = "where pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield entries that name no buffer."""
+    """Yield broken rules of entries with an id that is no buffer's."""
     return unknown_ids(problem, ((("same_offset", k), names) for k, names in enumerate(problem.same_offset)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield pools that differ, buffers without one named pool, ties between pools, and sets that cannot be merged."""
+    """Yield broken rules of pools that differ, and of buffers that do not name one pool or cannot be merged."""
     if not problem.equal_use:
         yield ("equal_use",), "must be true where buffers have the same offset, got false"
         return
@@ -43,11 +43,13 @@ def contradictions(problem: ProblemFields) -> Breaks:
     for i in wrong:
         yield ("buffers", i, "pools"), f"must leave one pool {_REASON}, got {len(choices[i])}"
     if not wrong:
-        yield from _ties(problem, lambda i: choices[roots.get(i, i)][0], choices)
+        yield from _breaks_between_pools(problem, lambda i: choices[roots.get(i, i)][0], choices)
 
 
-def _ties(problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]) -> Breaks:
-    """Yield ties between buffers of different pools, and buffers at one offset that differ."""
+def _breaks_between_pools(
+    problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]
+) -> Breaks:
+    """Yield broken rules of constraints between pools, and of buffers at one offset that differ."""
     table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:

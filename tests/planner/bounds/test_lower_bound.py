@@ -34,12 +34,12 @@ def bound(*buffers: dict[str, Any], **fields: Any) -> Bound:
 
 
 @given(problem=problems(5))
-def test_a_bound_is_never_above_the_optimum(problem: Problem) -> None:
+def test_the_lower_bound_is_never_above_the_optimum(problem: Problem) -> None:
     check_that_it_is_never_above_the_optimum(problem)
 
 
 @given(problem=problems(6))
-def test_buffers_of_a_witness_conflict_pairwise(problem: Problem) -> None:
+def test_buffers_named_by_a_witness_conflict_pairwise(problem: Problem) -> None:
     instance = compile_problem(problem)
     found = lower_bound(instance)
     groups = {family.members[0][1].id: family for family in families(problem)}
@@ -101,7 +101,7 @@ def test_bounds_are_exact_beyond_int64() -> None:
     assert found.score == (5 * (2**62 - 1) + 1,)
 
 
-def test_a_reserved_range_at_the_end_of_the_address_space_lifts_no_bound() -> None:
+def test_a_reserved_range_at_the_end_of_the_address_space_raises_no_bound() -> None:
     pools = [{"alignment": 16, "reserved": [[2**62, 2**62]]}]
     found = bound(A, B | {"size": 2**61 + 3, "alignment": 32}, pools=pools)
     assert found.nothing_fits is None
@@ -122,14 +122,14 @@ def test_bytes_that_buffers_share_by_their_offsets_count_once() -> None:
 
 
 @given(problem=problems(6))
-def test_live_bytes_are_those_of_the_lifetimes(problem: Problem) -> None:
+def test_live_bytes_are_the_sizes_of_the_buffers_alive_at_each_time(problem: Problem) -> None:
     groups = families(problem)
     for time, size in live_bytes(compile_problem(problem)):
         alive = [family for family in groups if any(start <= time < end for start, end in family.intervals)]
         assert size == sum(family.size for family in alive)
 
 
-def test_the_bound_of_many_kinds_of_pools_is_found() -> None:
+def test_the_bound_is_found_for_seventy_pools() -> None:
     names = [f"pool{k}" for k in range(70)]
     rows = [{"id": k, "size": 8, "start": 0, "end": 1, "pools": [names[k]]} for k in range(70)]
     found = bound(*rows, pools=[{"name": name, "size": 8} for name in names])
@@ -152,7 +152,7 @@ def test_a_clique_conflicts_pairwise(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_if_conflicts_repeat_lifetimes_the_clique_is_the_largest_live_set(seed: int) -> None:
+def test_the_clique_is_the_largest_live_set_if_conflicts_repeat_the_lifetimes(seed: int) -> None:
     random = np.random.default_rng(seed)
     n = 60
     size, start = random.integers(1, 100, n), random.integers(0, 40, n)
@@ -170,7 +170,7 @@ def test_a_clique_may_mix_lifetimes_and_conflicts() -> None:
     assert heavy_clique(instance).tolist() == [0, 1, 2]
 
 
-def test_no_clique_is_looked_for_among_too_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heavy_clique_is_empty_for_too_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cliques, "_EDGES_AT_MOST", 3)
     rows = [{"id": k, "size": 1, "start": 0, "end": 2} for k in range(3)]
     assert weight(compile_problem(Problem.model_validate({"buffers": rows, "conflicts": [[0, 2]]}))) == 2
@@ -189,12 +189,12 @@ def free_bytes(reserved: list[tuple[int, int]]) -> list[bool]:
 
 
 @given(ranges(), st.integers(0, 60))
-def test_free_below_an_end_is_every_byte_that_no_range_holds(reserved: list[tuple[int, int]], end: int) -> None:
+def test_reserve_free_below_counts_the_unreserved_bytes_below_an_end(reserved: list[tuple[int, int]], end: int) -> None:
     assert Reserve(reserved).free_below(end) == sum(free_bytes(reserved)[:end])
 
 
 @given(ranges(), st.integers(0, 60))
-def test_below_the_end_that_is_reached_so_much_is_free_and_below_no_lesser_one(
+def test_reserve_reach_returns_the_least_end_with_so_many_free_bytes(
     reserved: list[tuple[int, int]], amount: int
 ) -> None:
     free = free_bytes(reserved)
@@ -209,13 +209,13 @@ RECORDED = {
 }
 
 
-def test_the_listings_name_every_file() -> None:
+def test_the_listings_of_public_problems_name_every_file() -> None:
     folder = public_problems.FOLDER
     assert sorted(RECORDED) == sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.csv"))
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_largest_live_set_is_the_recorded_bound(name: str) -> None:
+def test_the_largest_live_set_of_a_public_problem_is_the_recorded_bound(name: str) -> None:
     problem, recorded = public_problems.problem(name), RECORDED[name]
     instance = compile_problem(problem)
     assert (len(problem.buffers), sum(row.size for row in problem.buffers)) == (

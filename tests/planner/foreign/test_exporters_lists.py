@@ -32,7 +32,7 @@ def test_executorch_counts_memories_from_one_and_rounds_their_sizes_up() -> None
     assert [spec["id"] for spec in plan["specs"]] == list(PLACES)
 
 
-def test_the_model_library_format_says_how_much_the_main_function_needs() -> None:
+def test_the_model_library_format_states_the_workspace_of_the_main_function() -> None:
     metadata = export_json("mlf")
     memory = metadata["modules"]["my_plan"]["memory"]
     assert metadata["version"] == 7
@@ -63,7 +63,7 @@ def test_the_model_library_format_has_a_workspace_for_each_device_of_a_pool() ->
     assert [pool["device"] for pool in memory["pools"]] == [1, 2, 12, 9]
 
 
-def test_an_answer_without_placements_is_not_exported() -> None:
+def test_export_refuses_a_plan_without_placements() -> None:
     problem = Problem.model_validate(TWO_MEMORIES)
     with pytest.raises(PlanError, match=r"plan\.status: must be optimal or feasible, got unknown"):
         lay_out(problem, Plan(status="unknown"))

@@ -63,7 +63,7 @@ def test_a_written_plan_reads_back_unchanged(name: str, data: st.DataObject) -> 
 
 
 @given(problem=tied_problems())
-def test_json_says_all_that_ties_buffers(problem: Problem) -> None:
+def test_json_keeps_all_constraints_between_buffers(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
 
 
@@ -77,7 +77,7 @@ def test_json_omits_defaults() -> None:
 
 
 @given(problem=problems())
-def test_json_holds_a_whole_problem_and_a_table_refuses_what_it_cannot_express(problem: Problem) -> None:
+def test_json_keeps_any_problem_and_csv_refuses_inexpressible_ones(problem: Problem) -> None:
     assert read_problem(FORMATS["json"].write_problem(problem)) == problem
     try:
         written = FORMATS["csv"].write_problem(problem)
@@ -120,7 +120,7 @@ def test_a_file_of_no_known_format_is_refused(data: bytes, name: str | None, sen
     assert str(error.value).startswith(sentence)
 
 
-def test_the_name_of_a_file_to_write_says_its_format() -> None:
+def test_the_suffix_of_an_output_file_determines_its_format() -> None:
     assert format_of_name("out/plan.JSON") == "json"
     with pytest.raises(FormatError, match=r"must end in \.json or \.csv"):
         format_of_name("plan.txt")
@@ -132,7 +132,7 @@ def test_a_table_matches_ids_as_texts() -> None:
     assert list(plan.placements) == [Placement(id=7, pool="default", offset=64)]
 
 
-def test_a_table_of_a_plan_may_name_buffers_that_only_the_verifier_knows_to_be_wrong() -> None:
+def test_csv_plans_with_unknown_buffers_are_read_and_left_to_the_verifier() -> None:
     problem = Problem.model_validate({"buffers": []})
     plan = FORMATS["csv"].read_plan(b"id,offset\nstranger,0\n", problem)
     assert plan.placements.ids == ("stranger",)
@@ -191,7 +191,7 @@ FILES: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("name", "data", "said"), FILES, ids=[f"{name}-{said[:20]}" for name, _, said in FILES])
-def test_a_file_of_another_kind_is_named_wherever_it_is_given(name: str, data: bytes, said: str) -> None:
+def test_every_reader_names_the_kind_of_a_file_that_memplan_does_not_read(name: str, data: bytes, said: str) -> None:
     for read in (importers.read_problem, importers.read_model, read_model_graph, formats.read_problem):
         if read is formats.read_problem and name.endswith(("json", "ipynb")):
             continue  # memplan's own formats take all that begins like JSON for JSON
@@ -208,7 +208,7 @@ def test_an_unknown_file_is_refused_with_the_readable_formats() -> None:
     assert [end for each in file_readers().values() for end in each.suffixes if end not in listed] == []
 
 
-def test_files_that_are_read_are_of_no_other_kind() -> None:
+def test_files_that_memplan_reads_are_not_taken_for_other_kinds() -> None:
     documents: list[dict[str, object]] = [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]
     for document in documents:
         assert foreign_kind(json.dumps(document).encode(), "m.json") is None

@@ -46,7 +46,7 @@ def test_extensions_of_json_are_refused_with_their_location(data: bytes) -> None
         ),
     ],
 )
-def test_json_that_two_readers_could_understand_differently_is_refused(data: bytes, sentence: str) -> None:
+def test_ambiguous_json_is_refused(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
         memplan_json.parse(data)
     assert str(error.value) == sentence
@@ -69,18 +69,18 @@ def test_a_wrong_problem_is_reported_with_its_location(data: bytes, sentence: st
 
 
 @pytest.mark.parametrize("depth", [100, 199])
-def test_deep_nesting_is_an_error_and_no_crash(depth: int) -> None:
+def test_deeply_nested_json_is_refused_without_a_crash(depth: int) -> None:
     nested = b"[" * depth + b"]" * depth
     with pytest.raises(InputError):
         memplan_json.read_problem(b'{"buffers": ' + nested + b"}")
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     assert memplan_json.recognises(b"\xef\xbb\xbf" + ONE)
     assert memplan_json.read_problem(b"\xef\xbb\xbf" + ONE) == memplan_json.read_problem(ONE)
 
 
-def test_defaults_are_not_written() -> None:
+def test_default_values_are_not_written_to_json() -> None:
     written = memplan_json.write_problem(memplan_json.read_problem(ONE))
     assert written == b'{"buffers":[{"id":"a","size":4,"start":0,"end":2}]}\n'
 
@@ -95,7 +95,7 @@ def test_a_wrong_plan_is_reported_with_its_location() -> None:
     )
 
 
-def test_the_problems_in_the_documentation_are_problems() -> None:
+def test_the_problems_in_the_documentation_are_valid() -> None:
     text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
     blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
     problems = [memplan_json.read_problem(block.encode()) for block in blocks if '"buffers": [\n' in block]

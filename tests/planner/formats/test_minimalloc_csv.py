@@ -25,11 +25,11 @@ PLAIN = b"id,lower,upper,size\na,0,3,2\nb,2,5,4\n"
         b"id,lower,upper,size,alignment,offset\na,0,3,2,1,\nb,2,5,4,,\n",
     ],
 )
-def test_a_table_may_be_spelled_in_several_ways(data: bytes) -> None:
+def test_csv_variants_of_one_table_read_as_the_same_problem(data: bytes) -> None:
     assert minimalloc_csv.read_problem(data) == minimalloc_csv.read_problem(PLAIN)
 
 
-def test_ids_stay_as_they_are_spelled() -> None:
+def test_ids_in_csv_stay_strings_as_written() -> None:
     problem = minimalloc_csv.read_problem(b'id,lower,upper,size\n007,0,1,1\n7,0,1,1\n" x, ""y""",0,1,1\n')
     assert problem.buffers.ids == ("007", "7", ' x, "y"')
 
@@ -58,12 +58,12 @@ def test_errors_in_a_table_are_named_by_line_and_column(text: str, sentence: str
     assert error.value.sentences == (sentence,)
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_csv_that_is_not_utf_8_is_refused() -> None:
     with pytest.raises(FormatError, match="line 1 or later: must be text in UTF-8"):
         minimalloc_csv.read_problem(b"id,lower,upper,size\n\xff,0,1,1\n")
 
 
-def test_all_that_is_wrong_is_reported_in_the_order_of_the_lines() -> None:
+def test_all_wrong_cells_are_reported_in_the_order_of_the_lines() -> None:
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(b"id,lower,upper,size\na,0,x,y\nb,z,1,1\n")
     assert error.value.sentences == (
@@ -89,7 +89,7 @@ def test_reading_stops_after_very_many_errors() -> None:
         minimalloc_csv.read_problem(b"id,lower,upper,size\n" + rows + b"\xff")
 
 
-def test_rows_are_checked_however_many_there_are() -> None:
+def test_the_last_of_thousands_of_rows_is_checked() -> None:
     rows = "".join(f"{i},{i},{i + 2},64\n" for i in range(5000))
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(f"id,lower,upper,size\n{rows}last,0,1,?\n".encode())
@@ -143,13 +143,13 @@ def test_a_rule_of_a_buffer_that_csv_cannot_express_is_refused(row: dict[str, ob
     assert error.value.sentences == (sentence,)
 
 
-def test_a_table_cannot_tell_a_number_from_its_text() -> None:
+def test_csv_refuses_ids_that_differ_only_in_their_type() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
     with pytest.raises(FormatError, match="a table cannot tell the ids 1 and '1' apart"):
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
 
 
-def test_a_plan_has_the_rows_of_its_problem() -> None:
+def test_a_csv_plan_has_the_rows_of_its_problem() -> None:
     rows = [
         {"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4},
         {"id": "never", "size": 2},

@@ -119,23 +119,23 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         ),
     ],
 )
-def test_a_forged_field_is_named(problem: Problem, change: dict[str, Any], sentence: str) -> None:
+def test_verify_names_each_forged_field_of_a_plan(problem: Problem, change: dict[str, Any], sentence: str) -> None:
     assert any(message.startswith(sentence) for message in forged_findings(problem, change))
 
 
 @pytest.mark.parametrize("kind", ["search", "engines"])
-def test_a_proof_that_is_not_repeated_is_held_to_the_numbers_alone(kind: str) -> None:
+def test_verify_checks_only_the_numbers_of_a_proof_by_search(kind: str) -> None:
     assert forged_findings(ONE, {"proof.kind": kind, "proof.buffers": []}) == []
     assert forged_findings(ONE, {"proof.kind": kind, "lower_bound": 11}) != []
 
 
 @pytest.mark.parametrize("name", [*FEATURES, *CONSTRAINED])
-def test_every_plan_of_the_product_passes(name: str) -> None:
+def test_verify_accepts_every_plan_that_solve_returns(name: str) -> None:
     problem = (FEATURES | CONSTRAINED)[name]
     assert verify(problem, solve(problem, time_limit_s=0.3)) == ()
 
 
-def test_the_command_names_the_forged_claim(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_verify_command_names_a_forged_claim(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = solve(ONE).model_copy(update={"problem_hash": "sha256:00"})
     (tmp_path / "problem.json").write_text(ONE.model_dump_json(exclude_defaults=True))
     (tmp_path / "plan.json").write_text(plan.model_dump_json())

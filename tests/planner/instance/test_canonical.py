@@ -1,4 +1,4 @@
-"""One hash for a problem, however it is written, and never one for two problems that differ."""
+"""One hash for a problem, however it is written, and never one hash for two different problems."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_irrelevant_fields_do_not_affect_the_hash(changed: dict[str, Any]) -> No
     assert hash_data(BASE | changed) == hash_data(BASE)
 
 
-def test_costs_matter_only_to_the_cost() -> None:
+def test_costs_affect_the_hash_only_if_costs_are_minimised() -> None:
     plain = BASE | {"objective": "peak"}
     dearer = {"pools": [POOLS[0] | {"cost": 9}, POOLS[1]], "buffers": [A | {"traffic": 1}, B, C]}
     assert hash_data(plain | dearer) == hash_data(plain)
@@ -125,7 +125,7 @@ TIED: dict[str, Any] = {
         },
     ],
 )
-def test_a_tie_written_differently_does_not_affect_the_hash(changed: dict[str, Any]) -> None:
+def test_the_hash_does_not_depend_on_how_a_constraint_is_written(changed: dict[str, Any]) -> None:
     assert hash_data(TIED | changed) == hash_data(TIED)
 
 
@@ -160,13 +160,13 @@ It runs in a separate process: the profiler would also count finalizers of objec
 """
 
 
-def test_work_of_a_hash_grows_with_its_pools_and_not_with_their_square() -> None:
+def test_work_for_a_hash_grows_linearly_with_the_pools() -> None:
     found = subprocess.run([sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, timeout=100)
     few, many = map(int, found.stdout.split())
     assert 100 < many < 5 * few
 
 
-def test_hashes_of_long_problems_hold_no_memory() -> None:
+def test_hashing_large_problems_keeps_no_memory() -> None:
     def hash_long(n: int) -> str:
         times = range(n)
         table = BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))

@@ -37,7 +37,7 @@ def are_alike(first: list[float] | None, second: list[float] | None) -> bool:
 
 
 @given(data=raw_problems(4), rng=st.randoms(use_true_random=False), k=st.integers(1, 6))
-def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
+def test_all_forms_of_a_problem_have_one_hash_and_one_optimum(data: Data, rng: random.Random, k: int) -> None:
     problem, other = Problem.model_validate(data), Problem.model_validate(respell(data, rng, k))
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
@@ -47,7 +47,7 @@ def test_every_writing_has_one_hash_and_one_optimum(data: Data, rng: random.Rand
 def test_all_forms_of_a_rule_give_the_same_hash(problem: Problem, rng: random.Random, k: int) -> None:
     other = Problem.model_validate(respell(problem_data(problem), rng, k))
     if compile_problem(problem).unplaceable:
-        return  # what fits nowhere even alone is told at once, so nobody looks for its like
+        return  # such problems are infeasible at once, and are not cached
     assert problem_hash(problem) == problem_hash(other)
     assert are_alike(optimum(problem), optimum(other))
 
@@ -78,12 +78,12 @@ def _change_pool(data: Data, rng: random.Random) -> Data:
     return data | {"pools": pools}
 
 
-def _weights(data: Data, rng: random.Random) -> Data:
+def _weigh_more(data: Data, rng: random.Random) -> Data:
     uses = [use | {"weight": 2 * use["weight"]} if use.get("weight") else use for use in data.get("bank", ())]
     return data | {"bank": uses}
 
 
-CHANGES = (_scale_traffic, _change_number, _change_number, _change_pool, _weights, _drop("bank"), _drop("may_share"))
+CHANGES = (_scale_traffic, _change_number, _change_number, _change_pool, _weigh_more, _drop("bank"), _drop("may_share"))
 
 
 @given(problem=tied_problems(3), change=st.sampled_from(CHANGES), rng=st.randoms(use_true_random=False))
@@ -107,7 +107,7 @@ WEIGHTED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_traffic_is_not_divided_beside_weights_which_nothing_divides(k: int) -> None:
+def test_traffic_is_not_divided_if_bank_weights_count(k: int) -> None:
     busier = WEIGHTED | {"buffers": [row | {"traffic": k} for row in WEIGHTED["buffers"]]}
     problem, other = Problem.model_validate(WEIGHTED), Problem.model_validate(busier)
     assert best_score(problem) == (1, 4, 4)  # a byte moved far is cheaper than a common bank

@@ -1,4 +1,4 @@
-"""Every column of an instance is declared, and parts, dummy buffers, the hash and symmetry go by the declarations."""
+"""Every column of an instance is declared; parts, default columns, the hash and symmetry follow the declarations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def wrong_shapes(instance: Instance) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def test_kernels_can_read_the_rows_of_an_instance_that_leaves_buffers_out() -> None:
+def test_columns_stay_contiguous_if_an_instance_leaves_buffers_out() -> None:
     pools = [{"name": "a", "size": 100}, {"name": "b"}]
     rows = [{"id": k, "size": 1 + k % 5, "start": k % 7, "end": k % 7 + 1 + k % 3} for k in range(24)]
     for left_out in ({"size": 0, "start": 0, "end": 3}, {"size": 1, "start": 0, "end": 3, "alias_of": 1}):
@@ -89,7 +89,7 @@ def test_columns_have_the_shape_of_their_axis_whole_and_in_part(problem: Problem
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
-def test_a_part_takes_each_buffers_own_values(name: str) -> None:
+def test_a_part_of_an_instance_keeps_the_values_of_each_buffer(name: str) -> None:
     kept = whole_groups(MIXED, np.random.default_rng(6).random(len(MIXED)) < 0.5)
     part, chosen = part_of(MIXED, kept, 1), np.flatnonzero(kept)
     if COLUMNS[name].holds is Holds.NUMBERS:

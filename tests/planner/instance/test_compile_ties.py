@@ -1,4 +1,4 @@
-"""What ties buffers, compiled: an assignment is right for the instance exactly where its placements are."""
+"""Compiled constraints between buffers: an assignment is valid for the instance exactly if its placements are."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def relative(to: int | str, offset: int) -> dict[str, Any]:
     return {"relative": {"to": to, "offset": offset}}
 
 
-def test_a_plain_instance_has_no_ties() -> None:
+def test_a_plain_instance_has_no_constraints_between_buffers() -> None:
     plain = compile_rows(A, B, C)
     assert plain.features == frozenset()
     assert plain.anchor.tolist() == plain.colocation.tolist() == [0, 1, 2]
@@ -41,7 +41,7 @@ def test_a_plain_instance_has_no_ties() -> None:
     assert not plain.page.any()
 
 
-def test_a_chain_is_one_group_with_the_lowest_for_its_anchor() -> None:
+def test_a_chain_of_relative_buffers_is_one_group_anchored_at_the_lowest() -> None:
     """c lies 8 below b, which lies 4 above a: so c is 4 below a, the lowest, and everything counts from there."""
     instance = compile_rows(A, B | relative("a", 4), C | relative("b", -8), D)
     assert instance.unit == 4
@@ -109,14 +109,14 @@ def test_a_buffer_that_crosses_a_page_at_every_offset_is_unplaceable(row: dict[s
     assert compile_rows(row).unplaceable == (0,)
 
 
-def test_only_those_share_that_are_alive_together() -> None:
+def test_only_pairs_alive_together_are_listed_as_sharing() -> None:
     instance = compile_rows(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
     assert instance.share_first.tolist() == [0, 2, 3, 4, 4]
     assert instance.share.tolist() == [1, 2, 0, 0]
     assert "sharing" not in compile_rows(A, D, may_share=[["a", "d"]]).features
 
 
-def test_banks_bind_where_there_are_any() -> None:
+def test_bank_rules_apply_only_in_pools_with_banks() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
     instance = compile_rows(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
     assert instance.unit == 4
@@ -126,7 +126,7 @@ def test_banks_bind_where_there_are_any() -> None:
     assert "banks" not in elsewhere.features
 
 
-def test_weights_add_up_where_they_are_minimised() -> None:
+def test_bank_weights_of_a_pair_add_up_if_costs_are_minimised() -> None:
     uses = [{"buffers": ["a", "b", "c"], "weight": 2}, {"buffers": ["c", "a"], "weight": 0.5}]
     more = [{"buffers": ["b", "c"]}, {"buffers": ["a", "d"], "weight": 0}]
     pools = [{"name": "x", "bank_size": 32}]
@@ -146,13 +146,13 @@ def test_colocation_groups_include_the_buffers_that_must_lie_with_them() -> None
     assert alone.features == {"relative", "pools"}
 
 
-def test_no_pool_for_all_of_a_colocation_group_is_unplaceable() -> None:
+def test_a_colocation_group_without_a_common_pool_is_unplaceable() -> None:
     rows = [A | {"pools": ["x"]}, B | {"pools": ["y"]}, C, D | {"size": 0}]
     assert compile_rows(*rows, together=[["a", "c"], ["c", "b"]], pools=TWO).unplaceable == (0, 1, 2)
     assert compile_rows(*rows, together=[["a", "d"], ["d", "b"]], pools=TWO).unplaceable == (0, 1, 3)
 
 
-def test_buffers_of_no_bytes_go_where_their_colocation_group_is() -> None:
+def test_buffers_of_no_bytes_get_the_pool_of_their_colocation_group() -> None:
     empty = {"size": 0, "start": 0, "end": 1}
     rows = [A, {"id": "e"} | empty, {"id": "f"} | empty, {"id": "g", "forbid_pools": ["x"]} | empty]
     problem = Problem.model_validate({"buffers": rows, "together": [["e", "a"], ["f", "g"]], "pools": TWO})

@@ -1,4 +1,4 @@
-"""Instances: live sets, legal offsets, scores, and what a plan tells of pairs."""
+"""Instances: live sets, legal offsets, scores, and the reports about pairs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def are_in_conflict(instance: Instance, i: int, j: int) -> bool:
 
 
 @given(problem=problems(6))
-def test_an_instance_keeps_its_promises(problem: Problem) -> None:
+def test_columns_of_a_compiled_instance_are_consistent_with_its_problem(problem: Problem) -> None:
     instance = compile_problem(problem)
     n, p = len(instance), len(instance.pools)
     assert (instance.size > 0).all()
@@ -72,7 +72,7 @@ def test_an_instance_keeps_its_promises(problem: Problem) -> None:
 
 
 @given(problem=problems(6))
-def test_live_sets_are_maximal_and_each_has_its_time(problem: Problem) -> None:
+def test_live_sets_are_maximal_and_each_has_a_time_when_all_are_alive(problem: Problem) -> None:
     instance = compile_problem(problem)
     sets = [set(instance.members(t).tolist()) for t in range(instance.n_live_sets)]
     groups = {family.members[0][1].id: family for family in families(problem)}
@@ -128,7 +128,7 @@ def test_aliases_are_folded_into_their_buffer() -> None:
     assert instance.load().tolist() == [7, 4]
 
 
-def test_contradictory_aliases_have_no_home() -> None:
+def test_buffers_with_contradictory_aliases_are_unplaceable() -> None:
     odd = {"size": 1, "alignment": 2, "alias_of": "a"}
     assert compile_rows(A, odd | {"id": 1}, odd | {"id": 2, "alias_offset": 1}).unplaceable == (0,)
     assert compile_rows(A | {"offset": 4}, odd | {"id": 1, "offset": 6}).unplaceable == (0,)
@@ -153,7 +153,7 @@ def test_an_alignment_beyond_2_to_62_is_kept_exactly() -> None:
     assert compile_problem(value).unplaceable == (0,)
 
 
-def test_one_offset_may_be_all_that_huge_alignments_leave() -> None:
+def test_huge_alignments_may_leave_a_single_offset() -> None:
     huge = [2**62, 2**62 - 1, 2**61 - 1]
     rows = [A, *({"id": step, "size": 0, "alignment": step, "alias_of": "a"} for step in huge)]
     instance = compile_rows(*rows)
@@ -183,7 +183,7 @@ def test_reserved_ranges_are_merged_and_cut_at_the_end() -> None:
     assert instance.pools[0].reserved.tolist() == [[0, 5], [10, 21], [30, 32]]
 
 
-def test_buffers_of_no_bytes_go_where_they_raise_no_peak() -> None:
+def test_buffers_of_no_bytes_are_placed_where_they_raise_no_peak() -> None:
     pools = [{"name": "x", "base_address": 1, "size": 64}, {"name": "y"}]
     problem = Problem.model_validate({"buffers": [A, B | {"size": 0, "alignment": 8}], "pools": pools})
     instance = compile_problem(problem)
@@ -202,7 +202,7 @@ def instance(**fields: Any) -> Instance:
     return compile_problem(Problem.model_validate({"buffers": ROWS, "pools": POOLS, **fields}))
 
 
-def test_a_cost_that_is_a_bound_is_not_rounded_up() -> None:
+def test_costs_are_rounded_down_so_that_bounds_stay_valid() -> None:
     assert cost_of([(2, 0.1), (1, 0.1)]) == 0.3  # 0.30000000000000004 in floats, one after the other
     for exact in (Fraction(1, 3), Fraction(2, 3), Fraction(10**17 + 1, 10**17), Fraction(2**60 + 1), Fraction(0)):
         assert exact * (1 - Fraction(1, 2**52)) <= Fraction(repr(rounded_down(exact))) <= exact
@@ -210,7 +210,7 @@ def test_a_cost_that_is_a_bound_is_not_rounded_up() -> None:
     assert [gap_text(gap) for gap in (0.0, 0.07, 0.12345, None)] == ["0.00%", "7.00%", "12.35%", "unknown"]
 
 
-def test_spilling_less_is_better_than_wasting_less() -> None:
+def test_a_lower_end_of_the_last_pool_scores_better_than_less_waste() -> None:
     in_fast = score(instance(), column([0, 0]), column([50, 60]))
     in_slow = score(instance(), column([0, 1]), column([0, 0]))
     assert in_fast < in_slow
@@ -253,7 +253,7 @@ def test_buffers_and_their_aliases_that_touch_a_common_bank_clash() -> None:
 
 
 @given(data=st.data())
-def test_the_verifier_finds_the_same(data: st.DataObject) -> None:
+def test_the_verifier_accepts_the_reported_shared_pairs_and_bank_clashes(data: st.DataObject) -> None:
     problem = data.draw(tied_problems(4))
     rows = {row.id: row for row in data.draw(placements(problem))}
     names = {pool.name for pool in problem.pools}

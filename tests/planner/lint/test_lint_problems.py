@@ -67,7 +67,7 @@ def doubled_rows(pairs: int) -> list[dict[str, Any]]:
         problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 0}], pools=BANKED),
     ],
 )
-def test_nothing_is_reported_about_usual_problems(value: Problem) -> None:
+def test_lint_reports_nothing_about_usual_problems(value: Problem) -> None:
     assert lint(value) == ()
 
 
@@ -237,11 +237,11 @@ def test_nothing_is_reported_about_usual_problems(value: Problem) -> None:
         ),
     ],
 )
-def test_probable_mistakes_are_reported(value: Problem, finding: Finding) -> None:
+def test_lint_reports_probable_mistakes(value: Problem, finding: Finding) -> None:
     assert lint(value) == (finding,)
 
 
-def test_at_most_some_findings_of_one_rule_are_listed() -> None:
+def test_lint_lists_a_limited_number_of_findings_for_each_rule() -> None:
     rows = [{"id": k, "size": 9, "start": k, "end": k + 2} for k in range(1000)]
     assert len(lint(problem(*rows, pools=[{"size": 8}]))) == MAX_LISTED
 
@@ -258,7 +258,7 @@ def test_a_buffer_larger_than_its_pools_or_colliding_pins_prove_infeasibility(va
         assert best_score(value) is None
 
 
-def test_the_search_for_colliding_pins_ends_once_enough_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_stops_checking_pins_after_the_listed_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[object] = []
     no_two_share_bytes = overlaps.no_two_share_bytes
 

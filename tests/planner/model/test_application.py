@@ -39,7 +39,7 @@ def test_conflicts_are_the_pairs_that_may_be_alive_together(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_plans_of_models_together_are_the_best_of_all_orders(seed: int) -> None:
+def test_the_plan_of_several_models_has_the_least_peak_over_all_orders(seed: int) -> None:
     application = draw_application(seed)
     problem = problem_of(Application.model_validate(application))
     plan = solve(problem, time_limit_s=5)
@@ -72,7 +72,7 @@ def test_aliases_and_relative_buffers_stay_with_their_model() -> None:
     assert solve(found, accept="fit").status == "feasible"
 
 
-def test_each_model_gets_its_own_part_of_a_plan() -> None:
+def test_plan_of_returns_the_part_of_a_joint_plan_for_each_model() -> None:
     application = Application.model_validate({"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]})
     plan = solve(application.problem)
     parts = {name: application.plan_of(name, plan) for name in ("a", "b")}
@@ -88,6 +88,6 @@ def test_models_may_be_operations() -> None:
     assert [str(name) for name in problem.buffers.ids] == ["p/main/t", "b/0"]
 
 
-def test_pairs_are_counted_before_anything_is_read() -> None:
+def test_the_size_of_a_request_counts_pairs_of_concurrent_models() -> None:
     found = extent_of({"problem": {"models": {"a": ONE, "b": TWO}, "together": [["a", "b"]]}})
     assert (found.n_buffers, found.n_pairs) == (3, 2)

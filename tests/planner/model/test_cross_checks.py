@@ -27,7 +27,7 @@ def test_numbers_that_json_does_not_have_are_refused(fields: dict[str, Any], sen
     assert rules(caught.value.sentences) == rules([sentence])
 
 
-def test_aliases_in_a_ring_are_named_each() -> None:
+def test_each_alias_in_a_cycle_is_named() -> None:
     ring = [A | {"id": k, "alias_of": (k + 1) % 3} for k in range(3)]
     tail = A | {"id": "tail", "alias_of": 0}
     with pytest.raises(ProblemError) as caught:
@@ -48,7 +48,7 @@ def test_at_most_a_hundred_mistakes_are_named() -> None:
     assert rest.startswith("and ")
 
 
-def test_a_long_value_is_cut() -> None:
+def test_a_long_value_is_cut_in_an_error() -> None:
     with pytest.raises(ProblemError) as caught:
         Problem.model_validate({"buffers": [A | {"size": "9" * 1000}]})
     assert len(str(caught.value)) < 120
@@ -75,7 +75,7 @@ def test_disjoint_pools_at_addresses_are_accepted(pools: list[dict[str, Any]]) -
     assert Problem.model_validate_json(read.model_dump_json()) == read
 
 
-def test_relatives_in_a_ring_are_named_each() -> None:
+def test_each_relative_buffer_in_a_cycle_is_named() -> None:
     ring = [A | {"id": k, "relative": {"to": (k + 1) % 3, "offset": 4}} for k in range(3)]
     tail = A | {"id": "tail", "relative": {"to": "view", "offset": 4}}
     view = {"id": "view", "size": 1, "alias_of": 0}

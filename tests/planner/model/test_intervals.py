@@ -38,7 +38,7 @@ def test_closed_lifetimes_in_json_are_half_open_ones_that_end_later() -> None:
     assert Problem.model_validate({"interval": "closed", "buffers": ROWS}) == HALF_OPEN
 
 
-def test_buffers_of_python_may_have_closed_lifetimes() -> None:
+def test_buffer_objects_may_have_closed_lifetimes() -> None:
     buffers = [Buffer(id="a", size=64, start=0, end=3), Buffer(id="b", size=8, lifetimes=((1, 2), (4, 6)))]
     problem = Problem(interval="closed", buffers=buffers)
     assert [row.intervals for row in problem.buffers] == [((0, 4),), ((1, 3), (4, 7))]
@@ -57,7 +57,7 @@ def test_ends_of_lifetimes_are_not_guessed_where_the_problem_states_their_meanin
     assert [found.rule for found in lint(Problem.model_validate({"buffers": SEQUENCE}))] == ["inclusive-ends"]
 
 
-def test_nothing_is_guessed_where_a_table_has_a_column_of_ends() -> None:
+def test_lint_accepts_inclusive_ends_in_a_column_named_end() -> None:
     rows = "".join(f"{row['id']},{row['start']},{row['end']},8\n" for row in SEQUENCE)
     found = [lint(read_problem(f"id,start,{end},size\n{rows}".encode())) for end in ("end", "upper")]
     assert [[each.rule for each in findings] for findings in found] == [[], ["inclusive-ends"]]
@@ -83,7 +83,9 @@ def test_a_problem_with_closed_lifetimes_is_written_with_half_open_ones() -> Non
         (b'{"buffers": [{"id": "a", "size": 2, "start": 0, "end": 3}], "interval": "half-open"}', "closed", 3),
     ],
 )
-def test_the_file_says_the_interval_then_the_caller_then_the_column(data: bytes, interval: Any, end: int) -> None:
+def test_the_interval_comes_from_the_file_then_the_caller_then_the_column_name(
+    data: bytes, interval: Any, end: int
+) -> None:
     assert read_problem(data, None, interval).buffers[0].end == end
 
 

@@ -37,7 +37,7 @@ def test_rows_of_the_table_make_the_same_table(problem: Problem) -> None:
     assert BufferTable.from_rows(rows) == problem.buffers
 
 
-def test_without_pools_there_is_one_without_a_limit() -> None:
+def test_a_problem_without_pools_gets_one_unlimited_pool() -> None:
     empty: list[dict[str, Any]] = [{"buffers": []}, {"buffers": [], "pools": []}, {"buffers": [], "pools": None}]
     for data in empty:
         (pool,) = Problem.model_validate(data).pools
@@ -50,7 +50,7 @@ def test_numbers_and_texts_are_different_ids() -> None:
     assert problem.index == {1: 0, "1": 1}
 
 
-def test_pools_of_a_buffer_are_in_the_problems_order() -> None:
+def test_allowed_pools_are_in_the_order_of_the_problem() -> None:
     pools = [{"name": name} for name in "xyz"]
     problem = Problem.model_validate({"buffers": [{"id": 1, "size": 1, "pools": ["z", "x"]}], "pools": pools})
     assert problem.allowed_pools(0) == (0, 2)
@@ -75,7 +75,7 @@ def test_a_long_chain_of_aliases_is_followed_once() -> None:
     assert Problem.model_validate({"buffers": chain}).roots[n - 1] == (0, n - 1)
 
 
-def test_columns_are_held_to_the_rules_of_rows() -> None:
+def test_columns_are_validated_by_the_rules_of_rows() -> None:
     with pytest.raises(ValidationError) as caught:
         BufferTable.from_columns(["a", "b", "c"], [-1, 2**62 + 1, 1], [0, 0, 5], [1, 1, 5], [0, 1, 1], [-2, -1, -1])
     by_column = ProblemError(*sentences(caught.value, ("buffers",))).sentences
@@ -118,7 +118,7 @@ def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
     return [*(kind.checks[0] for kind in kinds_of(problem) if kind.offsets is None), *of_offsets]
 
 
-def test_plain_buffers_ask_for_no_kind() -> None:
+def test_plain_buffers_use_no_constraint_kind() -> None:
     assert asked_for({"alignment": 4, "offset": 8}, pools=[{"name": "p", "size": 64}]) == []
 
 
@@ -135,7 +135,9 @@ def test_plain_buffers_ask_for_no_kind() -> None:
         ({}, {"together": [["a", "b"]]}, [together.unknown_names]),
     ],
 )
-def test_a_field_asks_for_its_kind(more: dict[str, Any], fields: dict[str, Any], kinds: list[object]) -> None:
+def test_a_constraint_field_activates_its_kind(
+    more: dict[str, Any], fields: dict[str, Any], kinds: list[object]
+) -> None:
     assert asked_for(more, **fields) == kinds
 
 

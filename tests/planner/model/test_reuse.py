@@ -44,7 +44,7 @@ def test_a_plan_lists_its_costs_and_the_order_that_it_requires() -> None:
     assert plan.reused[0].then == plan.reused[0].buffers[1]
 
 
-def test_the_bound_of_the_peak_is_one_of_all_plans_whatever_they_cost() -> None:
+def test_the_peak_bound_holds_for_plans_of_any_cost() -> None:
     roomy = problem(reuse=[{"pairs": [["a", "b"]], "cost": 3}], pools=[{"name": "ub"}])
     cheapest, least = memplan.solve(roomy), memplan.solve(roomy.model_copy(update={"objective": "peak"}))
     assert (cheapest.status, cheapest.cost, cheapest.peak) == ("optimal", 0, 128)
@@ -117,6 +117,6 @@ def test_lint_names_prices_that_no_plan_pays(changed: Data) -> None:
     assert "idle-prices" not in [finding.rule for finding in lint(problem())]
 
 
-def test_lint_says_nothing_of_prices_that_the_profiles_of_several_pools_count() -> None:
+def test_lint_accepts_prices_that_profiles_of_several_pools_count() -> None:
     pools = [*BASE["pools"], {"name": "other"}]
     assert "idle-prices" not in [finding.rule for finding in lint(problem(objective="peak", pools=pools))]

@@ -54,7 +54,7 @@ def test_texts_that_are_no_sizes_are_refused(text: str, said: str) -> None:
 @given(size=st.integers(0, 2**63 - 1))
 @example(2**40 - 1)
 @example(2**40 - 2**29)
-def test_a_spelled_size_is_right_to_four_digits(size: int) -> None:
+def test_a_size_as_text_is_right_to_four_digits(size: int) -> None:
     spelled = size_text(size).replace(",", "")
     number, unit = spelled.split()
     assert float(number) * parse_size(f"1{unit}") == pytest.approx(size, rel=1e-3)
@@ -67,7 +67,7 @@ def test_a_size_alone_is_for_the_only_pool() -> None:
     assert set_capacities(NO_POOLS, []) is NO_POOLS
 
 
-def test_names_make_the_pools_of_a_problem_that_has_none() -> None:
+def test_capacities_by_name_define_the_pools_of_a_problem_without_any() -> None:
     problem = set_capacities(NO_POOLS, ["fast=64kB", "slow=unlimited"])
     assert [(pool.name, pool.size) for pool in problem.pools] == [("fast", 64_000), ("slow", None)]
 
@@ -81,7 +81,7 @@ def test_an_address_after_a_size_is_the_base_address_of_the_pool() -> None:
     assert set_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
 
 
-def test_names_find_the_pools_of_a_problem_and_change_nothing_else() -> None:
+def test_capacities_by_name_change_only_the_sizes_of_pools() -> None:
     problem = set_capacities(TWO_POOLS, ["slow=7"])
     assert [(pool.name, pool.size, pool.cost) for pool in problem.pools] == [("fast", None, 2), ("slow", 7, 0)]
     assert problem.buffers == TWO_POOLS.buffers
@@ -126,7 +126,7 @@ def test_pairs_of_a_bank_are_refused_before_the_problem_is_compiled(name: str) -
     assert found.sentences[0].endswith("pairs that entries of bank make must be at most 100000, got 979300")
 
 
-def test_the_problem_of_a_baseline_is_counted() -> None:
+def test_the_problem_of_a_baseline_counts_towards_the_request_limit() -> None:
     content = {"plan": NO_PLAN, "baseline": {"problem": BANK, "plan": NO_PLAN}}
     assert isinstance(wrong_with("check", content), TooLargeError)
 
@@ -139,13 +139,13 @@ def test_the_problem_of_a_baseline_is_counted() -> None:
         ("sweep", {"sizes": {"a": [1] * 1_001}}, "sizes: must have at most 1000 sizes, got 1001"),
     ],
 )
-def test_long_lists_are_refused_before_their_entries_are_looked_at(name: str, content: object, sentence: str) -> None:
+def test_long_lists_are_refused_before_their_entries_are_validated(name: str, content: object, sentence: str) -> None:
     found = wrong_with(name, {"problem": {"buffers": []}} | content)  # type: ignore[operator]
     assert isinstance(found, OptionError)
     assert found.sentences == (sentence,)
 
 
-def test_buffers_of_calls_are_counted_as_by_the_analysis() -> None:
+def test_expanded_calls_are_counted_as_the_lifetime_analysis_counts_them() -> None:
     assert extent_of(PROGRAM).n_expanded == expanded_count(Operations.model_validate(PROGRAM)) == 12
     twice = {f"f{k}": {"body": [{"call": f"f{k + 1}"}, {"call": f"f{k + 1}"}]} for k in range(60)}
     functions = twice | {"f60": {"body": [{"op": "a"}]}, "main": {"body": [{"call": "f0"}]}}

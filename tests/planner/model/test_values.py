@@ -64,7 +64,7 @@ def test_constructing_an_invalid_value_raises_one_kind_of_error(
     assert rules(caught.value.sentences) == rules([sentence])
 
 
-def test_integers_of_numpy_are_taken_wherever_there_are_integers() -> None:
+def test_numpy_integers_are_accepted_in_all_integer_fields() -> None:
     numbers = np.array([0, 1, 2, 64], dtype=np.int32)
     zero, one, two, size = numbers
     buffers: list[Any] = [
@@ -82,13 +82,13 @@ def test_integers_of_numpy_are_taken_wherever_there_are_integers() -> None:
 
 
 @pytest.mark.parametrize("size", [np.float64(4), np.bool_(True), 4.0, True, "4"])
-def test_values_that_are_no_integers_are_refused(size: Any) -> None:
+def test_sizes_that_are_not_integers_are_refused(size: Any) -> None:
     with pytest.raises(InputError, match="size: must be an integer, got "):
         Buffer(id="a", size=size)
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_a_copy_and_a_pickle_are_equal_and_as_frozen(again: Callable[[Any], Any]) -> None:
+def test_copies_and_pickles_are_equal_and_frozen(again: Callable[[Any], Any]) -> None:
     assert PROBLEM.index
     assert PROBLEM.roots
     assert PROBLEM.rigid_leads

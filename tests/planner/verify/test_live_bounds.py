@@ -15,7 +15,7 @@ from tests.support.orientations import costs_that_fit
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
-def test_no_bound_exceeds_the_use_of_a_plan(seed: int) -> None:
+def test_live_bounds_never_exceed_the_use_of_a_plan(seed: int) -> None:
     compared = 0
     for name, problem, _ in meeting_kinds.problems(seed, 150):
         if len(problem.pools) < 2:
@@ -51,7 +51,7 @@ def test_live_bytes_prove_the_bounds_of_several_pools() -> None:
     assert (priced["status"], priced["pools[1].lower_bound"]) == (None, "witness")  # of the cost nothing is counted
 
 
-def test_pools_of_equal_use_are_as_full_as_the_fullest() -> None:
+def test_live_bounds_of_equal_use_are_that_of_the_fullest_pool() -> None:
     rows = [{"id": k, "size": 4 + k, "start": 0, "end": 2, "pools": ["ab"[k]]} for k in range(2)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "a"}, {"name": "b"}], "equal_use": True})
     assert live_bounds(problem, memplan.solve(problem)) == ([5, 5], 10)

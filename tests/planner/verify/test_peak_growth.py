@@ -43,24 +43,24 @@ def test_the_peak_is_the_first_time_when_most_bytes_are_alive() -> None:
     assert BEFORE["default"].used == 112
 
 
-def test_a_new_buffer_is_named() -> None:
+def test_peak_growth_names_a_new_buffer() -> None:
     found = growth_of(stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16), ("d", 0, 4, 8)), BEFORE)
     assert found.causes == (Cause("d", "new", 8, None, 8),)
     assert (found.time_before, found.bytes_before, found.now.bytes) == (1, 96, 104)
 
 
-def test_a_larger_buffer_is_named() -> None:
+def test_peak_growth_names_a_larger_buffer() -> None:
     found = growth_of(stack_buffers(("a", 0, 2, 65), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 1, 64, 65),)
 
 
-def test_a_buffer_that_lives_longer_is_named_and_not_the_one_that_it_meets() -> None:
+def test_peak_growth_names_a_longer_lived_buffer_and_not_its_new_conflict() -> None:
     found = growth_of(stack_buffers(("a", 0, 3, 64), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "longer-lived", 64, 64, 64),)
     assert (found.time_before, found.bytes_before, found.now.bytes) == (2, 48, 112)
 
 
-def test_an_operation_in_between_shifts_times_and_is_no_cause() -> None:
+def test_an_inserted_operation_that_shifts_times_is_no_cause_of_growth() -> None:
     later = stack_buffers(("a", 0, 2, 64), ("d", 2, 3, 1), ("b", 1, 4, 32), ("c", 3, 5, 16))
     assert growth_of(later, BEFORE).causes == ()
 
@@ -121,7 +121,7 @@ def draw_occupancy(buffers: dict[str, tuple[int, int, int]]) -> dict[str, Occupa
 
 
 @given(BUFFERS, BUFFERS)
-def test_the_causes_are_all_of_the_difference(
+def test_causes_of_growth_add_up_to_the_difference(
     now: dict[str, tuple[int, int, int]], then: dict[str, tuple[int, int, int]]
 ) -> None:
     found = growth_of(draw_occupancy(now), draw_occupancy(then))

@@ -1,4 +1,4 @@
-"""The verifier's rules of what ties buffers, and how low buffers could lie by them."""
+"""The verifier's rules between buffers, and how low buffers could be placed under them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_broken_tie_is_reported(
+def test_the_verifier_reports_broken_rules_between_buffers(
     value: Problem, places: list[tuple[str, str, int]], violation: tuple[str, str] | None
 ) -> None:
     assert rules_and_messages(value, *places) == ([] if violation is None else [violation])
@@ -184,7 +184,7 @@ def test_an_empty_plan_shares_no_bytes() -> None:
     ]
 
 
-def test_views_of_one_memory_are_not_compared_with_each_other_in_vain() -> None:
+def test_a_thousand_overlapping_views_are_verified_quickly() -> None:
     """A thousand slices of one buffer, which may touch each other in any way."""
     slices = [
         {"id": k, "size": 8, "start": 0, "end": 9, "relative": {"to": "all", "offset": 4 * k}} for k in range(999)
@@ -196,14 +196,16 @@ def test_views_of_one_memory_are_not_compared_with_each_other_in_vain() -> None:
 
 
 @given(data=st.data())
-def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
+def test_the_verifier_agrees_with_the_oracle_on_tied_buffers(data: st.DataObject) -> None:
     value = data.draw(tied_problems(4))
     rows = data.draw(placements(value))
-    found = {_key(value, violation) for violation in verify(value, Plan(placements=PlacementTable.from_rows(rows)))}
+    found = {
+        _violation_key(value, violation) for violation in verify(value, Plan(placements=PlacementTable.from_rows(rows)))
+    }
     assert found == {(line.split()[0], *sorted(line.split()[1:])) for line in check(value, rows)}
 
 
-def _key(value: Problem, violation: Violation) -> tuple[str, ...]:
+def _violation_key(value: Problem, violation: Violation) -> tuple[str, ...]:
     """The violation as the oracle says it, which names one buffer that is not together with others, and no alias."""
     kind = KINDS[violation.rule]
     names = [violation.first, violation.second] if kind != "together" else [violation.first]
@@ -220,7 +222,7 @@ def test_lowest_offsets_and_peaks_agree_with_the_verifier_and_with_counting() ->
             assert list(differences(problem, plan, verdict_on(problem, plan))) == [], seed
 
 
-def test_places_are_not_looked_for_among_too_many_pairs() -> None:
+def test_places_returns_none_for_too_many_pairs() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=0, end=1) for k in range(10)])
     placed = PlacedBuffers.from_placements(problem, solve(problem).placements)
     assert places(problem, placed, most_pairs=44) is None

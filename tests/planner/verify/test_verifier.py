@@ -129,7 +129,7 @@ def test_a_placement_that_breaks_a_rule_is_a_violation(
     ]
 
 
-def test_an_alias_lies_in_its_buffer() -> None:
+def test_an_alias_outside_its_buffer_is_a_violation() -> None:
     value = problem(A, B | {"alias_of": "a", "alias_offset": 1}, pools=[{"name": "x"}, {"name": "y"}])
     assert rules_and_messages(value, plan(("a", "x", 8), ("b", "x", 9))) == []
     sentence = 'buffer "b": must lie in "a", at offset 9 of "x", got offset 8 of "x"'
@@ -201,7 +201,7 @@ def test_a_plan_without_placements_makes_no_claims_about_them() -> None:
 
 
 @given(data=st.data())
-def test_the_result_is_that_of_the_oracle(data: st.DataObject) -> None:
+def test_the_verifier_agrees_with_the_oracle(data: st.DataObject) -> None:
     value = data.draw(problems())
     rows = data.draw(placements(value))
     found = {
@@ -229,7 +229,7 @@ def test_one_misplaced_buffer_is_found_among_many() -> None:
 
 
 @pytest.mark.parametrize(("apart", "above"), [(0, 10), (10, 0)], ids=["alive at once", "one after the other"])
-def test_two_that_share_bytes_are_found_among_many(apart: int, above: int) -> None:
+def test_one_overlap_is_found_among_thousands_of_buffers(apart: int, above: int) -> None:
     n = 2_000
     start, offset = apart * np.arange(n), column(above * np.arange(n))
     places = PlacementTable(tuple(range(n)), ("default",), column(np.zeros(n)), offset)

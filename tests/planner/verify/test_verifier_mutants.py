@@ -24,13 +24,13 @@ from tests.support.wrong_claims import A, B, Case, lifetime_cases, table, wrong_
 
 PROBLEMS, FEW_PROBLEMS = 90, 30
 FEW = 8
-"""The lifetimes up to which all that meet in time are compared, in the mutants of overlaps."""
+"""The most lifetimes that the mutants of overlaps compare pairwise."""
 WITHOUT = {"pairs_kept_clear", "clearances_are_kept"}
-"""What only the field of a kind from elsewhere comes to."""
+"""Functions that only constraint kinds of extensions reach."""
 _CROWD = "overlaps: return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))"
 _MEET = "overlaps: return not ((low[i] < high[j]) & (low[j] < high[i])).any()"
 _NEAR = "overlaps: if (k > 0 and highs[k - 1] > bottom) or (k < len(lows) and lows[k] < top):"
-_BELOW = "overlaps: if (self.low > self.high).any():  # an offset below 0, which is a violation by itself"
+_BELOW = "overlaps: if (self.low > self.high).any():  # a negative offset, which is reported elsewhere"
 EQUIVALENT = {
     "verifier: problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem"
     " -> len(problem.pools) >= 1": "a profile says something of several pools",
@@ -179,7 +179,7 @@ def verdict(problem: Problem, plan: Plan) -> object:
         return type(fault)
 
 
-def test_places_are_judged_as_a_naive_check_of_all_pairs_does() -> None:
+def test_the_verifier_agrees_with_a_naive_check_of_all_pairs() -> None:
     placed_only = [(problem, plan, said) for problem, plan, said in cases() if "peak" not in plan.model_fields_set]
     assert len(placed_only) > 4 * PROBLEMS
     for problem, plan, said in placed_only:

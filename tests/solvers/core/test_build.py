@@ -8,7 +8,7 @@ from memplan.solvers.core.build import build, is_built, library_of
 
 
 def objects(folder: Path) -> dict[str, int]:
-    """Return the time at which each object was made."""
+    """Return the modification time of each object file (ns), by its stem."""
     return {file.stem: file.stat().st_mtime_ns for file in folder.glob("built/objects/*.o")}
 
 

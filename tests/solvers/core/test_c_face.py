@@ -1,4 +1,4 @@
-"""The core by its C header, in programs without Python: real problems, drawn problems, and invalid ones."""
+"""The core by its C header, in programs without Python: real problems, random problems, and invalid ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def sanitized_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the programs, which look at each address and each sum."""
+    """Return the folder of the test programs, compiled with checks of every address and every sum."""
     folder = tmp_path_factory.mktemp("sanitized")
     flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
     objects = [folder / f"{source.stem}.o" for source in FACE]
@@ -53,7 +53,7 @@ def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def link_program(made: Path, program: str, *compiler: str) -> Path:
-    """Return a program with the library that is used from Python."""
+    """Compile a program, link it with the library that Python uses, and return its path."""
     run(
         *compiler,
         "-Wall",
@@ -74,7 +74,7 @@ def plan_by_program(plan_files: Path, work: int, seed: int, *files: Path) -> dic
     return {Path(row[0]).stem: row for row in csv.reader(printed.splitlines())}
 
 
-def test_the_given_problems_are_proved_from_c_with_the_same_bytes_each_time(plan_files: Path) -> None:
+def test_c_programs_prove_public_problems_and_repeat_their_output(plan_files: Path) -> None:
     files = [file for folder in ("minimalloc", "xla", "tflite") for file in public_problems.files(folder)]
     found = plan_by_program(plan_files, 20_000, 0, *(file for file in files if file.suffix == ".csv"))
     peaks = {"A": 1048576, "C": 1039360, "E": 1048576, "F": 1048576, "H": 1048576, "K": 1048576}
@@ -86,18 +86,18 @@ def test_the_given_problems_are_proved_from_c_with_the_same_bytes_each_time(plan
     assert [row[-1] for row in again.values()] == [row[-1] for row in found.values()]
 
 
-def test_the_hardest_but_one_is_proved_with_every_seed(plan_files: Path) -> None:
+def test_c_programs_prove_minimalloc_d_with_every_seed(plan_files: Path) -> None:
     (file,) = (file for file in public_problems.files("minimalloc") if file.stem.startswith("D"))
     for seed in range(3):
         (row,) = plan_by_program(plan_files, 500_000, seed, file).values()
         assert row[2:5] == ["optimal", "986112", "986112"]
 
 
-def test_drawn_problems_of_every_kind_pass_the_check_and_their_proofs_are_right(sanitized_folder: Path) -> None:
+def test_random_problems_of_every_kind_get_valid_plans_and_right_proofs_in_c(sanitized_folder: Path) -> None:
     run(sanitized_folder / "drawn", str(400 * DEPTH), "1", "2")
 
 
-def test_certificates_of_drawn_problems_are_accepted_by_the_checkers_and_no_lower_claim_is(
+def test_checkers_accept_certificates_of_random_problems_and_refuse_stronger_claims(
     sanitized_folder: Path, tmp_path: Path
 ) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
@@ -117,11 +117,11 @@ def test_certificates_of_drawn_problems_are_accepted_by_the_checkers_and_no_lowe
 
 
 @pytest.mark.drawn
-def test_a_capacity_that_equals_a_peak_costs_neither_plan_nor_proof(tmp_path: Path) -> None:
+def test_random_problems_stay_planned_and_proved_at_a_capacity_equal_to_their_peak(tmp_path: Path) -> None:
     run(link_program(tmp_path / "capacities", "capacities.cpp", "g++", "-std=c++20"), str(200 * DEPTH))
 
 
-def test_random_nonsense_in_c_is_refused_with_the_row_and_the_rule(sanitized_folder: Path) -> None:
+def test_random_invalid_input_in_c_is_refused_with_its_row_and_rule(sanitized_folder: Path) -> None:
     run(sanitized_folder / "fuzz", str(20_000 * DEPTH), "0")
 
 
@@ -138,7 +138,7 @@ def test_cancellation_is_checked_while_a_certificate_is_prepared(tmp_path: Path)
     assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
 
 
-def test_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tmp_path: Path) -> None:
+def test_c_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tmp_path: Path) -> None:
     made = link_program(tmp_path / "designs", "designs.cpp", "g++", "-std=c++20")
     said = [[int(word) for word in line.split() if word.isdigit()] for line in run(made, "200", "1").splitlines()]
     assert said[0] == [200, 0]
@@ -146,17 +146,17 @@ def test_problems_with_banks_pins_and_a_stack_are_placed_or_proved_infeasible(tm
 
 
 @pytest.mark.deep
-def test_concurrent_threads_do_not_interfere(tmp_path: Path) -> None:
+def test_concurrent_threads_of_the_core_do_not_interfere(tmp_path: Path) -> None:
     sources = [*FACE, PROGRAMS / "drawn.cpp"]
     run("g++", *SANITIZED, "-fsanitize=thread", f"-I{HERE}", *sources, "-pthread", "-o", tmp_path / "drawn")
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
 
 
-def test_every_rule_that_is_broken_is_reported_with_its_row(tmp_path: Path) -> None:
+def test_the_c_check_reports_every_broken_rule_with_its_row(tmp_path: Path) -> None:
     run(link_program(tmp_path / "rules", "rules.c", "gcc", "-std=c99"))
 
 
-def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
+def test_the_cpp_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None:
     run(link_program(tmp_path / "spans", "spans.cpp", "g++", "-std=c++20"))
 
 
@@ -168,7 +168,7 @@ def test_the_wrapper_with_spans_plans_checks_and_refuses(tmp_path: Path) -> None
         ("arm-none-eabi-gcc", "c99"),
     ],
 )
-def test_the_header_compiles_without_warnings(compiler: str, standard: str, tmp_path: Path) -> None:
+def test_the_c_header_compiles_without_warnings(compiler: str, standard: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
     program = tmp_path / ("program.cpp" if standard.startswith("c++") else "program.c")

@@ -21,7 +21,7 @@ MIXES = [frozenset(FEATURES[k] for k in range(6) if mix >> k & 1) for mix in ran
 
 
 def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[int]:
-    """Try, for each buffer, every offset where a gap can begin."""
+    """Pack in the given order: try, for each buffer, every offset at which a gap can begin."""
     memory, placed, offsets = instance.pools[q], dict[int, int](), []
     for i in order.tolist():
         size, pin = int(instance.size[i]), int(instance.pin[i])
@@ -52,7 +52,7 @@ def ends(instance: Instance) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "plain")
-def test_the_kernel_and_plain_python_place_like_the_reference_implementation(features: frozenset[str]) -> None:
+def test_the_pack_kernel_and_plain_python_agree_with_naive_packing(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
@@ -68,7 +68,7 @@ def test_the_kernel_and_plain_python_place_like_the_reference_implementation(fea
                 assert [packer.pack(q, mine, best_fit).tolist() for packer in packers] == [expected] * 4
 
 
-def test_block_width_and_tree_do_not_change_the_offsets_of_larger_problems() -> None:
+def test_block_width_and_tree_do_not_change_the_packed_offsets() -> None:
     for seed in range(6):
         instance = compile_problem(random_problem(seed, 300, frozenset(FEATURES) - {"pools"}))
         order = column(np.random.default_rng(seed).permutation(300))
@@ -111,7 +111,7 @@ def test_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
 
 
 @pytest.mark.parametrize("is_flat", [True, False])
-def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
+def test_the_pack_kernel_enlarges_lists_that_outgrow_their_space(is_flat: bool) -> None:
     rng = np.random.default_rng(0)
     start = rng.integers(0, 40, 700)
     table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
@@ -122,7 +122,7 @@ def test_lists_that_outgrow_their_room_get_more(is_flat: bool) -> None:
 
 
 def single_offset(body: Body, size: int) -> int:
-    """Return the offset that the kernel gives one buffer by itself."""
+    """Return the offset that the kernel gives the only buffer of a body."""
     (page,) = body.pages
     given = {"distance": 0, "size": size, "start": 0, "end": 1, "lowest": body.lowest, "highest": body.highest}
     given |= {"step": body.step, "page": page.length, "page_shift": page.shift}
@@ -147,7 +147,7 @@ def single_offset(body: Body, size: int) -> int:
     return int(order.offsets[0])
 
 
-def test_the_kernel_reckons_pages_as_bodies_do() -> None:
+def test_the_pack_kernel_respects_pages_as_plain_python_does() -> None:
     rng = np.random.default_rng(0)
     placed = 0
     for k in range(2000):

@@ -1,4 +1,4 @@
-"""Plain problems in one call of the core: solved as by parts."""
+"""Plain problems in one call of the core: same result as its steps in Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.tight_problems import full_load
 
 
 def draw_problem(draw: random.Random) -> Problem:
-    """Return a plain problem: ties, common divisors, alignments that divide them or not, pools that are too small."""
+    """Return a plain problem: equal sizes, common divisors, various alignments, pools that may be too small."""
     scale, steps = draw.choice((1, 6, 64, 2**40)), draw.choice(((1,), (64,), (1, 2, 48), (16, 64, 100), (1, 3, 64)))
     rows = []
     for i in range(draw.randrange(1, 40)):
@@ -40,7 +40,7 @@ def draw_problem(draw: random.Random) -> Problem:
 
 
 def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
-    """Return the first of the orders with the least peak, and its offsets."""
+    """Return the first of the orders with the least peak, and its offsets; None if no order fits."""
     traits, packer, best = Traits(instance), Packer(instance, column([0])), None
     for rule in RULES:
         found = place(packer, instance, rule.order(traits), (0,), rule.best_fit)
@@ -53,7 +53,7 @@ def best_of_rules(instance: Instance) -> tuple[Rule, np.ndarray] | None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(30))
-def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> None:
+def test_the_core_compiles_bounds_and_packs_a_plain_problem_as_python_does(seed: int) -> None:
     problem = draw_problem(random.Random(seed))
     assert suits(problem)
     start, usual = start_of(problem, Limits()), compile_problem(problem)
@@ -88,7 +88,7 @@ def test_a_plain_problem_is_compiled_bounded_and_packed_as_any(seed: int) -> Non
     assert problem_hash(problem, mine) == problem_hash(problem, usual)
 
 
-def test_the_search_that_a_call_begins_goes_on_as_one_of_the_thread_does() -> None:
+def test_a_search_begun_in_the_first_call_continues_as_one_from_scratch() -> None:
     problem = full_load(24, n=40, live=6)
     start = start_of(problem, Limits(nodes=300, seed=exact.seed_of(0, 0)))
     begun, whole = start.exact, compile_problem(problem)
@@ -107,7 +107,7 @@ def test_the_search_that_a_call_begins_goes_on_as_one_of_the_thread_does() -> No
 
 
 @pytest.mark.parametrize("limits", [Limits(seconds=1e-9), Limits(nodes=10**9, seconds=1e-9)])
-def test_a_call_without_time_starts_no_search(limits: Limits) -> None:
+def test_a_core_call_without_time_starts_no_search(limits: Limits) -> None:
     start = start_of(full_load(24, n=40, live=6), limits)
     assert (start.rule, start.exact) == (-1, None)
 
@@ -125,7 +125,7 @@ def test_a_call_without_time_starts_no_search(limits: Limits) -> None:
         {"objective": "cost"},
     ],
 )
-def test_problems_with_any_further_rule_do_not_use_the_fast_path(asked: dict[str, Any]) -> None:
+def test_problems_with_any_further_rule_are_not_plain(asked: dict[str, Any]) -> None:
     rows = [{"id": i, "size": 4, "start": 0, "end": 2} for i in range(3)]
     assert suits(Problem(buffers=rows)) and suits_instance(compile_problem(Problem(buffers=rows)))  # noqa: PT018
     assert not suits(Problem(buffers=rows, **asked))
@@ -136,7 +136,7 @@ def test_problems_with_any_further_rule_do_not_use_the_fast_path(asked: dict[str
     assert not suits(Problem(buffers=[]))
 
 
-def test_the_first_seed_is_that_of_a_sequence_of_seeds() -> None:
+def test_seeds_of_the_exact_search_are_those_of_numpy_and_distinct() -> None:
     drawn = np.random.SeedSequence([0, 0]).generate_state(1, np.uint64).view(np.int64)[0]
     assert exact.seed_of(0, 0) == drawn
     assert len({exact.seed_of(seed, number) for seed in range(3) for number in range(3)}) == 9

@@ -1,4 +1,4 @@
-"""Prices of sharing by the C header: the same answers as Python's search and brute force."""
+"""Prices of sharing by the C header: the same costs as Python's search and brute force."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def planner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw_problem(seed: int, least: int, most: int) -> Problem:
-    """Return a problem of one pool that is nearly too small, with prices; and some alignments, pins and conflicts."""
+    """Return a problem with prices, one pool of barely enough bytes, and some alignments, pins or conflicts."""
     rng = random.Random(seed)
     n, length = rng.randint(least, most), rng.choice((4, 8, 12))
     size = rng.randint(1, 5) if rng.random() < 0.2 else None
@@ -57,7 +57,7 @@ def draw_problem(seed: int, least: int, most: int) -> Problem:
 
 
 def lines_of(problem: Problem) -> Iterable[str]:
-    """Yield a problem as the program reads it."""
+    """Yield the lines of a problem in the format that the program reads."""
     prices = [(*pair, row.cost) for row in problem.reuse for pair in row.pairs]
     rows: list[Iterable[object]] = [(len(problem.buffers), len(problem.conflicts), len(prices), problem.pools[0].size)]
     for row in problem.buffers:
@@ -68,14 +68,14 @@ def lines_of(problem: Problem) -> Iterable[str]:
 
 
 def plan_in_c(planner: Path, problems: list[Problem], work: int) -> list[tuple[str, int, int, int]]:
-    """Return (status, cost, its bound, questions of `cancel`) of each problem."""
+    """Return (status, cost, lower bound of the cost, calls of `cancel`) for each problem."""
     text = "\n".join(line for problem in problems for line in lines_of(problem))
     done = subprocess.run([str(planner), str(work)], input=text, capture_output=True, text=True, check=True)
     rows = (line.split(";") for line in done.stdout.splitlines())
     return [(status, int(cost), int(bound), int(asked)) for status, cost, bound, _, asked in rows]
 
 
-def test_the_costs_of_small_problems_agree_with_brute_force_and_python(planner: Path) -> None:
+def test_costs_of_small_problems_from_c_agree_with_brute_force_and_python(planner: Path) -> None:
     problems = [draw_problem(seed, 2, 5) for seed in range(80 * DEPTH)]
     found = plan_in_c(planner, problems, 100_000)
     for problem, (status, cost, _, _) in zip(problems, found, strict=True):
@@ -88,7 +88,7 @@ def test_the_costs_of_small_problems_agree_with_brute_force_and_python(planner: 
     assert sum(cost > 0 for _, cost, _, _ in found) > len(found) / 4
 
 
-def test_larger_problems_are_proved_at_the_price_that_python_proves(planner: Path) -> None:
+def test_c_proves_the_costs_of_larger_problems_that_python_proves(planner: Path) -> None:
     problems = [draw_problem(1000 + seed, 12, 30) for seed in range(12 * DEPTH)]
     found = plan_in_c(planner, problems, 200_000)
     proved = 0

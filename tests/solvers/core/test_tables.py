@@ -1,4 +1,4 @@
-"""Tables as kernels read them: their layout, refused values, and equal names of fields in Python and C++."""
+"""Tables for kernels: their layout, refused values, and the same field names in Python and C++."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = {int: "i64", bool: "i64", float: "double"}
 
 
 def tables() -> dict[str, type[NamedTuple]]:
-    """Return the tables of all folders with C++, by their names."""
+    """Return the table classes in all folders with C++ sources, by name."""
     found: dict[str, type[NamedTuple]] = {}
     for package, folder in FOLDERS:
         for file in folder.glob("*.py"):
@@ -33,13 +33,13 @@ def tables() -> dict[str, type[NamedTuple]]:
 
 
 def structs() -> dict[str, list[tuple[str, str]]]:
-    """Return the fields (type, name) of the structs in all sources, by their names."""
+    """Return the fields (type, name) of the structs in all C++ sources, by struct name."""
     text = "\n".join(path.read_text() for _, folder in FOLDERS for path in sorted(folder.glob("*.[ch]pp")))
     return {name: re.findall(r"^  ([\w<>]+) (\w+);", body, re.MULTILINE) for name, body in STRUCT.findall(text)}
 
 
 @pytest.mark.parametrize("name", sorted(tables()))
-def test_a_table_has_the_fields_of_its_struct_in_their_order(name: str) -> None:
+def test_a_table_has_the_fields_of_its_c_struct_in_the_same_order(name: str) -> None:
     mine = [((KINDS | NUMBERS)[hint], field) for field, hint in fields(tables()[name]).items()]
     others = [(kind.replace("u64", "i64"), field) for kind, field in structs()[name]]  # hashes are unsigned there
     assert mine == others
@@ -77,7 +77,7 @@ def words_of(laid_out: Reference[AllKinds]) -> list[int]:
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_an_array_is_its_address_and_shape_and_a_number_one_word(is_frozen: bool) -> None:
+def test_a_table_stores_an_array_as_address_and_shape_and_a_number_as_one_word(is_frozen: bool) -> None:
     table = make_table()
     table.rows.setflags(write=not is_frozen)
     words = words_of(Reference(table))
@@ -87,7 +87,7 @@ def test_an_array_is_its_address_and_shape_and_a_number_one_word(is_frozen: bool
     assert words[7:11] == [table.marks.ctypes.data, 2, 1, table.weights.ctypes.data]
 
 
-def test_an_empty_array_has_no_rows() -> None:
+def test_a_table_stores_an_empty_array_with_length_zero() -> None:
     assert words_of(Reference(make_table(column=np.zeros(0, dtype=np.int64))))[1] == 0
 
 
@@ -102,12 +102,12 @@ def test_an_empty_array_has_no_rows() -> None:
     ],
     ids=["narrow", "an axis too many", "gaps", "other order", "no floats"],
 )
-def test_an_array_that_a_kernel_would_misread_is_refused(changed: dict[str, Any]) -> None:
+def test_a_table_refuses_arrays_of_another_type_or_layout(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="AllKinds: an array is"):
         Reference(make_table(**changed))
 
 
 @pytest.mark.parametrize("number", [2**63, 7.0], ids=["too large", "no int"])
-def test_a_number_that_a_kernel_would_misread_is_refused(number: float) -> None:
+def test_a_table_refuses_numbers_that_are_no_64_bit_integers(number: float) -> None:
     with pytest.raises(ValueError, match="AllKinds: a number is"):
         Reference(make_table(number=number))

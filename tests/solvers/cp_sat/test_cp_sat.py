@@ -1,4 +1,4 @@
-"""CP-SAT runs in child processes only: OR-Tools and highspy cannot be loaded into one."""
+"""CP-SAT, run in child processes only, as OR-Tools and highspy cannot be loaded into one process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support import oracle, public_problems
 
 @dataclass(frozen=True)
 class Outcome:
-    """What CP-SAT alone, believed, makes of an instance."""
+    """Result of CP-SAT alone on an instance, with its claims trusted."""
 
     best: Assignment | None
     bound: Score
@@ -53,14 +53,14 @@ def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome
 
 
 def score_in_bytes(problem: Problem, score: Score) -> Score:
-    """Return a score of an instance as the oracle counts it."""
+    """Return a score of an instance with ends in bytes, as the oracle computes it."""
     unit = compile_problem(problem).unit
     is_cost = problem.objective == "cost"
     return (*score[:is_cost], *(end * unit for end in score[is_cost:]))
 
 
 def assert_agrees(problem: Problem, outcome: Outcome) -> None:
-    """Hold an outcome against brute force."""
+    """Assert that an outcome is valid and as good as the best by brute force."""
     least = oracle.best_score(problem)
     if least is None:
         assert outcome.best is None
@@ -75,8 +75,8 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
         assert outcome.stop_reason == "proved"
 
 
-def test_views_with_a_partner_do_not_overlap_other_buffers() -> None:
-    """Where views overlap and one of them may share, neither one interval nor an absent one says it all."""
+def test_cp_sat_plans_overlapping_views_of_which_one_may_share_bytes() -> None:
+    """Overlapping views of which one may share bytes need more than one interval in the model."""
     cases: list[tuple[int, list[list[str]], int]] = [
         (3, [["part", "small"]], 11),
         (3, [["part", "small"], ["whole", "other"]], 8),
@@ -89,7 +89,7 @@ def test_views_with_a_partner_do_not_overlap_other_buffers() -> None:
 
 
 def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
-    """A buffer with a view of a part of it, both alive for long, and two others."""
+    """Return a problem of a buffer, a long-lived view of a part of it, and two other buffers."""
     rows = [
         {"id": "whole", "size": 6, "start": 0, "end": 4},
         {"id": "part", "size": 3, "start": 0, "end": 4, "relative": {"to": "whole", "offset": offset}},
@@ -99,13 +99,13 @@ def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
     return Problem.model_validate({"buffers": rows, "may_share": shared})
 
 
-def test_hard_problems_are_packed_at_their_bound_by_short_questions() -> None:
+def test_cp_sat_packs_hard_public_problems_at_their_lower_bound() -> None:
     problems = [public_problems.problem(f"minimalloc/{name}.1048576.csv") for name in "CHK"]
     for outcome in outcomes(problems, limit_s=60):
         assert outcome.stop_reason == "proved"
 
 
-def test_numbers_too_large_for_the_engine_are_refused_and_nothing_is_claimed() -> None:
+def test_cp_sat_refuses_too_large_numbers_and_claims_nothing() -> None:
     rows = [{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)]
     (outcome,) = outcomes([Problem.model_validate({"buffers": rows})])
     assert outcome.best is None
@@ -113,7 +113,7 @@ def test_numbers_too_large_for_the_engine_are_refused_and_nothing_is_claimed() -
     assert outcome.lines == ("cp-sat: the sizes add up to more than its numbers hold",)
 
 
-def test_costs_finer_than_its_numbers_still_give_a_plan_and_a_sound_bound() -> None:
+def test_cp_sat_gives_a_plan_and_a_valid_bound_for_very_fine_costs() -> None:
     pools = [{"name": "fast", "size": 5, "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "start": 0, "end": 2, "traffic": 2**61 + k} for k in range(4)]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -126,7 +126,7 @@ def test_costs_finer_than_its_numbers_still_give_a_plan_and_a_sound_bound() -> N
     assert outcome.bound[0] == pytest.approx(least[0], rel=1e-9)
 
 
-def test_coarser_steps_of_cost_never_add_up_to_more_than_the_cost() -> None:
+def test_costs_in_coarser_steps_never_exceed_the_exact_costs() -> None:
     pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))

@@ -47,7 +47,7 @@ def solve_instance(instance: Instance, work_limit: int = 10**7, deterministic: b
 @pytest.mark.drawn
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.slow
-def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
+def test_the_exact_search_proves_the_least_peak_and_refutes_any_smaller_capacity(feature: str) -> None:
     for seed in seeds(12):
         problem = tight_problem(seed, feature)
         instance, least = compile_problem(problem), oracle.best_score(problem)
@@ -65,13 +65,13 @@ def test_the_peak_is_the_least_and_less_is_infeasible(feature: str) -> None:
         assert solve_instance(compile_problem(too_little)).infeasibility_witness is not None, seed
 
 
-def test_a_bound_above_the_largest_live_set_is_proved() -> None:
+def test_the_exact_search_proves_bounds_above_the_largest_live_set() -> None:
     proved = [solve_instance(compile_problem(full_load(seed, n=18))) for seed in range(12)]
     assert all(search.stop_reason == "proved" for search in proved)
     assert any(search.bound[0] > 1000 for search in proved)
 
 
-def test_independent_parts_are_solved_apart_and_the_highest_makes_the_peak() -> None:
+def test_the_bound_of_independent_parts_is_the_largest_of_their_bounds() -> None:
     components = [full_load(seed, n=14) for seed in range(5)]
     peaks = [solve_instance(compile_problem(component)).bound[0] for component in components]
     joined = [
@@ -82,7 +82,7 @@ def test_independent_parts_are_solved_apart_and_the_highest_makes_the_peak() -> 
     assert solve_instance(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
 
 
-def test_a_start_that_is_known_is_improved() -> None:
+def test_the_exact_search_improves_a_known_plan() -> None:
     instance = compile_problem(full_load(5, n=20))
     search = make_search(instance)
     search.offer(np.zeros(len(instance), np.int64), np.cumsum(instance.size) - instance.size, "stacked")
@@ -92,7 +92,7 @@ def test_a_start_that_is_known_is_improved() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_a_plan_found_by_another_solver_ends_the_search_too() -> None:
+def test_the_exact_search_ends_with_the_optimum_of_another_solver() -> None:
     instance = compile_problem(full_load(6, n=20))
     best = solve_instance(instance).best
     assert best is not None
@@ -107,7 +107,7 @@ def test_a_plan_found_by_another_solver_ends_the_search_too() -> None:
     assert search.best.score == best.score
 
 
-def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> None:
+def test_a_deterministic_exact_search_repeats_its_plan_and_ends_at_its_work_limit() -> None:
     instance = compile_problem(full_load(7, n=120, live=12))
     first, second = (solve_instance(instance, work_limit=20_000) for _ in range(2))
     assert first.stop_reason is None
@@ -117,7 +117,7 @@ def test_a_deterministic_search_repeats_itself_and_ends_at_its_work_limit() -> N
     assert (first.best.offset == second.best.offset).all()
 
 
-def test_a_search_that_is_stopped_returns() -> None:
+def test_the_exact_search_returns_when_it_is_cancelled() -> None:
     instance = compile_problem(full_load(7, n=120, live=12))
     search = make_search(instance, deterministic=False, on_progress=lambda _: search.stop("cancelled"))
     solve(instance, search)
@@ -125,16 +125,16 @@ def test_a_search_that_is_stopped_returns() -> None:
 
 
 @pytest.mark.slow
-def test_several_threads_prove_the_same_as_one() -> None:
+def test_several_threads_of_the_exact_search_prove_the_same_bound_as_one() -> None:
     instance = compile_problem(full_load(24, n=40, live=6))
     alone = solve_instance(instance, work_limit=NODE_WORK * ALONE_NODES)
-    assert alone.stop_reason is None  # so that the others join
+    assert alone.stop_reason is None  # so the other threads join
     together, longer = solve_instance(instance, deterministic=False), solve_instance(instance, work_limit=10**9)
     assert together.stop_reason == longer.stop_reason == "proved"
     assert together.bound == longer.bound
 
 
-def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
+def test_the_exact_search_fills_the_slack_of_nearly_complete_plans() -> None:
     problem = perfect_problem(seed=7, n=300, slack=5.0)
     search = make_search(compile_problem(problem))
     thread = SearchThread(Parts(search.instance, search))
@@ -144,7 +144,7 @@ def test_slack_that_few_missing_buffers_left_is_filled_to_find_a_plan() -> None:
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
 
 
-def test_threads_that_begin_with_the_same_component_have_it_laid_out_once() -> None:
+def test_threads_of_the_exact_search_can_begin_with_the_same_component() -> None:
     instance = compile_problem(full_load(9, n=400, live=12))
     search = make_search(instance, deterministic=False)
     parts = Parts(instance, search)
@@ -156,7 +156,7 @@ def test_threads_that_begin_with_the_same_component_have_it_laid_out_once() -> N
     assert search.best is None or search.best.score[0] >= search.bound[0]
 
 
-def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
+def test_an_exact_search_that_is_not_trusted_ends_with_a_claim() -> None:
     instance = compile_problem(full_load(3, n=18))
     assert solve_instance(instance).bound[0] > 1000
     doubting = Search(instance, deadline=time.monotonic() + 60.0)
@@ -166,26 +166,26 @@ def test_a_search_that_is_not_believed_ends_all_the_same() -> None:
     assert doubting.claims == {"exact": doubting.best.score}
 
 
-def test_pins_that_collide_are_infeasible() -> None:
+def test_the_exact_search_proves_colliding_pins_infeasible() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 2 * k} for k in range(2)]
     assert solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).infeasibility_witness is not None
 
 
-def test_a_problem_of_pinned_buffers_is_placed_at_the_pins() -> None:
+def test_the_exact_search_places_pinned_buffers_at_their_pins() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
     best = solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).best
     assert best is not None
     assert best.offset.tolist() == [0, 1]
 
 
-def test_sums_that_may_overflow_int64_are_left_to_other_solvers() -> None:
+def test_the_exact_search_skips_sums_that_may_overflow_int64() -> None:
     rows = [{"id": k, "size": 2**61 - k, "start": k, "end": k + 1} for k in range(4)]
     search = solve_instance(compile_problem(Problem.model_validate({"buffers": rows})))
     assert search.best is None
     assert search.infeasibility_witness is None
 
 
-def test_the_small_public_instances_are_proved() -> None:
+def test_the_exact_search_proves_the_small_public_problems() -> None:
     for entry in public_problems.read_index("minimalloc_small"):
         read = public_problems.problem(f"minimalloc_small/{entry['file']}")
         problem = replace_fields(read, pools=(Pool(name="only", size=entry["optimum"]),))

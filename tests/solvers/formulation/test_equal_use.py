@@ -1,4 +1,4 @@
-"""Pools of equal use, with buffers at one offset in several of them, are planned as one and verified as they are."""
+"""Pools of equal use with buffers at one offset in several of them: planned as one pool, verified as several."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ PROBLEM = Problem.model_validate(FIELDS)
 
 
 def rules_broken_by_moves(plan: Plan, **offsets: int) -> list[str]:
-    """Return the rules that a plan breaks once some buffers lie elsewhere."""
+    """Return the rules that a plan breaks if some buffers are moved to other offsets."""
     rows = [row.model_copy(update={"offset": offsets.get(str(row.id), row.offset)}) for row in plan.placements]
     wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
     return [violation.rule for violation in verify(PROBLEM, wrong).violations]
 
 
-def test_each_pool_is_used_and_bounded_as_the_one_that_is_used_most() -> None:
+def test_pools_of_equal_use_have_the_use_and_bound_of_the_fullest() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
     assert (plan.status, plan.peak, plan.lower_bound) == ("optimal", 320, 320)
     assert [(pool.name, pool.used, pool.lower_bound) for pool in plan.pools] == [
@@ -71,7 +71,7 @@ def test_each_pool_is_used_and_bounded_as_the_one_that_is_used_most() -> None:
     assert solve(PROBLEM, start=plan, time_limit_s=10).peak == 320
 
 
-def test_forged_plans_are_found() -> None:
+def test_verify_finds_forged_plans_of_pools_of_equal_use() -> None:
     plan = solve(PROBLEM, time_limit_s=10)
     assert "offsets-differ" in rules_broken_by_moves(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
@@ -81,7 +81,7 @@ def test_forged_plans_are_found() -> None:
     assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
 
 
-def test_a_problem_that_does_not_fit_names_pool_time_and_buffers_as_they_are() -> None:
+def test_infeasibility_of_pools_of_equal_use_names_pool_time_and_buffers() -> None:
     small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
     why = solve(small, time_limit_s=10).explanation
     assert why is not None
@@ -89,18 +89,18 @@ def test_a_problem_that_does_not_fit_names_pool_time_and_buffers_as_they_are() -
     assert "lacks 60 bytes at time 2" in why.message
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_equal_use_is_written_to_json_and_read_back() -> None:
     assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
 
-def test_solvers_without_support_refuse_the_field_by_name() -> None:
+def test_solvers_without_support_refuse_equal_use_by_name() -> None:
     with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
 
 
 @pytest.mark.slow
-def test_checkers_refuse_rules_that_they_do_not_know_whatever_a_certificate_claims(tmp_path: Path) -> None:
+def test_checkers_refuse_problems_with_unknown_rules(tmp_path: Path) -> None:
     problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
     proof.write_text("memplan-lemmas/1\nsizes - -\nused 160 160\n")
     plain = {"buffers": ROWS, "pools": FIELDS["pools"]}
@@ -110,14 +110,14 @@ def test_checkers_refuse_rules_that_they_do_not_know_whatever_a_certificate_clai
         assert (status, "not known" in sentence) == (2, True), sentence
 
 
-def test_the_program_is_that_of_one_pool() -> None:
+def test_the_integer_program_of_pools_of_equal_use_has_one_pool() -> None:
     text = write_model(PROBLEM, ".lp").decode()
     assert "3 buffers lie in 1 pool" in text
     assert "a1" not in text
 
 
 def draw_problem(seed: int) -> Problem:
-    """Return up to three cores with up to three buffers in several of them, and other buffers."""
+    """Return a problem of two or three cores, up to three sets of buffers at one offset, and other buffers."""
     rng = random.Random(seed)
     cores = [f"core{q}" for q in range(rng.randint(2, 3))]
     rows: list[dict[str, Any]] = []
@@ -168,7 +168,7 @@ def min_use(problem: Problem) -> int | None:
 
 
 def raise_plan(plan: Plan, by: int) -> Plan:
-    """Return a plan with all buffers so many bytes higher, which claims nothing."""
+    """Return a plan with all offsets `by` bytes higher and without claims."""
     rows = [row.model_copy(update={"offset": row.offset + by}) for row in plan.placements]
     return Plan(status="feasible", placements=PlacementTable.from_rows(rows))
 
@@ -176,7 +176,7 @@ def raise_plan(plan: Plan, by: int) -> Plan:
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.slow
-def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> None:
+def test_sweep_verify_and_check_count_equal_use_as_plans_do(seed: int) -> None:
     problem = draw_problem(seed)
     best, k = solve(problem, time_limit_s=10), len(problem.pools)
     sizes = {problem.pools[0].name: (8, 20, 60)}
@@ -213,7 +213,7 @@ def test_other_questions_count_the_use_of_each_pool_as_plans_do(seed: int) -> No
     assert [(failure.rule, failure.pool) for failure in grown.failures] == [("grown", pool.name) for pool in free.pools]
 
 
-def test_questions_that_cannot_honour_the_rule_refuse_it_by_name(tmp_path: Path) -> None:
+def test_shapes_and_sweep_refuse_equal_use_by_name(tmp_path: Path) -> None:
     (tmp_path / "problem.json").write_text(json.dumps(FIELDS))
     with pytest.raises(ProblemError, match=r"must have buffers of one memory.*, got equal-use, pools, same-offset"):
         shapes(tmp_path / "problem.json")
@@ -223,7 +223,7 @@ def test_questions_that_cannot_honour_the_rule_refuse_it_by_name(tmp_path: Path)
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(200))
-def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
+def test_plans_of_equal_use_agree_with_the_best_of_all_orders(seed: int) -> None:
     problem = draw_problem(seed)
     least = min_use(problem)
     for solver in ("auto", "exact"):
@@ -244,7 +244,7 @@ def test_plans_are_as_good_as_the_best_of_all_orders(seed: int) -> None:
         assert (again.peak, again.kept.moved, again.placements) == (best.peak, 0, best.placements)
 
 
-def test_a_plan_is_kept_while_new_buffers_are_added() -> None:
+def test_a_plan_of_equal_use_is_kept_when_a_buffer_is_added() -> None:
     old = solve(PROBLEM, time_limit_s=10)
     rows = [*ROWS, {"id": "z", "size": 32, "start": 0, "end": 4, "pools": ["core1"]}]
     grown = Problem.model_validate(FIELDS | {"buffers": rows})
@@ -256,17 +256,17 @@ def test_a_plan_is_kept_while_new_buffers_are_added() -> None:
 
 
 @pytest.mark.parametrize(("least", "weight"), [("buffers", 1), ("bytes", 32)])
-def test_a_buffer_that_lay_in_another_pool_has_moved(least: str, weight: int) -> None:
+def test_a_buffer_that_changes_its_pool_counts_as_moved(least: str, weight: int) -> None:
     old = solve(PROBLEM, time_limit_s=10)
     rows = [*ROWS[:2], {**ROWS[2], "pools": ["core1"]}, ROWS[3]]
-    for fields in (FIELDS, {"pools": FIELDS["pools"]}):  # so does one of pools that have nothing to do with each other
+    for fields in (FIELDS, {"pools": FIELDS["pools"]}):  # with and without equal use
         problem = Problem.model_validate(fields | {"buffers": rows})
         kept = plan(problem, keep=old, options=PlanOptions.model_validate({"time_limit_s": 10, "least": least})).kept
         assert kept is not None
         assert (kept.moved, kept.moved_bytes, kept.least_moves, kept.proved) == (1, 32, weight, True)
 
 
-def test_the_reason_names_pool_time_and_the_size_that_would_do_of_each() -> None:
+def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
     why = explain(small, options=ExplainOptions(time_limit_s=10)).explanation
     assert why is not None
@@ -285,7 +285,7 @@ def test_the_reason_names_pool_time_and_the_size_that_would_do_of_each() -> None
             explain(small, options=ExplainOptions.model_validate(option))
 
 
-def test_a_pair_shares_bytes_only_where_its_partners_in_other_pools_may() -> None:
+def test_a_pair_shares_bytes_only_if_its_partners_in_other_pools_may() -> None:
     rows = [
         {"id": "a0", "size": 1, "start": 0, "end": 2, "pools": ["core0"]},
         {"id": "b0", "size": 2, "start": 1, "end": 3, "pools": ["core0"]},
@@ -300,7 +300,7 @@ def test_a_pair_shares_bytes_only_where_its_partners_in_other_pools_may() -> Non
         assert verify(problem, found).valid
 
 
-def test_if_costs_come_first_the_use_of_each_pool_is_bounded() -> None:
+def test_equal_use_of_each_pool_is_bounded_if_costs_are_minimised() -> None:
     rows = [
         {"id": -1, "size": 3, "start": 1, "end": 2, "pools": ["core0"]},
         {"id": 1, "size": 3, "start": 2, "end": 3, "pools": ["core1"]},
@@ -316,7 +316,7 @@ def test_if_costs_come_first_the_use_of_each_pool_is_bounded() -> None:
 
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("pair", [["a0", "b0"], ["a1", "b1"]])
-def test_no_witness_is_of_a_pair_that_only_its_partners_keep_apart(most: int | None, pair: list[str]) -> None:
+def test_pairs_kept_apart_only_by_their_partners_are_no_witness(most: int | None, pair: list[str]) -> None:
     rows = [
         {"id": f"{name}{core}", "size": 2, "start": core, "end": 2 + core, "pools": [f"core{core}"]}
         for name in "ab"

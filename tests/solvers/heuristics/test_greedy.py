@@ -1,4 +1,4 @@
-"""Quick orders, and the local search that begins with them."""
+"""Quick orders, and the local search that starts from their plans."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def row(name: str | int, size: int, start: int, end: int, **rest: object) -> dic
     return {"id": name, "size": size, "start": start, "end": end, **rest}
 
 
-def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time() -> None:
+def test_quick_orders_find_most_optima_of_small_constrained_problems() -> None:
     met = tried = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -57,14 +57,14 @@ def test_small_constrained_problems_get_the_best_plan_there_is_most_of_the_time(
     assert met >= 0.8 * tried
 
 
-def test_overlapping_pins_prove_infeasibility() -> None:
+def test_quick_orders_prove_overlapping_pins_infeasible() -> None:
     search = solve_greedily(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
     assert search.infeasibility_witness is not None
     assert search.best is None
 
 
 @pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
-def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
+def test_weighted_pairs_are_placed_in_different_banks_if_capacity_allows(
     size: int | None, score: tuple[float, ...]
 ) -> None:
     search = solve_greedily(
@@ -80,7 +80,7 @@ def test_pairs_with_a_weight_lie_in_different_banks_where_there_is_room(
     assert search.best.score == score
 
 
-def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
+def test_quick_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
     rows = [row(f"b{i}", 2**62 - i, 2 * i, 2 * i + 3) for i in range(6)]
     problem = problem_of(*rows)
     search = solve_greedily(problem)
@@ -88,7 +88,7 @@ def test_sums_of_sizes_beyond_int64_are_planned_exactly() -> None:
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
 
-def test_nine_of_ten_problems_of_real_compilers_end_at_the_bound() -> None:
+def test_quick_orders_reach_the_bound_of_nine_of_ten_compiler_problems() -> None:
     folders = ("executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla")
     paths = [path for folder in folders for path in public_problems.files(folder)]
     searches = [solve_greedily(read_problem(path.read_bytes(), path.name)) for path in paths]
@@ -113,7 +113,7 @@ def feature_mix(mix: int) -> frozenset[str]:
     return frozenset(name for k, name in enumerate(FEATURES) if mix >> k & 1)
 
 
-def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
+def test_local_search_finds_the_optima_of_small_constrained_problems() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
@@ -130,7 +130,7 @@ def test_small_constrained_problems_end_at_the_best_plan_there_is() -> None:
 
 
 @pytest.mark.parametrize(("n", "seed"), [(8, 181), (10, 193), (10, 201)])
-def test_plans_with_shared_bytes_that_quick_orders_miss_are_found(n: int, seed: int) -> None:
+def test_local_search_improves_plans_by_sharing_bytes(n: int, seed: int) -> None:
     search = make_search(constrained_problem(seed, n, frozenset({"sharing"})))
     greedy.solve(search.instance, search)
     assert search.best is not None
@@ -140,7 +140,7 @@ def test_plans_with_shared_bytes_that_quick_orders_miss_are_found(n: int, seed: 
 
 
 @pytest.mark.parametrize("seed", [2, 5, 7, 12])
-def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int) -> None:
+def test_local_search_lowers_the_peak_at_the_same_cost_of_bank_clashes(seed: int) -> None:
     features = frozenset({"bank-weights"})
     roomy = compile_problem(constrained_problem(seed, 24, features))
     capacity = int(1.15 * max(roomy.load()) * roomy.unit)
@@ -154,7 +154,7 @@ def test_a_peak_falls_while_pairs_with_weights_stay_in_different_banks(seed: int
 
 
 @pytest.mark.slow
-def test_local_search_never_ends_worse_and_often_better() -> None:
+def test_local_search_never_worsens_and_often_improves_a_plan() -> None:
     better = 0
     for seed in range(12):
         search = make_search(random_problem(seed, 60, feature_mix(4 * (seed % 2))), work_limit=10_000)
@@ -168,7 +168,7 @@ def test_local_search_never_ends_worse_and_often_better() -> None:
     assert better >= 3
 
 
-def test_local_search_finds_plans_where_the_quick_orders_find_none() -> None:
+def test_local_search_finds_plans_if_the_quick_orders_find_none() -> None:
     found = 0
     for seed in range(12):
         roomy = make_search(random_problem(seed, 60))

@@ -1,4 +1,4 @@
-"""Memories chosen and packed: proofs against brute force, no-goods, plans at any size, real problems."""
+"""Memory choice by decomposition: proofs against brute force, no-goods, plans at any size, real problems."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Se
 
 
 def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
-    """Return the proved best score (bytes), None if infeasibility is proved, or a sentence on the fault."""
+    """Return the proved best score (bytes), None for proved infeasibility, or a sentence on the fault."""
     instance = compile_problem(problem)
     search = make_search(instance)
     if not search.is_over:
@@ -61,7 +61,7 @@ def _knapsack(instance: Instance) -> Knapsack:
 
 
 @pytest.mark.parametrize("seed", range(0, 300, 15))
-def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
+def test_memory_choice_agrees_with_brute_force_on_small_problems(seed: int) -> None:
     for problem in small_problems(seed, 4):
         if problem.objective != "fit" and not compile_problem(problem).unplaceable:
             expected = oracle.best_score(problem)
@@ -69,8 +69,8 @@ def test_small_problems_are_settled_as_brute_force_says(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
-def test_an_undecided_part_proves_no_bound(seed: int) -> None:
-    """With little work for a packing and few partial choices for a choice, the claims must still be true."""
+def test_memory_choice_with_little_work_claims_no_false_bound(seed: int) -> None:
+    """Claims stay true with little work for packing and few partial choices."""
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = make_search(instance)
@@ -86,8 +86,8 @@ def test_an_undecided_part_proves_no_bound(seed: int) -> None:
             assert bound <= least or bound == pytest.approx(least, rel=1e-12)
 
 
-def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best() -> None:
-    """No two of a ring are more than the fast pool holds, but all five do not fit side by side: one has to go."""
+def test_a_memory_choice_that_does_not_pack_becomes_a_no_good() -> None:
+    """The fast pool holds any two adjacent buffers of the ring, but not all five: one must leave."""
     ring = FEATURES["a ring of conflicts"]
     fast: dict[str, Any] = {"name": "fast", "size": 5}
     problem = Problem.model_validate(
@@ -109,7 +109,7 @@ def test_a_choice_that_does_not_pack_is_ruled_out_and_the_next_one_is_the_best()
 
 
 @pytest.mark.parametrize("mix", range(0, 32, 3))
-def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int) -> None:
+def test_plans_of_the_choice_search_are_valid_and_never_worsen(mix: int) -> None:
     features = {name for k, name in enumerate(MIXED) if mix >> k & 1} | {"pools", "cost"}
     problem = random_problem(mix, 40, frozenset(features))
     instance = compile_problem(problem)
@@ -126,7 +126,7 @@ def test_filled_plans_pass_a_pairwise_check_and_loads_are_kept_in_mind(mix: int)
     assert oracle.check(problem, lift(problem, instance, search.best.pool, search.best.offset)) == []
 
 
-def test_a_colocation_group_leaves_a_pool_as_one() -> None:
+def test_memory_choice_moves_a_colocation_group_as_a_whole() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 2, "traffic": 100 - k} for k in range(6)]
     pools = [{"name": "fast", "size": 20, "cost": 1}, {"name": "slow", "cost": 9}]
     problem = Problem.model_validate(
@@ -138,7 +138,7 @@ def test_a_colocation_group_leaves_a_pool_as_one() -> None:
     assert [where[k] for k in range(6)] == ["slow"] * 4 + ["fast"] * 2
 
 
-def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_orders_and_a_bound() -> None:
+def test_the_first_choice_of_ten_thousand_buffers_improves_plan_and_bound() -> None:
     drawn = draw_random_problem(1, 10_000)
     pools = [
         {"name": "tcm", "size": 2_000_000, "cost": 1},
@@ -158,7 +158,7 @@ def test_ten_thousand_buffers_in_three_memories_get_a_better_plan_than_quick_ord
     assert search.bound[0] > 0.7 * search.best.score[0]
 
 
-def test_choices_that_leave_room_are_packed_where_the_best_ones_are_not_in_the_work_given() -> None:
+def test_choices_with_spare_capacity_are_packed_if_the_cheapest_are_not() -> None:
     drawn = public_problems.problem("minimalloc/A.1048576.csv").buffers
     rows = [row.model_copy(update={"traffic": row.size * (2 + k % 3)}) for k, row in enumerate(drawn)]
     pools = [{"name": "fast", "size": 13_107 * 64, "alignment": 64}, {"name": "slow", "cost": 1}]
@@ -173,14 +173,14 @@ def test_choices_that_leave_room_are_packed_where_the_best_ones_are_not_in_the_w
     assert search.bound[0] < search.best.score[0] < 1.15 * search.bound[0]
 
 
-def test_deterministic_searches_end_with_the_same_plan_and_by_their_work() -> None:
+def test_deterministic_memory_choice_repeats_its_plan() -> None:
     problem = random_problem(5, 60, frozenset({"pools", "cost"}))
     plans = [solve(problem, deterministic=True, time_limit_s=2, solver=decomposition.NAME) for _ in range(2)]
     assert plans[0] == plans[1]
 
 
 def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
-    """Return a recorded problem; where costs count, what lies in the last pool costs 1, and what lies before 0."""
+    """Return a recorded problem; if costs count, the last pool costs 1 and the others 0."""
     table = public_problems.problem(f"executorch_cadence/{entry['file']}")
     pools = [dict(pool) for pool in entry["pools"]]
     if objective == "cost":
@@ -189,7 +189,7 @@ def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
-def test_no_real_problem_spills_more_than_its_compiler(entry: dict[str, Any]) -> None:
+def test_plans_of_executorch_problems_spill_no_more_than_their_compiler(entry: dict[str, Any]) -> None:
     problem = recorded_problem(entry, "peak")
     plan = solve(problem, time_limit_s=20)
     assert verify(problem, plan) == ()
@@ -200,7 +200,7 @@ def test_no_real_problem_spills_more_than_its_compiler(entry: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("name", ["handmade_transformer2_f50.csv", "resnet18_f25.csv"])
-def test_the_least_cost_of_real_problems_is_proved(name: str) -> None:
+def test_memory_choice_proves_the_least_cost_of_executorch_problems(name: str) -> None:
     entry = next(entry for entry in RECORDED if entry["file"] == name)
     plan = solve(recorded_problem(entry, "cost"), time_limit_s=20)
     assert (plan.status, plan.cost) == ("optimal", plan.cost_lower_bound)

@@ -1,4 +1,4 @@
-"""The choice of pools without offsets: knapsack, multipliers and dynamic program against brute force."""
+"""Memory choice without offsets: knapsack, multipliers and dynamic program against brute force."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.strategies import problems
 
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 ROOMY = 2**40
-"""An end that no pool here reaches."""
+"""An end offset (units) that no pool of these tests reaches."""
 COSTS = {"objective": "cost"}
 
 
@@ -59,7 +59,7 @@ def choices(knapsack: Knapsack) -> list[I64]:
 
 
 def min_cost(knapsack: Knapsack, limit: I64, nogoods: tuple[NoGood, ...] = ()) -> int | None:
-    """Return the least cost of a choice within the limits, by looking at all of them."""
+    """Return the least cost of a choice within the limits, by enumeration; None if there is none."""
     costs = [
         knapsack.cost(home)
         for home in choices(knapsack)
@@ -82,7 +82,7 @@ def find(
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
-    """Return a knapsack with all features as they fall, and limits that are tight."""
+    """Return a knapsack with random features, and tight limits of its rows."""
     rng = np.random.default_rng(seed)
     mixed = {name for name in FEATURES if rng.random() < 0.5} | {"pools", "cost"}
     knapsack = knapsack_of(random_problem(seed, n, frozenset(mixed)))
@@ -92,7 +92,7 @@ def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
-def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) -> None:
+def test_the_dynamic_program_proves_the_cheapest_memory_choice(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected, found = min_cost(knapsack, limit), find(knapsack, limit)
     assert (None if found.home is None else found.cost) == expected
@@ -105,7 +105,7 @@ def test_the_dynamic_program_finds_the_cheapest_choice_and_proves_it(seed: int) 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_a_choice_that_is_ruled_out_is_replaced_by_the_next_best(seed: int) -> None:
+def test_no_goods_lead_the_dynamic_program_to_the_next_best_choice(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed, 7)
     nogoods: tuple[NoGood, ...] = ()
     for _ in range(4):
@@ -119,7 +119,7 @@ def test_a_choice_that_is_ruled_out_is_replaced_by_the_next_best(seed: int) -> N
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(seed: int) -> None:
+def test_the_dynamic_program_stays_valid_with_few_partial_choices(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     expected = min_cost(knapsack, limit)
     found = find(knapsack, limit, effort=ChoiceEffort(partials=2))
@@ -133,7 +133,7 @@ def test_with_too_few_ways_the_bound_still_holds_and_what_is_found_still_fits(se
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(16))
-def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(seed: int) -> None:
+def test_cost_bounds_of_any_width_are_valid_and_exact_if_unlimited(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
     items = rng.permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
@@ -153,7 +153,7 @@ def test_partial_choices_whose_items_take_up_nothing_any_more_bound_the_cost(see
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(10))
-def test_every_choice_of_multipliers_gives_a_valid_bound(seed: int) -> None:
+def test_all_multipliers_give_valid_cost_bounds(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
     rng = np.random.default_rng(seed)
     measures = cost_multipliers(knapsack, limit, limit, 1, 2, NOT_SET).table.table
@@ -166,7 +166,7 @@ def test_every_choice_of_multipliers_gives_a_valid_bound(seed: int) -> None:
         assert multipliers.cost_bound(knapsack, limit) <= expected
 
 
-def test_bounds_measured_at_lower_limits_stay_valid_at_higher_ones() -> None:
+def test_cost_bounds_measured_at_low_limits_stay_valid_at_high_limits() -> None:
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(*[{"size": size, "start": 0, "end": 1} for size in (5, 7, 8, 11)], pools=pools, **COSTS)
     low, high = knapsack.limits([11, ROOMY]), knapsack.limits([20, ROOMY])
@@ -177,8 +177,8 @@ def test_bounds_measured_at_lower_limits_stay_valid_at_higher_ones() -> None:
     assert bounds[1] <= (min_cost(knapsack, high) or 0)
 
 
-def test_multipliers_come_close_to_what_measures_can_prove() -> None:
-    """Of five equal buffers, two fit into the fast pool; by their bytes, two and a half do."""
+def test_multipliers_prove_the_cost_of_five_equal_buffers() -> None:
+    """The fast pool holds two of five equal buffers; by bytes alone, it would hold two and a half."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
     knapsack = small_knapsack(
         {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
@@ -190,7 +190,7 @@ def test_multipliers_come_close_to_what_measures_can_prove() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(8))
-def test_the_bound_on_a_load_holds(seed: int) -> None:
+def test_load_bounds_are_at_most_the_least_load(seed: int) -> None:
     knapsack = knapsack_of(random_problem(seed, 8, frozenset({"pools", "alignment"})))
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
@@ -207,7 +207,7 @@ def test_the_bound_on_a_load_holds(seed: int) -> None:
 
 
 def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
-    """Of 203 buffers, many begin together and few end together: from the end on, a thousand partial choices do."""
+    """Many of 203 buffers start together and few end together: from the end, 1000 partial choices suffice."""
     drawn = public_problems.problem("minimalloc/C.1048576.csv").buffers
     rows = [
         {"size": row.size, "start": row.start, "end": row.end, "traffic": row.size * (2 + k % 3)}
@@ -224,7 +224,7 @@ def test_the_dynamic_program_tries_both_orders_of_rows() -> None:
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
 
-def test_room_is_counted_in_granules_without_reserved_ranges() -> None:
+def test_row_capacities_are_in_granules_and_leave_reserved_ranges_out() -> None:
     pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
     knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
     assert knapsack.instance.unit == 4
@@ -235,7 +235,7 @@ def test_room_is_counted_in_granules_without_reserved_ranges() -> None:
 
 
 def fits_alone(instance: Instance, q: int, i: int) -> bool:
-    """Return True if buffer `i` may begin in pool `q` where it ends in time and meets no reserved range."""
+    """Return True if pool `q` has a legal offset for buffer `i` within its capacity and outside its reserved ranges."""
     pool, size = instance.pools[q], int(instance.size[i])
     offsets = range(int(instance.lowest[q, i]), pool.capacity - size + 1, int(instance.alignment[q, i]))
     ranges = pool.reserved.tolist()
@@ -243,8 +243,8 @@ def fits_alone(instance: Instance, q: int, i: int) -> bool:
 
 
 @given(problem=problems(5))
-def test_no_choice_of_a_plan_breaks_a_room(problem: Problem) -> None:
-    """Everything that can be placed at all is a choice: each buffer that fits alone keeps to its capacity."""
+def test_row_capacities_admit_all_buffers_that_fit_alone(problem: Problem) -> None:
+    """The row capacities admit every buffer that fits its pool alone."""
     instance = compile_problem(problem)
     knapsack = Knapsack.from_instance(instance)
     if knapsack is None:

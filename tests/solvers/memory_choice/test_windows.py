@@ -1,4 +1,4 @@
-"""Windows that are freed and placed anew: valid plans, near the cheapest choice, the same for the same work."""
+"""Windows of buffers placed anew: valid plans, costs near the lower bound, the same plan for the same work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "res
 
 
 def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
-    """Return a problem of short lifetimes and three memories."""
+    """Return a random problem of short lifetimes and three memories, with the features of `kind`."""
     rng, rows = random.Random(seed), list[dict[str, Any]]()
     for i in range(n):
         size = rng.randrange(1, 60) * 64
@@ -70,7 +70,7 @@ def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
-def test_plans_of_windows_are_valid_and_near_the_bound(kind: str) -> None:
+def test_window_searches_give_valid_plans_near_the_cost_bound(kind: str) -> None:
     problem = draw_problem(7, 150, kind)
     knapsack, search = make_search(problem)
     assert windows.suits(knapsack.instance)
@@ -79,12 +79,12 @@ def test_plans_of_windows_are_valid_and_near_the_bound(kind: str) -> None:
     assert search.best is not None
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
-    # What alignments waste from one live set to the next, the bound does not know.
+    # The bound does not count bytes that alignments waste between live sets.
     assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
 
 
 def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
-    """Return the least end of some buffers above each other in a pool, over all orders."""
+    """Return the least end of some buffers stacked in a pool, over all orders (bytes)."""
     reserved = [(low, low + size) for low, size in problem.pools[pool].reserved]
     ends = []
     for order in permutations(members):
@@ -106,7 +106,7 @@ def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["mixed", "confined", "pinned", "reserved"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_sets_that_no_stack_holds_are_least_and_found_in_every_live_set(seed: int, kind: str) -> None:
+def test_stack_refutations_are_minimal_and_found_in_every_live_set(seed: int, kind: str) -> None:
     problem = draw_problem(seed, 30, kind, (64, 1024, 2048))
     rows = list(problem.buffers)
     instance = compile_problem(problem)
@@ -138,9 +138,7 @@ def _is_alive(buffer: Any, time: int) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(6))
-def test_what_is_proved_of_small_problems_is_what_it_was_without_windows(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_do_not_contradict_proofs_for_small_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for problem in small_problems(seed, 10, most=6):
         if problem.objective != "cost":
             continue
@@ -158,13 +156,13 @@ def test_what_is_proved_of_small_problems_is_what_it_was_without_windows(
             assert not other.placements
 
 
-def test_the_same_work_gives_the_same_plan() -> None:
+def test_window_searches_repeat_their_plan_for_the_same_work() -> None:
     problem = draw_problem(3, 120)
     plans = [solve(problem, solver="memory-choice", deterministic=True, time_limit_s=3.0) for _ in range(2)]
     assert plans[0].placements == plans[1].placements
 
 
-def test_a_window_leaves_all_others_where_they_are() -> None:
+def test_window_searches_never_raise_the_cost() -> None:
     knapsack, search = make_search(draw_problem(5, 200))
     found = Windows(knapsack, search)
     choice = Decomposition(knapsack, search)

@@ -24,13 +24,13 @@ from tests.support.tied_problems import tied_problem
 
 
 def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
-    """A problem of buffers a, b, … given as (start, end, size)."""
+    """Return a problem of buffers a, b, ... given as (start, end, size)."""
     named = [{"id": "abcdefgh"[k], "start": row[0], "end": row[1], "size": row[2]} for k, row in enumerate(rows)]
     return Problem.model_validate({"buffers": named, **fields})
 
 
 def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
-    """The program that minimises the last memory's peak, or the bytes over its lower bound, without an incumbent."""
+    """Return the boxes and the draft that minimise the last memory's peak or excess, without an incumbent."""
     limits = tuple(sensible_limits(instance, None)) if limit is None else limit
     boxes = Boxes(instance, limits)
     cost = (0, Costs.from_instance(instance).max_steps) if instance.objective == "cost" else None
@@ -38,13 +38,13 @@ def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised
 
 
 def row(program: Draft, *key: str | int) -> tuple[dict[tuple[str | int, ...], int], int | None, int | None]:
-    """A row by its key: its entries by the keys of the columns, and its two limits."""
+    """Return a row of a draft: its coefficients by the keys of the columns, and its two limits."""
     found = next(row for row in program.rows if row.key == key)
     return {program.keys[at]: value for at, value in found.entries}, found.at_least, found.at_most
 
 
 def violated_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[object]:
-    """What values of the columns violate."""
+    """Return the rows, and the keys of the columns, that the values violate."""
     sums = np.add.reduceat(np.append(program.value * values[program.index], 0.0), program.first[:-1])
     sums[np.diff(program.first) == 0] = 0.0
     slack = 1e-9 * max(1.0, float(np.abs(values).max(initial=0.0)))
@@ -55,7 +55,7 @@ def violated_rows(program: IntegerProgram, values: np.ndarray[tuple[int], np.dty
 
 
 def random_plan(instance: Instance, rng: random.Random) -> Assignment | None:
-    """Buffers dropped in a random order into random memories; None where that does not fit."""
+    """Return buffers dropped in a random order into random memories; None if they do not fit."""
     homes = [np.flatnonzero(instance.allowed[:, i]).tolist() for i in range(len(instance))]
     if not all(homes):
         return None
@@ -95,7 +95,7 @@ def test_the_integer_program_excludes_overlapping_buffers() -> None:
     assert violated_rows(part, values[columns]) != []
 
 
-def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:
+def test_the_integer_program_stacks_identical_buffers_in_a_fixed_order() -> None:
     instance = compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3)))
     boxes, program = draft_of(instance)
     assert list(boxes.twins()) == [(0, 1)]
@@ -111,14 +111,14 @@ def test_identical_buffers_are_stacked_in_one_fixed_order() -> None:
         {"pools": [{"base_address": 1, "alignment": 2}]},
     ],
 )
-def test_a_mirrored_plan_is_excluded_only_if_it_is_as_good(fields: dict[str, object]) -> None:
+def test_mirror_images_are_excluded_only_if_pools_are_symmetric(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() == (1, 2)
     instance = compile_problem(buffers(*rows, **fields))
     assert Boxes(instance, tuple(sensible_limits(instance, None))).mirror() is None
 
 
-def test_costs_are_whole_steps_above_the_cheapest() -> None:
+def test_costs_of_the_integer_program_are_steps_above_the_cheapest_pool() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -127,14 +127,14 @@ def test_costs_are_whole_steps_above_the_cheapest() -> None:
     assert [costs.cost_of_steps(steps) for steps in (0, 4)] == [0.8, 2.8]
 
 
-def test_the_rows_are_at_most_those_foretold() -> None:
+def test_the_integer_program_has_at_most_the_predicted_rows() -> None:
     for problem in MIXED:
         instance = compile_problem(problem)
         _, program = draft_of(instance)
         assert len(program.rows) <= count_rows(instance)
 
 
-def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
+def test_the_grid_of_the_integer_program_contains_the_bank_borders() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "alignment": 4} for k in range(2)]
     for fields, granule in (({}, 4), ({"bank_size": 6}, 2), ({"bank_size": 8}, 4)):
         pools = [{"base_address": 4, **fields}, {"name": "odd", "size": 5}]
@@ -151,7 +151,7 @@ def test_the_grid_holds_the_borders_of_banks_and_pages() -> None:
         {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
     ],
 )
-def test_mirror_images_are_distinct_if_addresses_or_starts_matter(fields: dict[str, object]) -> None:
+def test_mirror_images_are_kept_if_sharing_or_banks_count(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
     assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None

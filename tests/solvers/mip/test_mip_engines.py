@@ -1,4 +1,4 @@
-"""CBC and HiGHS, each held to the same checks."""
+"""CBC and HiGHS, tested with the same checks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TAKEN = {
     "cbc": "MIPStart provided solution with cost",
     "highs": "MIP start solution is feasible, objective value is",
 }
-"""The words of each engine's log where it takes the start."""
+"""The words in each engine's log if it accepts the start."""
 
 
 def ring(*sizes: int) -> Problem:
-    """Buffers in a ring, each in conflict with the next one; of an odd ring the bound knows the heaviest pair only."""
+    """Return buffers in a ring of conflicts; for an odd ring, the lower bound is only the largest adjacent pair."""
     rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
     return Problem.model_validate(
         {"buffers": rows, "conflicts": [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]}
@@ -33,8 +33,8 @@ each_engine = pytest.mark.parametrize("engine", TAKEN)
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["cp-sat", "highs"])
-def test_the_program_counts_the_prices_of_pairs(engine: str) -> None:
-    # Of the last three the best plan is on a grid that no row of the program holds.
+def test_engines_minimise_the_prices_of_sharing(engine: str) -> None:
+    # The best plans of the last three use offsets that no row of the program contains.
     problems = [priced_tied_problem(seed) for seed in (*range(12 * DEPTH), 700_847, 701_366, 702_738)]
     for problem, answer in zip(problems, ask(engine, [Job(problem) for problem in problems]), strict=True):
         wanted = oracle.best_score(problem)
@@ -48,7 +48,7 @@ def test_the_program_counts_the_prices_of_pairs(engine: str) -> None:
 
 
 @each_engine
-def test_an_engine_proves_the_small_public_problems(engine: str) -> None:
+def test_mip_engines_prove_the_small_public_problems(engine: str) -> None:
     entries = public_problems.read_index("minimalloc_small")
     answers = ask(engine, [Job(public_problems.problem(f"minimalloc_small/{entry['file']}")) for entry in entries])
     assert [answer.is_proved for answer in answers] == [True] * len(entries)
@@ -56,21 +56,21 @@ def test_an_engine_proves_the_small_public_problems(engine: str) -> None:
 
 
 @each_engine
-def test_an_engine_starts_from_the_plan_that_is_given(engine: str) -> None:
-    # No plan is asked for at a bound of the cost, so it is minimised at once.
+def test_mip_engines_accept_a_given_plan_as_start(engine: str) -> None:
+    # The cost is minimised at once: no plan at its bound is sought first.
     pools = [{"name": "fast", "size": 41, "cost": 1.0}, {"name": "slow", "cost": 2.0}]
     problem = replace_fields(ring(20, 21, 20, 21, 20), pools=pools, objective="cost")
     (answer,) = ask(engine, [Job(problem, has_start=True)])
     assert answer.is_proved
     assert answer.score == oracle.best_score(problem)
     assert TAKEN[engine] in answer.log
-    # By itself CBC's clock counts processor time, and not that of the deadline.
+    # CBC's clock counts processor time by default, but the deadline counts elapsed time.
     assert engine != "cbc" or "-timeMode elapsed" in answer.log
 
 
 @each_engine
-def test_large_sizes_make_no_false_claim(engine: str) -> None:
-    # The optimum is 3 sizes, above 2^29 and odd; scaled, they are known to a few units only.
+def test_mip_engines_claim_no_false_bound_for_large_sizes(engine: str) -> None:
+    # The optimum is 3 sizes, above 2^29 and odd; after scaling it is exact to a few units only.
     sizes = [2**k + 1 for k in (29, 34, 45, 60)]
     for size, answer in zip(
         sizes, ask(engine, [Job(ring(size, size + 2, size, size, size)) for size in sizes]), strict=True
@@ -82,6 +82,6 @@ def test_large_sizes_make_no_false_claim(engine: str) -> None:
         assert 2.99 * size < answer.claim[0] <= 3 * size
 
 
-def test_an_optimum_within_the_gap_is_no_bound() -> None:
+def test_highs_claims_no_bound_within_its_gap() -> None:
     problem = tied_problem(1014786)  # HiGHS ends at a third below 7, within its gap of the optimum, 6
     assert faults("highs", [(problem, oracle.best_score(problem))], Counter()) == []

@@ -16,7 +16,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 class MipEngine:
-    """Gives prepared answers to programs that minimise the peak; keeps the two limits of the first peak of each run.
+    """An engine that gives prepared answers to programs that minimise the peak, and records the peak's two limits.
 
     It finds the first `refused` programs without an objective infeasible, and leaves the next one open.
     """
@@ -35,7 +35,7 @@ class MipEngine:
         program = run.program
         peak = program.at["peak", 0]
         limits = program.lower[peak], program.upper[peak]
-        if ("over", 0) in program.at:  # a part
+        if ("over", 0) in program.at:  # a part of a plan
             return Outcome("open")
         self.efforts.append(run.effort)
         if not program.cost.any():
@@ -51,16 +51,16 @@ class MipEngine:
 
 
 def ring(*sizes: int, **fields: object) -> Instance:
-    """Buffers in a ring, each in conflict with the next one; of an odd ring the bound knows the heaviest pair only."""
+    """Return buffers in a ring of conflicts; for an odd ring, the lower bound is only the largest adjacent pair."""
     rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
     pairs = [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]
     return compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, **fields}))
 
 
 RING = ring(20, 21, 20, 21, 20)
-"""The bound is 41, the optimum 61."""
+"""Its lower bound is 41, its optimum 61."""
 LONG = (20, 21) * 100 + (20,)
-"""The sizes of a ring like it, with so many pairs that a plan at the bound is asked for first."""
+"""The sizes of a similar ring with so many pairs that a plan at the bound is sought first."""
 
 
 def make_search(instance: Instance) -> Search:
@@ -68,21 +68,21 @@ def make_search(instance: Instance) -> Search:
 
 
 def perturbed_optimum(program: IntegerProgram) -> F64:
-    """Values of the columns that give a best plan of the ring, a little above where it belongs."""
+    """Return column values of a best plan of the ring, with offsets a little above their exact values."""
     values = np.zeros(len(program.keys))
     for b, at in enumerate((0.0004, 20.0001, 0.0, 20.3, 41.7)):
         values[program.at["offset", b]] = at
     return values
 
 
-def test_raw_offsets_are_dropped_in_exact_integers() -> None:
+def test_raw_offsets_of_an_engine_become_exact_integers() -> None:
     search = make_search(RING)
     pursue(RING, search, "engine", MipEngine(Outcome("open"), values=perturbed_optimum))
     assert search.best is not None
     assert (search.best.offset.tolist(), search.best.score) == ([0, 20, 0, 20, 41], (61,))
 
 
-def test_minimising_starts_from_the_best_plan_as_its_upper_limit() -> None:
+def test_the_engine_minimises_from_the_best_plan_and_its_peak_as_limit() -> None:
     search = make_search(RING)
     search.offer(column([0] * 5), column([0, 20, 41, 61, 82]), "start")
     engine = MipEngine(Outcome("open"))
@@ -90,7 +90,7 @@ def test_minimising_starts_from_the_best_plan_as_its_upper_limit() -> None:
     assert (engine.asked, engine.had_start, engine.decided) == ([(41, 102)], [True], []), "small: at once"
 
 
-def test_a_plan_at_the_bound_is_requested_first_and_then_higher_in_growing_steps() -> None:
+def test_large_programs_seek_plans_from_the_bound_upwards_in_growing_steps() -> None:
     instance = ring(*LONG)
     search = make_search(instance)
     search.offer(column([0] * 201), column([0, 20] * 100 + [41]), "start")
@@ -111,13 +111,13 @@ def test_an_engine_that_refutes_every_capacity_proves_infeasibility() -> None:
 
 
 @pytest.mark.parametrize(("bound", "claim"), [(60.1, 61), (60.001, 60), (45.0, 45), (41.0, None)])
-def test_a_bound_is_claimed_rounded_up_but_for_the_tolerance(bound: float, claim: int | None) -> None:
+def test_engine_bounds_are_rounded_up_except_within_the_tolerance(bound: float, claim: int | None) -> None:
     search = make_search(RING)
     pursue(RING, search, "engine", MipEngine(Outcome("open", bound)))
     assert search.claims == ({} if claim is None else {"engine": (claim,)})
 
 
-def test_large_numbers_are_scaled_and_their_bounds_claimed_with_a_margin() -> None:
+def test_bounds_of_scaled_programs_are_claimed_with_a_margin() -> None:
     size = 2**40 + 1
     instance = ring(size, size + 2, size, size + 2, size)
     search = make_search(instance)
@@ -135,7 +135,7 @@ def claimed_bound(search: Search) -> float:
     return claim[0]
 
 
-def test_no_clock_decides_where_the_search_is_deterministic() -> None:
+def test_deterministic_searches_give_engines_node_limits_and_no_time_limit() -> None:
     search = make_search(RING)
     search.deterministic, search.work_limit = True, 10_000_000
     engine = MipEngine(Outcome("open"))
@@ -144,7 +144,7 @@ def test_no_clock_decides_where_the_search_is_deterministic() -> None:
     assert all(effort.nodes is not None and effort.nodes > 0 for effort in engine.efforts)
 
 
-def test_a_program_that_is_too_large_to_write_is_skipped_and_reported() -> None:
+def test_an_integer_program_that_is_too_large_is_skipped_and_reported() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
     search = make_search(instance)
@@ -152,7 +152,7 @@ def test_a_program_that_is_too_large_to_write_is_skipped_and_reported() -> None:
     assert "more than 200000; not tried" in search.lines[0]
 
 
-def test_a_search_that_a_clock_of_its_engine_ended_says_so() -> None:
+def test_a_search_ended_by_the_clock_of_its_engine_is_out_of_time() -> None:
     for deterministic in (False, True):
         search = Search(RING, deadline=time.monotonic() + 10, deterministic=deterministic)
         pursue(RING, search, "late", MipEngine(Outcome("open")))

@@ -36,12 +36,12 @@ def test_the_written_program_is_commented_and_named_after_its_buffers() -> None:
     assert "below_conv_1_7: + o_7 - e_conv_1 - 6 below_conv_1_7 >= -6" in lines
 
 
-def test_similar_ids_get_distinct_names() -> None:
+def test_model_files_give_similar_ids_distinct_names() -> None:
     text = write_model(names(), ".mps").decode()
     assert {"o_conv_1", "o_conv_1_2", "o_7"} <= set(text.split())
 
 
-def test_names_that_run_together_stay_apart() -> None:
+def test_model_files_number_names_that_would_coincide() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in ("a", "b_c", "a_b", "c")]
     lines = write_model(Problem.model_validate({"buffers": rows}), ".mps").decode().split("ROWS")[1].splitlines()
     defined = [line.split()[1] for line in lines[: lines.index("COLUMNS")] if line]
@@ -51,7 +51,7 @@ def test_names_that_run_together_stay_apart() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("reader", [READ_BY_HIGHS, READ_BY_CBC], ids=["highs", "cbc"])
-def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: Path) -> None:
+def test_engines_read_model_files_and_find_the_optimum(reader: str, tmp_path: Path) -> None:
     problems = [*small_problems(seed=17, count=40), *(tied_problem(seed) for seed in seeds(25))]
     files, wanted = [], []
     for k, problem in enumerate(problems):
@@ -63,17 +63,17 @@ def test_an_engine_reads_the_files_and_finds_the_optimum(reader: str, tmp_path: 
             files[-1].write_bytes(write_model(problem, suffix))
             wanted.append(best[0])
     assert len(files) > 40
-    units = [_unit(file) for file in files]
+    units = [_unit_of_file(file) for file in files]
     found = read_back(reader, files)
     assert [None if value is None else value * unit for value, unit in zip(found, units, strict=True)] == wanted
 
 
-def _unit(file: Path) -> int:
+def _unit_of_file(file: Path) -> int:
     words = " ".join(line[2:] for line in file.read_text().splitlines()[:4]).split("in units of ")[1].split()
     return int(words[0])
 
 
-def test_costs_are_minimised_in_steps() -> None:
+def test_model_files_minimise_costs_in_steps() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -82,12 +82,12 @@ def test_costs_are_minimised_in_steps() -> None:
     assert " total: cost" in text.splitlines()
 
 
-def test_numbers_that_floats_cannot_hold_are_written_exactly() -> None:
+def test_model_files_write_large_integers_exactly() -> None:
     rows = [{"id": k, "size": 2**60 + k, "start": 0, "end": 1} for k in range(2)]
     assert f"= {2**60 + 1}" in write_model(Problem.model_validate({"buffers": rows}), ".lp").decode()
 
 
-def test_a_problem_without_buffers_still_makes_a_file() -> None:
+def test_a_problem_without_buffers_makes_a_model_file() -> None:
     assert write_model(Problem.model_validate({"buffers": []}), ".mps").decode().endswith("ENDATA\n")
 
 
@@ -97,7 +97,7 @@ def test_too_large_a_model_is_refused_with_its_number_of_rows() -> None:
         write_model(Problem.model_validate({"buffers": rows}), ".lp")
 
 
-def test_another_suffix_is_refused() -> None:
+def test_write_model_refuses_other_suffixes() -> None:
     with pytest.raises(OptionError, match=r'suffix: must be .lp or .mps, got ".txt"'):
         write_model(names(), ".txt")
 

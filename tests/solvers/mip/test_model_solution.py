@@ -1,4 +1,4 @@
-"""Solutions of programs that memplan wrote, in the words of solvers, back into plans that are verified."""
+"""Solution files of solvers for programs that memplan wrote, read back into verified plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def places(plan: Plan) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("form", [HIGHS, CBC, SCIP], ids=["HiGHS", "CBC", "SCIP"])
-def test_offsets_and_pools_are_read_and_zeros_may_be_left_out(form: str) -> None:
+def test_solution_files_give_offsets_and_pools_and_may_omit_zeros(form: str) -> None:
     found = plan_of_solution(ONE, solution_bytes(form, {"peak": "3", "o_b_1": "0.99999999"}))
     assert places(found) == {"a": ("default", 0), "b 1": ("default", 16), "c": ("default", 0), "view": ("default", 32)}
     assert verify(ONE, found) == ()
@@ -76,12 +76,12 @@ def test_offsets_and_pools_are_read_and_zeros_may_be_left_out(form: str) -> None
         (solution_bytes(HIGHS, {"o_a": "one"}), '^o_a: must have a number behind it, got "one"$'),
     ],
 )
-def test_what_is_no_solution_is_refused(text: bytes, said: str) -> None:
+def test_files_without_a_valid_solution_are_refused(text: bytes, said: str) -> None:
     with pytest.raises(FormatError, match=said):
         plan_of_solution(ONE, text)
 
 
-def test_the_command_verifies_a_solution_whose_name_says_nothing(
+def test_the_verify_command_accepts_solution_files_of_any_name(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (problem := tmp_path / "p.json").write_text(ONE.model_dump_json(exclude_defaults=True))
@@ -108,7 +108,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_what_highs_solves_of_a_file_is_the_best_plan(tmp_path: Path) -> None:
+def test_solutions_of_highs_for_model_files_are_optimal_plans(tmp_path: Path) -> None:
     if find_spec("highspy") is None:
         pytest.skip("needs HiGHS")
     drawn = {tmp_path / f"{seed}.lp": random_problem(seed, 6) for seed in seeds(8)}

@@ -15,11 +15,11 @@ from memplan.solvers.mip.rearrange import PlanParts
 from memplan.solvers.mip.start import start_of
 
 ROWS = [(0, 2, 3), (0, 4, 2), (1, 5, 4), (3, 6, 1), (4, 8, 2), (5, 9, 3), (6, 9, 2), (8, 9, 5)]
-"""Buffers by start, end and size."""
+"""Start, end and size of each buffer."""
 BUFFERS = [{"id": k, "start": start, "end": end, "size": size} for k, (start, end, size) in enumerate(ROWS)]
 SIZES = column([size for _, _, size in ROWS])
 STACK = column(np.cumsum(SIZES) - SIZES)
-"""The offsets of a plan in which no byte is shared."""
+"""The offsets of a plan in which no two buffers share bytes."""
 
 
 def parts(floor: int) -> PlanParts:
@@ -37,7 +37,7 @@ def are_kept(program: IntegerProgram, values: F64) -> bool:
 
 
 @pytest.mark.parametrize("share", [0.1, 1.0])
-def test_a_part_leaves_some_orders_free_and_contains_its_plan(share: float) -> None:
+def test_a_partial_program_contains_its_plan_and_leaves_orders_free(share: float) -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     free: list[int] = []
@@ -59,14 +59,14 @@ def test_a_part_leaves_some_orders_free_and_contains_its_plan(share: float) -> N
     )
 
 
-def test_the_heights_of_a_plan_are_counted_above_the_floor_for_each_live_set() -> None:
+def test_heights_of_a_plan_are_its_ends_above_the_floor_in_each_live_set() -> None:
     plan = parts(floor=10).rate(column(np.zeros(len(ROWS))), STACK)
     at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
     ends = STACK + SIZES
     assert sorted(plan.heights) == sorted(max(0, max(ends[b] for b in alive) - 10) for alive in at_once)
 
 
-def test_a_shaken_plan_is_valid_differs_and_is_no_higher_than_the_best() -> None:
+def test_a_perturbed_plan_is_valid_different_and_within_the_limit() -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     shaken = its.shaken(plan)
@@ -78,7 +78,7 @@ def test_a_shaken_plan_is_valid_differs_and_is_no_higher_than_the_best() -> None
     )
 
 
-def test_a_part_takes_what_the_whole_program_takes_with_the_same_orders() -> None:
+def test_a_partial_program_accepts_what_the_whole_program_accepts() -> None:
     its = parts(floor=10)
     plan = its.rate(column(np.zeros(len(ROWS))), STACK)
     moves = np.random.default_rng(1)
@@ -101,7 +101,7 @@ def test_a_part_takes_what_the_whole_program_takes_with_the_same_orders() -> Non
     assert 0 < sum(of_whole for _, of_whole in verdicts) < len(verdicts)
 
 
-def test_a_drawn_plan_stands_less_above_the_floor_than_a_stack() -> None:
+def test_the_best_random_start_exceeds_the_floor_less_than_a_stack() -> None:
     its = parts(floor=10)
     drawn = its.best_start()
     assert drawn is not None

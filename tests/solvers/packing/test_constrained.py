@@ -1,4 +1,4 @@
-"""Packing in an order: first fit under every constraint, the orders, and rigid bodies."""
+"""Packing in a given order: first fit under every constraint, the orders, and rigid bodies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Make = Callable[..., Packer | PlainPacker]
 
 
 def naive_pack(instance: Instance, q: int, order: I64) -> list[int]:
-    """Try, for each rigid group, every offset from 0 up."""
+    """Pack in the given order: try, for each rigid group, every offset from 0 up."""
     placed: dict[int, int] = {}
     is_met: set[int] = set()
     for i in order.tolist():
@@ -67,7 +67,7 @@ def placeable_order(instance: Instance, q: int, seed: int) -> I64:
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
-def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
+def test_first_fit_uses_the_lowest_offset_that_breaks_no_rule(features: frozenset[str]) -> None:
     for seed in range(2):
         instance = constrained_instance(seed, 8, features - {"pins"}, None if seed else 40)
         for q in range(len(instance.pools)):
@@ -76,7 +76,7 @@ def test_first_fit_takes_the_lowest_offset_that_breaks_no_rule(features: frozens
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "nothing")
-def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: frozenset[str]) -> None:
+def test_the_pack_kernel_and_plain_python_give_the_same_valid_offsets(features: frozenset[str]) -> None:
     for seed in range(3):
         instance = constrained_instance(seed, 30, features, None if seed else 600)
         rng = np.random.default_rng(seed)
@@ -94,14 +94,14 @@ def test_the_kernel_and_plain_python_give_the_same_valid_offsets(features: froze
 
 
 def pack_rows(make: Make, *buffers: dict[str, Any], glued: tuple[Pair, ...] = (), **rest: Any) -> list[int]:
-    """Pack buffers, alive all the time if nothing else is said, in the order given; offsets are in bytes."""
+    """Pack buffers (4 bytes, alive from 0 to 9 by default) in the given order; return their offsets in bytes."""
     rows = [{"id": k, "size": 4, "start": 0, "end": 9} | row for k, row in enumerate(buffers)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, **rest}))
     found = make(instance, glued).pack(0, column(range(len(instance)))).tolist()
     return [at if at == ABSENT else at * instance.unit for at in found]
 
 
-def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
+def test_constrained_offsets_near_two_to_the_62_do_not_overflow() -> None:
     rng = np.random.default_rng(2)
     for _ in range(10):
         rows: list[dict[str, Any]] = [
@@ -121,14 +121,14 @@ def test_offsets_near_two_to_the_62_do_not_overflow() -> None:
 
 
 @packers
-def test_a_raised_flag_stops_it(packer: Make) -> None:
+def test_packers_place_nothing_if_their_flag_is_set(packer: Make) -> None:
     instance = constrained_instance(0, 6, frozenset(CONSTRAINTS))
     pack = PlainPacker(instance, column([1])) if packer is plain_packer else Packer(instance, column([1]))
     assert pack.pack(0, column(range(len(instance)))).tolist() == [ABSENT] * len(instance)
 
 
 @packers
-def test_pages_and_alignments_without_a_common_divisor_meet_far_up(packer: Make) -> None:
+def test_packers_find_high_offsets_legal_for_coprime_pages_and_alignments(packer: Make) -> None:
     page = 1 << 20
     above = {"size": page - 1, "alignment": 1_000_003, "no_cross": page}
     offsets = pack_rows(packer, {"size": 1}, above, pools=[{"name": "only", "base_address": 1}])
@@ -139,7 +139,7 @@ EVERYTHING = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "res
 
 
 def naive_traits(instance: Instance) -> dict[str, list[float]]:
-    """Look at every pair and every live set."""
+    """Return the traits of an instance, computed from every pair and every live set."""
     n, sets = len(instance), range(instance.n_live_sets)
     alive = [[t in spans(instance, i) for t in sets] for i in range(n)]
     load = [sum(int(instance.size[i]) for i in range(n) if alive[i][t]) for t in sets]
@@ -179,13 +179,13 @@ def test_traits_agree_with_an_examination_of_every_pair_and_live_set(seed: int) 
 
 
 @pytest.mark.parametrize("rule", [*RULES, *COST_RULES], ids=lambda rule: rule.name)
-def test_every_rule_orders_all_buffers_of_any_instance(rule: Rule) -> None:
+def test_every_order_rule_orders_all_buffers(rule: Rule) -> None:
     for seed in range(3):
         instance = compile_problem(random_problem(seed, 30, EVERYTHING))
         assert sorted(rule.order(Traits(instance)).tolist()) == list(range(30))
 
 
-def test_rules_work_without_lifetimes_and_without_buffers() -> None:
+def test_order_rules_work_without_lifetimes_and_without_buffers() -> None:
     bare = compile_problem(Problem.model_validate({"buffers": [{"id": 1, "size": 3}, {"id": 2, "size": 5}]}))
     empty = compile_problem(Problem.model_validate({"buffers": []}))
     for rule in (*RULES, *COST_RULES):
@@ -193,7 +193,7 @@ def test_rules_work_without_lifetimes_and_without_buffers() -> None:
         assert rule.order(Traits(empty)).tolist() == []
 
 
-def test_a_hundred_thousand_buffers_alive_together_are_stacked() -> None:
+def test_the_packer_stacks_a_hundred_thousand_buffers_alive_together() -> None:
     n = 100_000
     start, size = np.arange(n), np.random.default_rng(0).integers(1, 1_000, n)
     instance = compile_problem(Problem(buffers=BufferTable.from_columns(range(n), size, start, start + n)))
@@ -201,7 +201,7 @@ def test_a_hundred_thousand_buffers_alive_together_are_stacked() -> None:
     assert Packer(instance, RUNNING).pack(0, order).tolist() == (np.cumsum(size[order]) - size[order]).tolist()
 
 
-def test_lifetimes_of_very_different_lengths_are_packed_as_in_plain_python() -> None:
+def test_the_packer_agrees_with_plain_python_on_very_different_lifetimes() -> None:
     rng = np.random.default_rng(1)
     start = rng.integers(0, 900, 700)
     life = np.where(rng.random(700) < 0.1, rng.integers(300, 900, 700), rng.integers(1, 4, 700))
@@ -214,7 +214,7 @@ def test_lifetimes_of_very_different_lengths_are_packed_as_in_plain_python() -> 
 
 
 @pytest.mark.parametrize("modulus", range(1, 14))
-def test_the_first_multiple_in_a_range_is_the_one_that_trying_all_finds(modulus: int) -> None:
+def test_first_multiple_agrees_with_trying_all_multiples(modulus: int) -> None:
     for step in range(2 * modulus + 1):
         for low in range(modulus):
             for high in range(low, modulus):
@@ -223,7 +223,7 @@ def test_the_first_multiple_in_a_range_is_the_one_that_trying_all_finds(modulus:
 
 
 @pytest.mark.drawn
-def test_a_body_finds_the_next_offset_that_suits_its_grid_and_its_pages() -> None:
+def test_next_offset_of_a_body_is_the_lowest_legal_for_grid_and_pages() -> None:
     for seed in seeds(25):
         rng = np.random.default_rng(seed)
         lengths = rng.integers(1, 20, int(rng.integers(0, 3))).tolist()
@@ -248,7 +248,7 @@ def glued_members(instance: Instance, *pairs: tuple[int, int]) -> list[tuple[int
     return [bodies.body_of(i).members for i in range(len(instance))]
 
 
-def test_pairs_that_may_share_become_one_body_and_chains_of_them_too() -> None:
+def test_glued_pairs_and_chains_of_pairs_become_one_body() -> None:
     chain = instance_of({"end": 2}, {"start": 1, "end": 4}, {"start": 3}, may_share=[[0, 1], [1, 2]])
     assert glued_members(chain, (0, 1)) == [(0, 1), (0, 1), (2,)]
     assert glued_members(chain, (0, 1), (1, 2)) == [(0, 1, 2)] * 3

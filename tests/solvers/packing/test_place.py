@@ -28,7 +28,7 @@ def quick_packer(instance: Instance) -> Packer:
 
 
 def place_buffers(instance: Instance, order: Iterable[int]) -> list[tuple[int, int]]:
-    """Place buffers in the pools in turn; offsets are in bytes."""
+    """Place buffers in the pools in turn and return (pool, offset in bytes) for each."""
     found = place(quick_packer(instance), instance, column(list(order)), tuple(range(len(instance.pools))))
     assert found is not None
     return list(zip(found[0].tolist(), (found[1] * instance.unit).tolist(), strict=True))
@@ -38,7 +38,7 @@ A = {"id": "a", "size": 4, "start": 0, "end": 3}
 B = {"id": "b", "size": 6, "start": 2, "end": 5}
 
 
-def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
+def test_drop_keeps_the_order_of_the_raw_offsets() -> None:
     instance = compile_rows(A, B)
     zeros = np.zeros(2, dtype=np.int64)
     assert (instance.unit * np.asarray(drop(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
@@ -46,14 +46,14 @@ def test_dropped_buffers_keep_the_order_of_their_raw_offsets() -> None:
 
 
 @pytest.mark.parametrize("raw", [[0.0, 0.0], [1e300, -1e300], [2**62, 2**62 + 1]])
-def test_any_raw_numbers_drop_to_a_valid_packing(raw: list[float]) -> None:
+def test_drop_makes_a_valid_packing_of_any_raw_numbers(raw: list[float]) -> None:
     instance = compile_rows({**A, "size": 2**61}, {**B, "size": 2**62})
     dropped = drop(instance, np.zeros(2, dtype=np.int64), raw)
     assert dropped is not None
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
 
-def test_dropping_a_plan_a_second_time_raises_no_buffer() -> None:
+def test_dropping_a_plan_again_raises_no_buffer() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
@@ -88,7 +88,7 @@ def test_placing_returns_none_if_a_buffer_fits_nowhere() -> None:
     assert place(quick_packer(instance), instance, column([0, 1]), (0,)) is None
 
 
-def test_pins_collide_where_conflicting_ones_overlap() -> None:
+def test_pins_collide_if_conflicting_buffers_overlap() -> None:
     def collide(*buffers: dict[str, object], **rest: object) -> bool:
         instance = compile_rows(*buffers, **rest)
         return pins_collide(instance, quick_packer(instance))
@@ -101,7 +101,7 @@ def test_pins_collide_where_conflicting_ones_overlap() -> None:
     assert collide(*timeless, conflicts=[("a", "b")])
 
 
-def test_pins_do_not_collide_where_buffers_may_share_or_belong_to_one_group() -> None:
+def test_pins_of_sharing_or_rigidly_grouped_buffers_do_not_collide() -> None:
     first, second = {**A, "offset": 4}, {**B, "offset": 4}
     instance = compile_rows(first, second, may_share=[("a", "b")])
     assert not pins_collide(instance, quick_packer(instance))
@@ -115,7 +115,7 @@ POOLS = [{"name": "fast", "size": 10}, {"name": "slow"}]
 C = {"id": "c", "size": 5, "start": 0, "end": 5}
 
 
-def test_a_colocation_group_goes_to_the_first_pool_that_holds_all_of_it() -> None:
+def test_a_colocation_group_is_placed_in_the_first_pool_that_holds_all_members() -> None:
     instance = compile_rows(A, B, C, pools=POOLS)
     assert place_buffers(instance, [0, 1, 2]) == [(0, 0), (0, 4), (1, 0)]
     instance = compile_rows(A, B, C, pools=POOLS, together=[("a", "c")])

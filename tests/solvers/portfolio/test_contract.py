@@ -1,4 +1,4 @@
-"""The contract that every registered solver keeps: tiny problems x features x time enough, none, or cancelled."""
+"""The contract of every registered solver: tiny problems, each feature, and enough, no or cancelled time."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ CASES = [
     for j, when in enumerate(LIMITS_S)
     if when == "time enough" or j % 3 == k % 3 or DEPTH > 1
 ]
-"""Each problem with time enough, and with one of the other limits; with all of them where `lab.deep` runs it."""
+"""Each problem with enough time and with some of the other limits; with all of them if `lab.deep` runs it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one solver made of one instance, all alone."""
+    """Result of one solver alone on one instance."""
 
     best: Assignment | None
     bounds: tuple[Score, ...]
@@ -53,7 +53,7 @@ def row(request: pytest.FixtureRequest) -> SolverRow:
 
 @pytest.fixture(scope="module")
 def child(row: SolverRow) -> Iterator[ProcessPoolExecutor]:
-    """One process for each solver, as engines cannot share one."""
+    """Yield one process for each solver, as engines cannot share a process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         executor.submit(_outcome, row, compile_problem(PROBLEMS["plain"]), "time enough").result()
         yield executor
@@ -65,14 +65,14 @@ def _outcome(row: SolverRow, instance: Instance, when: str) -> Outcome:
     search = Search(instance, deadline=started + LIMITS_S[when], trusted=trusted)
     if when == "cancelled":
         search.stop("cancelled")
-    if search.infeasibility_witness is None:  # an obviously infeasible problem reaches no solver
+    if search.infeasibility_witness is None:  # no solver is run if infeasibility is obvious
         row.function(instance, search)
     claimed = [claim for claim in search.claims.values() if claim is not None]
     says_infeasible = search.infeasibility_witness is not None or None in search.claims.values()
     return Outcome(search.best, (search.bound, *claimed), says_infeasible, time.monotonic() - started)
 
 
-def test_every_constraint_is_checked() -> None:
+def test_the_tiny_problems_use_every_constraint() -> None:
     asked = frozenset[str]().union(*(compile_problem(problem).features for problem in CONSTRAINED.values()))
     elsewhere = {"clearances", "intervals", "reuse", "same-offset", "equal-use"}
     assert asked >= CONSTRAINTS.keys() - elsewhere, "the first two are of no kind yet, the others have their own"
@@ -80,7 +80,7 @@ def test_every_constraint_is_checked() -> None:
 
 @cache
 def read_and_solved(name: str) -> tuple[Problem, Instance, Score | None]:
-    """Return a problem, what solvers read of it, and its best score, which brute force finds once for all solvers."""
+    """Return a problem, its instance, and its best score by brute force, computed once for all solvers."""
     problem = PROBLEMS[name]
     return problem, compile_problem(problem), oracle.best_score(problem)
 
@@ -91,18 +91,20 @@ def score_in_bytes(problem: Problem, instance: Instance, score: Score) -> Score:
 
 
 def is_above(score: Score, other: Score) -> bool:
-    """Whether a score is larger, by more than sums of costs are rounded."""
+    """Return True if a score is larger by more than the rounding of summed costs."""
     return score > other and score != pytest.approx(other, rel=1e-12)
 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("name", "when"), CASES)
-def test_a_solver_is_right_honest_and_in_time(child: ProcessPoolExecutor, row: SolverRow, name: str, when: str) -> None:
+def test_every_solver_is_valid_claims_nothing_false_and_keeps_its_time(
+    child: ProcessPoolExecutor, row: SolverRow, name: str, when: str
+) -> None:
     problem, instance, least = read_and_solved(name)
     if instance.features - row.can:
         pytest.skip(f"{row.name} cannot do {', '.join(sorted(instance.features - row.can))}")
     outcome = child.submit(_outcome, row, instance, when).result()
-    if not row.is_isolated:  # one that is isolated is killed when it overruns
+    if not row.is_isolated:  # isolated solvers are killed when they overrun
         assert outcome.wall_time_s < LIMITS_S[when] + GRACE_S
     assert not (outcome.says_infeasible and least is not None)
     if outcome.best is not None:

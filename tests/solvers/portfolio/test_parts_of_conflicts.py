@@ -1,4 +1,4 @@
-"""Parts of instances: side by side the largest counts, stacked the sum, and both are proved."""
+"""Parts of the conflict graph: the peak of parts in parallel is the largest, of stacked parts the sum, both proved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def search_parts(problem: Problem) -> Search:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_parts_are_planned_exactly(seed: int) -> None:
+def test_the_parts_solver_agrees_with_brute_force(seed: int) -> None:
     application = draw_application(seed)
     problem = Application.model_validate(application).problem
     search = search_parts(problem)
@@ -41,7 +41,7 @@ def test_parts_are_planned_exactly(seed: int) -> None:
         assert search.best.score[0] * unit == search.bound[0] * unit == min_peak(*conflicts_of(application))
 
 
-def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None:
+def test_the_parts_solver_cannot_split_a_ring_of_five_but_two_stacked_rings() -> None:
     assert search_parts(problem_of_conflicts(6, RING)).best is not None  # the sixth buffer is not part of the ring
     assert search_parts(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
     other = [(a + 5, b + 5) for a, b in RING]
@@ -50,20 +50,20 @@ def test_a_ring_of_five_is_no_part_and_two_rings_on_each_other_are_two() -> None
     assert (solve(twice).status, solve(twice).peak) == ("optimal", 6)
 
 
-def test_stacked_parts_are_aligned_and_then_prove_nothing() -> None:
+def test_stacked_parts_of_aligned_buffers_give_a_valid_plan() -> None:
     problem = problem_of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
     search = search_parts(problem)
     assert search.best is not None
     assert not verify(problem, solve(problem, solver="parts"))
 
 
-def test_a_sum_beyond_the_capacity_is_proved_not_to_fit() -> None:
+def test_the_parts_solver_proves_sums_beyond_the_capacity_infeasible() -> None:
     problem = problem_of_conflicts(6, [*RING, *((0, k) for k in range(1, 6))]).with_capacity(8)
     assert search_parts(problem).infeasibility_witness is not None
 
 
 @pytest.mark.parametrize("fields", [{"offset_mod": {"modulus": 5, "remainder": 2}}, {"alignment": 4}])
-def test_parts_lie_where_their_remainders_and_addresses_let_them(fields: dict[str, Any]) -> None:
+def test_parts_respect_remainders_and_base_addresses(fields: dict[str, Any]) -> None:
     problem = Problem(
         buffers=[{"id": k, "size": 3, "start": 0, "end": 1, **fields} for k in range(2)],
         pools=[{"base_address": 2}],

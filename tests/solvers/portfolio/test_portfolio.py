@@ -1,4 +1,4 @@
-"""Stages and solvers of the portfolio, and the most threads of a search."""
+"""Stages and solvers of the portfolio, and the thread limit of a search."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
     return [[row.name for row in stage] for stage in portfolio]
 
 
-def test_auto_starts_with_the_quick_orders_and_ends_with_outside_engines_where_there_are_several_memories() -> None:
+def test_auto_starts_with_quick_orders_and_ends_with_engines_for_several_pools() -> None:
     portfolio = names(stages.stages_of_solver(SEVERAL, "auto"))
     assert portfolio[0] == ["greedy"]
     assert portfolio[-1] == ["cp-sat", "highs"]
 
 
-def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_with_a_missing_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = SolverRow(
         "absent", "needs what nobody has", "tests.support.false_claims:waits", needs=("no_such_package",)
     )
@@ -69,7 +69,7 @@ def test_a_solver_whose_library_is_missing_is_refused(monkeypatch: pytest.Monkey
     ],
     ids=lambda row: row.summary,
 )
-def test_auto_leaves_out_solvers_that_do_not_suit(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
+def test_auto_leaves_out_unsuitable_solvers(monkeypatch: pytest.MonkeyPatch, row: SolverRow) -> None:
     monkeypatch.setitem(registry.BY_NAME, "highs", row)
     assert names(stages.stages_of_solver(SEVERAL, "auto"))[-1] == ["cp-sat"]
 
@@ -81,7 +81,7 @@ def test_stages_run_until_the_search_is_over() -> None:
     assert search.stop_reason == "proved"
 
 
-def test_the_solvers_of_one_stage_run_side_by_side() -> None:
+def test_the_solvers_of_one_stage_run_concurrently() -> None:
     search = search_for(RING)
     ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
     started = time.monotonic()
@@ -99,10 +99,10 @@ def test_a_failing_engine_is_reported_and_the_others_continue(monkeypatch: pytes
     assert search.best.score == (3,)
 
 
-def test_a_plan_that_a_named_engine_found_before_it_failed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_found_before_the_named_engine_failed_reports_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ROOT)
     monkeypatch.setitem(registry.BY_NAME, "cbc", RAISER)
-    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(GREEDY, can=frozenset()))  # which is not to be first
+    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(GREEDY, can=frozenset()))  # so that it is not run first
     for deterministic in (False, True):
         plan = solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
         assert (plan.solver, plan.disturbed_by, plan.stop_reason) == ("raiser", "engine-failure", "engine-failure")
@@ -117,7 +117,7 @@ def test_a_plan_that_a_named_engine_found_before_it_failed_says_so(monkeypatch: 
     ],
     ids=["raises", "is not there", "is an engine"],
 )
-def test_a_named_solver_that_fails_before_it_is_the_best_is_refused_with_its_error(
+def test_a_named_solver_that_fails_without_a_plan_raises_its_error(
     row: SolverRow, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", ROOT)
@@ -126,7 +126,7 @@ def test_a_named_solver_that_fails_before_it_is_the_best_is_refused_with_its_err
         with pytest.raises(SolverFailedError, match=f"^solver: cbc failed: {said}") as caught:
             solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
         assert caught.value.ways == ["name another one, or none, for what suits the problem"]
-    # One that is not needed, as quick orders meet the bound, has no turn in which to fail.
+    # A solver that is not needed, as quick orders meet the bound, cannot fail.
     assert solve(FEATURES["plain"], solver="cbc").status == "optimal"
 
 
@@ -143,7 +143,7 @@ def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
         assert search.best.score == (3,)
 
 
-def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
+def test_a_fault_in_the_quick_orders_is_reported_and_a_plan_still_found(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = replace(GREEDY, where="no_such_module:solve")
@@ -154,7 +154,7 @@ def test_a_plan_is_found_and_told_of_where_the_quick_orders_have_a_fault(
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
 
 
-def test_a_claim_of_infeasibility_is_believed_once_another_solver_agrees() -> None:
+def test_claimed_infeasibility_is_accepted_once_another_solver_agrees() -> None:
     search = search_for(FULL_RING)
     assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
     assert search.stop_reason == "proved"
@@ -166,7 +166,7 @@ HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))
 
 
 @pytest.mark.parametrize("most", range(1, 9))
-def test_all_threads_together_are_within_the_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_threads_of_a_search_are_within_the_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, str(most))
     assert max_threads() == most
     for count in range(1, 6):
@@ -176,7 +176,7 @@ def test_all_threads_together_are_within_the_limit(most: int, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "²"])
-def test_an_invalid_limit_of_threads_is_refused(
+def test_an_invalid_thread_limit_is_refused(
     text: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", HARD, "--threads", text]) == 2
@@ -190,7 +190,7 @@ def test_an_invalid_limit_of_threads_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["plan", HARD, "--threads=1"], ["--threads", "1", "plan", HARD]])
-def test_with_one_thread_a_command_plans_and_takes_no_more_than_one_processor(words: list[str], tmp_path: Path) -> None:
+def test_plan_with_one_thread_uses_at_most_one_processor(words: list[str], tmp_path: Path) -> None:
     program = (
         "import os, resource, sys, time; from memplan.api.cli.main import main; began = time.monotonic();"
         "status = main(sys.argv[1:]); use = resource.getrusage(resource.RUSAGE_SELF);"

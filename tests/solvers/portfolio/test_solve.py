@@ -1,4 +1,4 @@
-"""The gate: options, honesty, cancelling, and that no plan leaves it unverified."""
+"""The entry of all searches: options, true claims, cancelling, and only verified plans."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.support.depth import GRACE_S
 from tests.support.tiny import FEATURES
 
 RING = FEATURES["a ring of conflicts"]
-"""Its optimum, 6, is above the bound, 4, and above what quick orders can prove."""
+"""Its optimum, 6, is above its lower bound, 4, and above the bounds that quick orders can prove."""
 FULL_RING = FEATURES["infeasible, which no live set and no clique shows"]
 
 
 @pytest.fixture
 def liars(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the solvers that lie into the registry."""
+    """Register the solvers that make false claims."""
     for function in ("overlaps", "denies", "exaggerates", "waits"):
         row = false_claims.row(function)
         monkeypatch.setitem(registry.BY_NAME, row.name, row)
@@ -49,7 +49,7 @@ def assert_is_plan(problem: Problem, plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_every_tiny_problem_is_settled(name: str) -> None:
+def test_solve_settles_every_tiny_problem_as_brute_force_does(name: str) -> None:
     problem = FEATURES[name]
     plan, least = solve(problem, profile=None if problem.objective == "cost" else "size"), oracle.best_score(problem)
     if least is None:
@@ -67,7 +67,7 @@ def test_every_tiny_problem_is_settled(name: str) -> None:
 
 @pytest.mark.parametrize("name", FEATURES)
 @pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
-def test_without_time_the_answer_is_honest_and_at_once(name: str, solver: str) -> None:
+def test_solve_without_time_returns_at_once_and_claims_nothing_false(name: str, solver: str) -> None:
     problem = FEATURES[name]
     missing = compile_problem(problem).features - (EVERYTHING if solver == "auto" else registry.BY_NAME[solver].can)
     if missing:
@@ -97,13 +97,13 @@ def test_without_time_the_answer_is_honest_and_at_once(name: str, solver: str) -
         ({"time_limit_s": float("inf")}, "time_limit_s: must be above 0 and at most 604800, got Infinity"),
     ],
 )
-def test_a_wrong_option_is_named_with_its_rule_and_value(options: dict[str, str | float], message: str) -> None:
+def test_solve_names_a_wrong_time_limit_with_its_rule_and_value(options: dict[str, str | float], message: str) -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], **options)  # type: ignore[arg-type]  # wrong on purpose
     assert caught.value.sentences == (message,)
 
 
-def test_an_unknown_solver_is_named_beside_those_there_are() -> None:
+def test_solve_names_the_known_solvers_for_an_unknown_one() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="gurobi")
     known = ", ".join(registry.BY_NAME)
@@ -114,7 +114,7 @@ def test_an_unknown_solver_is_named_beside_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("accept", ["fit", "50%", "50", 50, 62.5])
-def test_a_plan_that_is_good_enough_ends_the_search(accept: str | float, liars: None) -> None:
+def test_a_plan_within_the_accepted_gap_ends_the_search(accept: str | float, liars: None) -> None:
     plan = solve(RING, accept=accept, solver="waits")
     assert (plan.status, plan.stop_reason, plan.peak, plan.lower_bound) == ("feasible", "accepted", 6, 4)
 
@@ -158,28 +158,28 @@ def test_a_search_cancelled_before_its_start_answers_at_once() -> None:
     assert plan.status == "unknown"
 
 
-def test_progress_tells_peak_bound_and_gap() -> None:
+def test_progress_reports_peak_bound_and_gap() -> None:
     seen: list[Progress] = []
     solve(RING, solver="greedy", control=Control(report=seen.append))
     assert [(now.peak, now.lower_bound, now.gap) for now in seen][-1] == (6, 4, 0.5)
 
 
 @pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
-def test_deterministic_means_the_same_bytes(solver: str) -> None:
+def test_deterministic_solves_repeat_the_same_json(solver: str) -> None:
     plans = [solve(RING, solver=solver, deterministic=True, time_limit_s=60, seed=7) for _ in range(2)]
     assert plans[0].model_dump_json() == plans[1].model_dump_json()
     assert plans[0].wall_time_s is None
 
 
 @pytest.mark.parametrize("problem", [RING, FULL_RING], ids=["beside a valid one", "alone"])
-def test_an_assignment_that_overlaps_does_not_leave(problem: Problem, liars: None) -> None:
+def test_solve_refuses_to_return_an_overlapping_assignment(problem: Problem, liars: None) -> None:
     with pytest.raises(InvalidPlanError, match=r"a plan of overlaps did not pass the verifier: .* share bytes"):
         solve(problem, solver="overlaps")
     with pytest.raises(InvalidPlanError, match=r"plan: is not one of this problem: .* share bytes"):
         memplan.plan(problem, solver="overlaps")
 
 
-def test_a_claim_of_infeasibility_is_not_believed_where_a_plan_is_known(liars: None) -> None:
+def test_claimed_infeasibility_is_ignored_if_a_plan_is_known(liars: None) -> None:
     plan = solve(RING, solver="denies")
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "work_limit", 6)
 
@@ -189,12 +189,12 @@ def test_infeasibility_is_reported_once_a_second_engine_confirms_it(liars: None)
     assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
 
 
-def test_a_bound_that_one_engine_alone_claims_is_not_believed(liars: None) -> None:
+def test_a_bound_claimed_by_a_single_engine_is_not_trusted(liars: None) -> None:
     plan = solve(RING, solver="exaggerates")
     assert (plan.status, plan.peak, plan.lower_bound) == ("feasible", 6, 4)
 
 
-def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
+def test_interim_results_of_a_running_search_are_valid_plans() -> None:
     seen: list[SolveResult | None] = []
     search = OneSearch(RING, SolveOptions(), Control(report=lambda _: seen.append(search.so_far())))
     plan = search.finish().plan
@@ -207,7 +207,7 @@ def test_a_search_that_goes_on_shows_its_best_plan_so_far() -> None:
         assert so_far.peak >= plan.peak
 
 
-def test_a_solve_pauses_after_the_quick_orders_and_goes_on_in_any_thread() -> None:
+def test_a_search_can_continue_in_another_thread_after_the_quick_orders() -> None:
     options = SolveOptions(deterministic=True)
     solving = OneSearch(RING, options)
     assert solving.begin() is None
@@ -226,7 +226,7 @@ def test_a_problem_settled_by_quick_orders_takes_one_step() -> None:
 @pytest.mark.parametrize(
     "solver", ["auto", "reference:tvm-greedy-by-size", "reference:tvm-greedy-by-conflicts", "reference:tvm-hill-climb"]
 )
-def test_all_three_buffers_are_named_where_they_do_not_fit(solver: str) -> None:
+def test_infeasibility_of_three_conflicting_buffers_names_all_three(solver: str) -> None:
     sizes = {"bi_a": 10, "bi_b": 10, "bi_c": 10}
     problem = tvm.problem_of_conflicts(sizes, {"bi_a": ["bi_b"], "bi_b": ["bi_c"], "bi_c": ["bi_a"]}, capacity=10)
     plan = solve(problem, solver=solver)
@@ -237,18 +237,18 @@ def test_all_three_buffers_are_named_where_they_do_not_fit(solver: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_hash_seed_makes_no_difference() -> None:
+def test_deterministic_plans_do_not_depend_on_the_hash_seed() -> None:
     problem = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "A.1048576.csv"
     command = [sys.executable, "-m", "memplan", "plan", str(problem), "--deterministic", "--time-limit", "0.02"]
     first, second = (
         subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
         for seed in ("0", "4242")
     )
-    # A clock may stop a search of a busy machine; the answer then says so.
+    # The clock may stop the search on a busy machine; the plan then says it is not reproducible.
     assert first == second or b'"reproducible":false' in first + second
 
 
-def test_an_infeasibility_proof_about_few_buffers_is_repeated_before_it_is_believed(
+def test_a_proof_about_few_buffers_is_repeated_before_it_is_trusted(
     liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))

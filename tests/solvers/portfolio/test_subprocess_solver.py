@@ -1,4 +1,4 @@
-"""Solvers in separate processes: their possible faults, and the processes that remain afterwards."""
+"""Solvers in separate processes: their possible faults, and that no process remains afterwards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stop_once_started(search: Search, pid_file: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet buried does not."""
+    """Return True if a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def assert_gone_soon(pids: list[int]) -> None:
         time.sleep(0.01)
 
 
-def test_a_solver_that_returns_does_not_end_the_search() -> None:
+def test_an_isolated_solver_without_an_answer_does_not_end_the_search() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     run_isolated(row("returns_without_a_word"), instance, search)
@@ -74,7 +74,7 @@ def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: 
     assert_gone_soon(wait_for_pids(tmp_path / "pids"))
 
 
-def test_an_unresponsive_solver_is_killed_at_the_deadline() -> None:
+def test_an_unresponsive_isolated_solver_is_killed_at_the_deadline() -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 0.3)
     started = time.monotonic()
@@ -132,7 +132,7 @@ def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
     assert search.best.by == "printer"
 
 
-def test_garbage_among_the_answers_is_an_engine_error() -> None:
+def test_invalid_bytes_among_the_answers_are_an_engine_error() -> None:
     instance = instance_with_a_gap()
     with pytest.raises(EngineError, match=r"^writes_among_the_answers: "):
         run_isolated(row("writes_among_the_answers"), instance, search_for(instance, 20))

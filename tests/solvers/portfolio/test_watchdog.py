@@ -1,4 +1,4 @@
-"""Searches are ended from outside: at their deadlines, and when they are cancelled."""
+"""The watchdog ends searches at their deadlines and when they are cancelled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def search(lasts_s: float) -> Search:
 
 
 def wait_for_the_flag(running: Search) -> bool:
-    """Wait as a kernel does, which sees nothing but its flag."""
+    """Wait for the stop flag, as a kernel does; return True if it was set."""
     give_up = time.monotonic() + 20
     while running.flag[0] == 0 and time.monotonic() < give_up:
         time.sleep(0.001)
@@ -41,7 +41,7 @@ def test_a_search_cancelled_before_its_start_runs_no_solver() -> None:
         assert running.stop_reason == "cancelled"
 
 
-def test_one_thread_watches_many_searches() -> None:
+def test_one_watchdog_thread_watches_many_searches() -> None:
     cancelled = threading.Event()
     searches = [search(60) for _ in range(20)]
     with watched(first := search(60), cancelled):

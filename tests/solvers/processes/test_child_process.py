@@ -1,4 +1,4 @@
-"""Child processes: their allowed answers, knowledge and actions, and the reasons to end them."""
+"""Child processes: their answers, environment and rights, and the reasons to end them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_answer_of_a_child_process_keeps_its_arrays() -> None:
         assert child.wait() == 0
 
 
-def test_a_pickle_among_the_answers_is_not_read(tmp_path: Path) -> None:
+def test_a_pickle_from_a_child_process_is_never_loaded(tmp_path: Path) -> None:
     with ChildProcess(_MODULE, environment=_WHERE) as child:
         child.give(tmp_path / "harm")
         with pytest.raises(ValueError, match="expected value"):
@@ -50,7 +50,7 @@ def test_a_child_that_exceeds_its_memory_limit_is_killed() -> None:
         assert (child.stopped_by, child.wait()) == ("memory", -signal.SIGKILL)
 
 
-def test_a_child_is_killed_when_it_is_over_and_what_it_used_is_known() -> None:
+def test_a_child_process_is_killed_when_over_and_its_memory_is_known() -> None:
     with ChildProcess(_MODULE, lambda: True, environment=_WHERE) as child:
         with pytest.raises(EOFError):
             child.answer()
@@ -58,7 +58,7 @@ def test_a_child_is_killed_when_it_is_over_and_what_it_used_is_known() -> None:
         assert child.peak_rss_bytes > 0
 
 
-def test_the_room_is_imported_where_a_system_has_no_limits() -> None:
+def test_process_modules_import_on_systems_without_resource_limits() -> None:
     missing = "import sys; sys.modules.update(dict.fromkeys(('resource', 'fcntl', 'pwd', 'grp')))"
     modules = ["child", "harden", "parent"]
     code = "; ".join([missing, *(f"import memplan.solvers.processes.{name}" for name in modules)])
@@ -68,7 +68,7 @@ def test_the_room_is_imported_where_a_system_has_no_limits() -> None:
 _SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
 
 
-def test_a_child_knows_no_secret_gets_no_rights_and_a_reader_writes_no_file(
+def test_a_child_process_gets_no_secrets_no_rights_and_writes_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in _SECRETS:
@@ -97,7 +97,9 @@ def test_a_child_knows_no_secret_gets_no_rights_and_a_reader_writes_no_file(
         ({}, None),
     ],
 )
-def test_the_quota_of_a_container_is_the_most(tmp_path: Path, files: dict[str, str], most: int | None) -> None:
+def test_processors_are_limited_by_the_quota_of_a_container(
+    tmp_path: Path, files: dict[str, str], most: int | None
+) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
@@ -118,7 +120,7 @@ os.kill(fork, 9)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list the children of a process")
 @pytest.mark.parametrize("program", [_HOLDS, _FORKS])
-def test_a_process_has_the_memory_of_the_programs_that_it_started_and_not_that_of_forks_twice(program: str) -> None:
+def test_memory_in_use_includes_child_programs_and_counts_forks_once(program: str) -> None:
     before, command = memory_in_use(os.getpid()), [sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""Temporary folders of processes that were killed are removed by the next one, and those of others are not."""
+"""Temporary folders of killed processes are removed by the next process; all other folders stay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ with make_temporary_folder() as name:
 """
 
 
-def test_a_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_folders_of_a_killed_process_are_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", _MAKES], stdout=subprocess.PIPE, env=environment, text=True) as maker:

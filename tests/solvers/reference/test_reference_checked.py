@@ -1,4 +1,4 @@
-"""Other planners as solvers: refused, and checked."""
+"""Reference planners as solvers: refused for rules they lack, and verified."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIGHT: dict[str, Any] = {
         {"id": "c", "size": 6, "start": 1, "end": 2},
     ]
 }
-"""12 bytes are enough; ExecuTorch needs 16, as only one of two fits into an object of 10."""
+"""12 bytes suffice; ExecuTorch needs 16, as only one of two buffers fits into an object of 10 bytes."""
 EASY: dict[str, Any] = {"buffers": TIGHT["buffers"][:2]}
 
 
@@ -40,7 +40,7 @@ def plan_of(problem: dict[str, Any], accept: str | None = None, control: Control
 
 @pytest.mark.parametrize("planner", reference_planners())
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_planner_refuses_explains_or_gives_a_valid_plan(name: str, planner: str) -> None:
+def test_a_reference_planner_refuses_explains_or_gives_a_valid_plan(name: str, planner: str) -> None:
     problem = PROBLEMS[name]
     if cannot := checked.needed_features(problem, compile_problem(problem)) - reference_planners()[planner].can:
         with pytest.raises(OptionError, match=f"solver: {planner} cannot do {', '.join(sorted(cannot))}"):
@@ -62,20 +62,20 @@ def test_a_planner_refuses_explains_or_gives_a_valid_plan(name: str, planner: st
             assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
 
 
-def test_rules_that_a_planner_cannot_express_are_named() -> None:
+def test_unsupported_rules_of_a_reference_planner_are_named() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["holes"], solver=GREEDY)
     assert str(caught.value) == f"solver: {GREEDY} cannot do holes"
 
 
-def test_an_unknown_planner_is_named_beside_the_known_ones() -> None:
+def test_an_unknown_reference_planner_is_refused_with_the_known_names() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="reference:best")
     assert str(caught.value).startswith("solver: reference: must come with one of tflite-micro-greedy, ")
     assert str(caught.value).endswith(', got "reference:best"')
 
 
-def test_a_plan_that_breaks_a_rule_is_refused_with_the_rule() -> None:
+def test_a_reference_plan_that_breaks_a_rule_is_refused_with_the_rule() -> None:
     assert plan_of({**TIGHT, "pools": [{"size": 16}]}).status == "feasible"
     plan = plan_of({**TIGHT, "pools": [{"size": 15}]})
     assert (plan.status, plan.placements.ids, plan.stop_reason) == ("unknown", (), None)
@@ -92,7 +92,7 @@ def test_infeasibility_is_reported_only_with_a_proof() -> None:
     assert plan.explanation.missing_bytes == 1
 
 
-def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_stop() -> None:
+def test_a_reference_plan_is_optimal_only_if_it_meets_the_bound() -> None:
     plan = plan_of(EASY)
     assert (plan.status, plan.stop_reason, plan.gap) == ("optimal", "proved", 0.0)
     assert plan.proof is not None
@@ -104,7 +104,7 @@ def test_a_plan_is_optimal_where_the_bound_says_so_and_else_has_no_reason_to_sto
     assert plan_of({**TIGHT, "objective": "fit"}).stop_reason == "accepted"
 
 
-def test_a_cancelled_planner_reports_that_it_was_stopped() -> None:
+def test_a_cancelled_reference_planner_reports_that_it_was_stopped() -> None:
     cancelled = threading.Event()
     cancelled.set()
     plan = plan_of(EASY, control=Control(cancelled=cancelled))
@@ -114,11 +114,11 @@ def test_a_cancelled_planner_reports_that_it_was_stopped() -> None:
 
 
 def place_nothing(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place nothing, as if four buffers fitted nowhere."""
+    """Return no placements, and four buffers that fitted nowhere."""
     return PlannerAnswer({}, stuck=(0, 1, 2, 3))
 
 
-def test_only_some_of_many_buffers_that_fit_nowhere_are_named() -> None:
+def test_at_most_three_buffers_that_fit_nowhere_are_named() -> None:
     problem = Problem.model_validate({"buffers": [{"id": i, "size": i, "start": 0, "end": 1} for i in range(4)]})
     planner = ReferencePlanner("reference:nowhere", "", "", f"{__name__}:place_nothing")
     instance = compile_problem(problem)

@@ -1,4 +1,4 @@
-"""What a search keeps and believes, and why nothing fits, as a person reads it."""
+"""The incumbent of a search, accepted claims, and explanations of infeasibility."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
-"""Five buffers of one unit (2 bytes); the bound is 2 units and the optimum 3."""
+"""Five buffers of one unit (2 bytes); the lower bound is 2 units and the optimum 3."""
 FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
 ONE_POOL = column(np.zeros(5))
 TOWER, FOUR_HIGH, OPTIMUM = column([0, 1, 2, 3, 4]), column([0, 1, 2, 3, 1]), column([0, 1, 0, 1, 2])
@@ -28,7 +28,7 @@ def search_for(instance: Instance, limit_s: float = 60.0, accept: Accept | None 
     return Search(instance, deadline=time.monotonic() + limit_s, trusted=frozenset({"exact"}), accept=accept)
 
 
-def test_a_better_assignment_is_kept() -> None:
+def test_search_keeps_the_better_assignment() -> None:
     search = search_for(RING)
     assert search.offer(ONE_POOL, TOWER, "first:size")
     assert search.offer(ONE_POOL, FOUR_HIGH, "first:area")
@@ -37,14 +37,14 @@ def test_a_better_assignment_is_kept() -> None:
     assert (search.best.score, search.best.by) == ((3,), "second")
 
 
-def test_an_assignment_at_the_bound_ends_the_search() -> None:
+def test_an_assignment_at_the_lower_bound_ends_the_search() -> None:
     instance = compile_problem(FEATURES["plain"])
     search = search_for(instance)
     search.offer(column(np.zeros(6)), column([1, 6, 0, 4, 5, 4]), "guess")
     assert search.stop_reason == "proved"
 
 
-def test_of_two_engines_bounds_the_lower_one_is_accepted() -> None:
+def test_search_accepts_the_lower_of_two_engines_bounds() -> None:
     search = search_for(RING)
     search.offer_bound((4,), "cp-sat")
     search.offer_bound((3,), "highs")
@@ -52,7 +52,7 @@ def test_of_two_engines_bounds_the_lower_one_is_accepted() -> None:
     assert (search.proof.witness.kind, search.proof.witness.by) == ("engines", "cp-sat and highs")
 
 
-def test_an_agreed_bound_that_is_met_ends_the_search() -> None:
+def test_a_plan_at_a_bound_that_two_engines_agree_on_ends_the_search() -> None:
     search = search_for(RING)
     search.offer(ONE_POOL, OPTIMUM, "cp-sat")
     search.offer_bound((3,), "cp-sat")
@@ -73,7 +73,7 @@ def test_infeasibility_is_accepted_when_two_engines_agree() -> None:
 
 
 @pytest.mark.parametrize("by", ["exact", "cp-sat"])
-def test_infeasibility_is_never_believed_against_a_plan(by: str) -> None:
+def test_claimed_infeasibility_is_never_accepted_against_a_plan(by: str) -> None:
     search = search_for(RING)
     search.offer(ONE_POOL, TOWER, "greedy")
     search.claim_infeasible("highs")
@@ -82,7 +82,7 @@ def test_infeasibility_is_never_believed_against_a_plan(by: str) -> None:
     assert not search.is_over
 
 
-def test_a_claimed_bound_that_the_best_plan_meets_stays_open_until_a_second_engine_agrees() -> None:
+def test_a_claimed_bound_met_by_the_best_plan_stays_open_until_confirmed() -> None:
     search = search_for(RING)
     seen = []
     for bound, by in (((3,), "cp-sat"), ((4,), "highs")):
@@ -100,7 +100,7 @@ def test_an_obviously_infeasible_search_ends_before_its_start() -> None:
     assert search.infeasibility_witness.missing == 1
 
 
-def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
+def test_search_keeps_its_first_stop_reason_and_sets_the_kernel_flag() -> None:
     search = search_for(RING)
     assert search.flag.tolist() == [0]
     search.stop("cancelled")
@@ -110,13 +110,13 @@ def test_the_first_reason_to_stop_counts_and_kernels_see_it() -> None:
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
-def test_reaching_the_target_of_the_caller_ends_the_search(gap: float | None, reason: str | None) -> None:
+def test_reaching_the_accepted_gap_ends_the_search(gap: float | None, reason: str | None) -> None:
     search = search_for(RING, accept=Accept(gap))
     search.offer(ONE_POOL, OPTIMUM, "greedy")
     assert search.stop_reason == reason
 
 
-def test_progress_is_reported_in_bytes() -> None:
+def test_search_progress_is_reported_in_bytes() -> None:
     seen: list[Progress] = []
     search = search_for(RING)
     search.on_progress = seen.append
@@ -131,7 +131,7 @@ def test_progress_is_reported_in_bytes() -> None:
     assert [now.gap for now in seen] == [1.5, 0.5, 0.0]
 
 
-def test_the_gap_is_absent_where_there_is_no_plan_or_no_bound() -> None:
+def test_progress_has_no_gap_without_a_plan_or_a_bound() -> None:
     assert search_for(RING).progress().gap is None
     assert Progress(0.0, 5, 0, "greedy").gap is None
     assert Progress(0.0, 0, 0, "greedy").gap == 0.0
@@ -147,7 +147,7 @@ def explanation_fields(**fields: Any) -> dict[str, Any]:
     return plan.explanation.model_dump(exclude_defaults=True)
 
 
-def test_three_that_are_alive_together_are_all_named() -> None:
+def test_explanations_name_all_buffers_alive_at_the_overfull_time() -> None:
     assert explanation_fields(buffers=THREE, pools=[{"name": "sram", "size": 25}]) == {
         "message": 'pool "sram" lacks 5 bytes at time 0; 3 buffers ("a", "b", "c") do not fit',
         "pool": "sram",
@@ -157,7 +157,7 @@ def test_three_that_are_alive_together_are_all_named() -> None:
     }
 
 
-def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
+def test_explanations_name_a_buffer_larger_than_its_pool() -> None:
     assert explanation_fields(
         buffers=[{"id": "w", "size": 9, "start": 4, "end": 5}], pools=[{"name": "sram", "size": 8}]
     ) == {
@@ -169,7 +169,7 @@ def test_a_buffer_that_is_larger_than_its_pool_is_named() -> None:
     }
 
 
-def test_a_buffer_that_crosses_a_page_at_every_offset_is_named() -> None:
+def test_explanations_name_a_buffer_that_crosses_a_page_at_every_offset() -> None:
     rows = [THREE[0], THREE[1] | {"no_cross": 8, "relative": {"to": "a", "offset": 16}}]
     found = explanation_fields(buffers=rows)
     assert found["buffers"] == ("b",)
@@ -179,7 +179,7 @@ def test_a_buffer_that_crosses_a_page_at_every_offset_is_named() -> None:
     )
 
 
-def test_a_colocation_group_without_a_pool_for_all_is_named() -> None:
+def test_explanations_name_a_colocation_group_without_a_common_pool() -> None:
     rows = [THREE[0] | {"pools": ["x"]}, THREE[1] | {"forbid_pools": ["x"]}]
     found = explanation_fields(buffers=rows, together=[["b", "a"]], pools=[{"name": "x"}, {"name": "y"}])
     assert found["message"] == (
@@ -187,14 +187,14 @@ def test_a_colocation_group_without_a_pool_for_all_is_named() -> None:
     )
 
 
-def test_pins_that_collide_are_named() -> None:
+def test_explanations_name_colliding_pins() -> None:
     rows = [dict(row, offset=offset) for row, offset in zip(THREE, (0, 5, 20), strict=True)]
     found = explanation_fields(buffers=rows)
     assert found["buffers"] == ("a", "b")
     assert found["message"].startswith("pinned: ")
 
 
-def test_buffers_that_conflict_by_name_have_no_time() -> None:
+def test_explanations_of_pairwise_conflicts_have_no_time() -> None:
     rows = [{"id": name, "size": 10} for name in "abc"]
     pairs = [["a", "b"], ["b", "c"], ["a", "c"]]
     found = explanation_fields(buffers=rows, conflicts=pairs, pools=[{"name": "sram", "size": 25}])
@@ -204,7 +204,7 @@ def test_buffers_that_conflict_by_name_have_no_time() -> None:
 
 
 @pytest.mark.parametrize("solver", ["exact", "auto"])
-def test_if_only_a_search_can_prove_infeasibility_the_tightest_time_is_named(solver: str) -> None:
+def test_explanations_by_search_name_the_buffers_at_the_tightest_time(solver: str) -> None:
     plan = solve(FEATURES["infeasible, which no live set and no clique shows"], solver=solver, time_limit_s=20)
     assert plan.status == "infeasible"
     assert plan.explanation is not None

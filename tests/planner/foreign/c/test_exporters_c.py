@@ -98,7 +98,7 @@ def test_the_linker_puts_every_buffer_at_its_address(compiler: list[str], tmp_pa
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
+def test_the_linker_script_alone_reserves_the_bytes_of_the_pools(compiler: list[str], tmp_path: Path) -> None:
     write_files(two_memories(), "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     (tmp_path / "program.c").write_text(
@@ -113,7 +113,7 @@ def test_the_script_alone_keeps_the_room_of_the_pools(compiler: list[str], tmp_p
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> None:
+def test_a_c_source_with_changed_offsets_does_not_compile(tmp_path: Path) -> None:
     write_files(single_pool_layout({"alignment": 16}), "c", tmp_path, "plan.c")
     header = tmp_path / "plan.h"
     header.write_text(header.read_text().replace("PLAN_OFFSET_0 0u", "PLAN_OFFSET_0 8u"))
@@ -123,14 +123,14 @@ def test_a_source_whose_offsets_were_changed_is_not_compiled(tmp_path: Path) -> 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("rows", [(), ({"size": 0},), ({"size": 0, "offset": 100}, {"size": 5})])
-def test_buffers_without_bytes_are_compiled_too(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
+def test_c_sources_of_buffers_without_bytes_compile(rows: tuple[dict[str, int], ...], tmp_path: Path) -> None:
     for target in ("c", "malloc-c"):
         write_files(single_pool_layout(*rows), target, tmp_path, "plan.c")
         run("gcc", *STRICT, "-c", tmp_path / "plan.c", "-o", tmp_path / "plan.o")
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_headers_are_cpp_too(tmp_path: Path) -> None:
+def test_c_headers_compile_as_cpp(tmp_path: Path) -> None:
     for target, name in (("c", "plan.c"), ("malloc-c", "heap.c")):
         write_files(two_memories_anywhere(), target, tmp_path, name)
     (tmp_path / "all.cpp").write_text(
@@ -141,7 +141,7 @@ def test_headers_are_cpp_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_pools_of_the_heap_are_allocated_as_often_as_one_likes(tmp_path: Path) -> None:
+def test_heap_pools_can_be_allocated_several_times(tmp_path: Path) -> None:
     layout = two_memories_anywhere()
     write_files(layout, "malloc-c", tmp_path, "heap.c")
     (tmp_path / "main.c").write_text(
@@ -171,7 +171,7 @@ int main(void)
     run(tmp_path / "main")
 
 
-def test_a_scatter_file_has_a_region_a_pool() -> None:
+def test_a_scatter_file_has_one_region_for_each_pool() -> None:
     text = export("armlink", two_memories(), "plan")[""].decode()
     regions = re.findall(r"^(\w+) (0x[0-9a-f]+) UNINIT (0x[0-9a-f]+)\n\{\n  \* \((\S+)\)\n\}$", text, re.MULTILINE)
     assert regions == [
@@ -192,7 +192,7 @@ def test_identifiers_are_distinct_and_stay_close_to_their_ids() -> None:
         st.text(max_size=5) | st.text("a_/2", max_size=3) | st.integers(0, 9), unique_by=lambda name: (type(name), name)
     )
 )
-def test_identifiers_are_of_c_and_as_many_as_the_names(names: list[int | str]) -> None:
+def test_identifiers_are_valid_in_c_and_distinct(names: list[int | str]) -> None:
     found = identifiers(names)
     assert len(set(found)) == len(names)
     assert all(re.fullmatch("[0-9A-Za-z_]*", name) for name in found)
@@ -202,7 +202,7 @@ def test_identifiers_are_of_c_and_as_many_as_the_names(names: list[int | str]) -
     ("stem", "prefix"),
     [("plan", "plan"), ("My Plan", "my_plan"), ("7", "memplan_7"), ("_x", "memplan__x"), ("ü", "memplan__")],
 )
-def test_the_name_of_the_file_begins_all_names(stem: str, prefix: str) -> None:
+def test_the_prefix_of_c_names_is_made_from_the_file_name(stem: str, prefix: str) -> None:
     assert prefix_of(stem) == prefix
 
 
@@ -233,7 +233,7 @@ def test_an_alignment_that_c_cannot_express_is_refused(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], tmp_path: Path) -> None:
+def test_linker_regions_of_a_pool_leave_its_reserved_ranges_out(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
     layout = single_pool_layout(
         *({"offset": offset, "alignment": 16} for offset in places),
@@ -255,14 +255,14 @@ def test_reserved_ranges_of_a_pool_lie_between_its_regions(compiler: list[str], 
 
 
 @pytest.mark.parametrize("target", ["c", "malloc-c"])
-def test_memory_of_another_device_is_not_allocated_on_the_heap(target: str) -> None:
+def test_c_export_refuses_a_pool_on_another_device(target: str) -> None:
     with pytest.raises(FormatError, match=f'pool "p": device must be the CPU for to={target}.*, got "cuda:1"'):
         export(target, single_pool_layout({}, device="cuda:1"), "plan")
     assert export(target, single_pool_layout({}, device="cpu"), "plan")
 
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
-def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
+def test_linker_export_refuses_a_pool_without_a_base_address(target: str) -> None:
     rule = 'pool "p": base_address must be given for a linker, as in capacity=p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
         export(target, single_pool_layout({}), "plan")
@@ -270,7 +270,7 @@ def test_a_pool_without_a_base_address_is_not_linked(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["c", "ld", "armlink"])
-def test_pools_that_are_filled_over_each_other_are_not_written(target: str) -> None:
+def test_export_refuses_pools_whose_addresses_overlap(target: str) -> None:
     # A pool that is written with all its fields has the base address 0 where none was given: it is read.
     pools = [Pool(name="sram-1").model_dump(), {"name": "int", "base_address": 64}]
     layout = layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
@@ -278,6 +278,6 @@ def test_pools_that_are_filled_over_each_other_are_not_written(target: str) -> N
         export(target, layout, "plan")
 
 
-def test_a_plan_that_is_not_valid_is_not_exported() -> None:
+def test_export_refuses_an_invalid_plan() -> None:
     with pytest.raises(PlanError, match="overlap"):
         layout_of(TWO_MEMORIES, {**PLACES, "main_conv_1": ("sram-1", 40)})
