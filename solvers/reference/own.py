@@ -118,15 +118,10 @@ def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, 
 def main() -> None:
     """Run the child: call the planner, and send its answer."""
     parent = Parent()
-<<<<<<< HEAD
     where, limit_s, problem, path = parent.task
     # What the caller can import, such as a module beside its script, and what lies in the current folder.
     sys.path += [each for each in (*path, str(Path.cwd())) if each not in sys.path]
-    parent.send(_answer(where, limit_s, problem))
-=======
-    sys.path.append(str(Path.cwd()))
-    parent.send(_answer_or_failure(*parent.task))
->>>>>>> words1
+    parent.send(_answer_or_failure(where, limit_s, problem))
 
 
 def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str, Any]:
