@@ -1,7 +1,7 @@
 """Wrap the questions as Python functions: check arguments, read files, collect options, and let Ctrl-C end a search.
 
-Options are given by name or as one value `options`. An input such as a problem may also be the path of a file or a
-JSON object.
+Options are given by name or as one value `options`. An input such as a problem may also be the path of a file or a JSON
+object.
 """
 
 from __future__ import annotations

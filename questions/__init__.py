@@ -34,8 +34,7 @@ class Command(NamedTuple):
     """A command that an extension adds.
 
     load: imports the `click.Command` of a name, which may be a group of commands.
-    help, panel: its sentence in the list of commands and the heading above it; empty for a question, whose row has
-    both.
+    help, panel: its sentence in the list of commands and the heading above it; empty if a question's row has them.
     """
 
     load: Callable[[str], Any]

@@ -22,14 +22,13 @@ from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, add_
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
-_MOST_TOLD = 10
-"""The most violations of a plan that an error lists."""
+_MOST_TOLD = 10  # violations of a plan that an error lists
 _VERIPB: Any = veripb
 """Typed as Any, since the checkers have no annotations: people read and run them without memplan."""
 
 
 class CertifyOptions(SearchOptions):
-    """Options of `certify`, beside the time limit and others that all searches have."""
+    """Options of `certify`, in addition to those of all searches, such as the time limit."""
 
     proof_s: Seconds = Field(TIME_LIMIT_S, description="Spend at most this part of the time limit on the proof.")
 

@@ -47,7 +47,7 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
     """Read budgets: `SIZE` for the only pool, or `NAME=SIZE`. Return the problem with these pools, and bytes by pool.
 
     If the problem names no pools, several budgets define them, without sizes, in order of preference. The single budget
-    `unlimited` stands for no budget. Raises OptionError.
+    `unlimited` means no budget. Raises OptionError.
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}

@@ -42,7 +42,7 @@ _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
 
 
 class CheckOptions(SearchOptions):
-    """Options of `check`, beside the time limit and others that all searches have."""
+    """Options of `check`, in addition to those of all searches, such as the time limit."""
 
     needs = MappingProxyType({"tolerance": ("baseline",)})
 

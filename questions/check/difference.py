@@ -51,7 +51,7 @@ class OtherLifetime(_Row):
 
 
 class Moved(_Row):
-    """A buffer that moved, with both offsets; `why` is a sentence about its old place. Pools are given if they differ."""
+    """A buffer that moved, with both offsets and, if they differ, pools; `why` is a sentence about its old place."""
 
     id: Id
     before: int = Field(alias="from")
@@ -110,7 +110,6 @@ class Difference(Answer):
 
 
 _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
-"""The fields that a re-plan reports about kept placements."""
 
 
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
