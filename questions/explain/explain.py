@@ -60,8 +60,7 @@ def explain(
     options: ExplainOptions = ExplainOptions(),
     control: Control = Control(),
 ) -> ExplainAnswer:
-    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is
-    needed.
+    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is needed.
 
     If the problem fits, the answer names the reason for the peak of each pool. Reasons are reported in stages, and each
     member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include other
