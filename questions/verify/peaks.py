@@ -35,9 +35,9 @@ class PoolPeak(Answer):
     """The peak of a pool in a plan, in bytes, with the buffers that decide it.
 
     `lower_bound` is a bound on the use by any plan, as claimed or counted here, and `proved_by` is the check that
-    confirmed it: `placements`, `witness`, `live-set`, or null for a search or a solver, which is not repeated. `gap` is the
-    relative distance of `used` from it. If another goal is minimised first, the bound only holds `among` plans that are
-    no worse in that goal. The `highest` buffers end at `used`.
+    confirmed it: `placements`, `witness`, `live-set`, or null for an unrepeated search or solver. `gap` is the relative
+    distance of `used` from it. If another goal is minimised first, the bound only holds `among` plans that are no worse
+    in that goal. The `highest` buffers end at `used`.
 
     `decides` are the buffers that make the peak: alive together at `time` (`live-set`); the highest one and the stack
     of buffers under it, down to a pinned one or the bottom (`tower`), with `idle` bytes between them, of which
