@@ -140,7 +140,7 @@ def run(_arguments):
         write(None, b"noted")
     return 3
 
-main._run = run
+main._run_command = run
 raise SystemExit(main.main())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)

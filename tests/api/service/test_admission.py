@@ -76,10 +76,10 @@ def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.Monke
         late = wish(70.0, arrived=time.monotonic() + 40.0)  # which is now: 15 of its 30 s may go by
         queue.ask(late)
         assert [each.turn < late.turn for each in waiting] == [True, True]
-        queue._press(waiting[0])
+        queue._make_room(waiting[0])
         assert (waiting[0].is_beyond, late.began, place.is_short.is_set()) == (True, None, False)
         assert 19.0 < waiting[0].due - (waiting[0].began or 0.0) < 20.0
-        queue._press(late)
+        queue._make_room(late)
         assert (late.began, place.is_short.is_set()) == (None, True)
 
     run(day)
