@@ -29,8 +29,8 @@ def markdown(*checks: Check) -> bytes:
 
 def _check_section(check: Check) -> str:
     verdict = "within limits" if check.passed else "**not within limits**"
-    parts = [f"## Memory of {_md_text(check.subject)}: {verdict}\n"]
-    parts += [f"- {_md_text(failure.message)}\n" for failure in check.failures]
+    parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
+    parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
     if check.pools:
         parts.append("\n" + _pool_table(check.pools))
     for pool in check.pools:
@@ -50,13 +50,7 @@ def _pool_table(pools: Iterable[CheckedPool]) -> str:
         is_wrong = pool.over_budget or pool.is_beyond_tolerance
         counts = (pool.used, pool.budget, pool.before)
         rows.append(
-            [
-                _md_text(pool.name),
-                *map(_bytes_text, counts),
-                change,
-                _bytes_text(pool.lower_bound),
-                "✗" if is_wrong else "✓",
-            ]
+            [_text(pool.name), *map(_bytes, counts), change, _bytes(pool.lower_bound), "✗" if is_wrong else "✓"]
         )
     return _markdown_table(rows)
 
@@ -68,10 +62,10 @@ def _cause_table(pool: CheckedPool) -> str:
     for cause in causes[:_MOST_CAUSES]:
         why = cause.kind.replace("-", " ")
         sizes = ("" if size is None else f"{size:,}" for size in (cause.before, cause.after))
-        rows.append([_md_text(excerpt(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
+        rows.append([_text(excerpt(cause.buffer)), f"{cause.bytes:+,}", why, *sizes])
     n_left = len(causes) - _MOST_CAUSES
     more = f"\nand {n_left:,} others.\n" if n_left > 0 else ""
-    alive = f"{live.bytes:,} bytes are alive at the peak of {_md_text(pool.name)}{when}"
+    alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
     return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_markdown_table(rows)}{more}"
 
 
@@ -80,13 +74,13 @@ def _markdown_table(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
 
-def _bytes_text(count: int | None) -> str:
+def _bytes(count: int | None) -> str:
     if count is None:
         return ""
     return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"
 
 
-def _md_text(text: str) -> str:
+def _text(text: str) -> str:
     """Return a text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 

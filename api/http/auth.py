@@ -91,8 +91,7 @@ class KeyGate:
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for a cross-site request, whatever name of this server it uses.
 
-        If `require_keys` is false, a proxy may be in front of the server, so that `Host` does not identify the page's
-        site.
+        If `require_keys` is false, a proxy may be in front of the server, and `Host` does not identify the page.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):

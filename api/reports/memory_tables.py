@@ -33,7 +33,7 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
     peak = peak_over_time(problem)
     most, when = (str(plan.peak or 0), "Node unknown") if peak is None else (str(peak[0]), f"Node {peak[1]}")
     total = [("Peak memory usage across all spaces", f"{most} bytes", when)]
-    return "\n".join([*_bordered_table(rows, _HEADINGS, numbers=(2, 3)), "", *_bordered_table(total), ""])
+    return "\n".join([*_draw_table(rows, _HEADINGS, numbers=(2, 3)), "", *_draw_table(total), ""])
 
 
 def peak_over_time(problem: Problem) -> tuple[int, int] | None:
@@ -51,9 +51,7 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
     return most, next((time for time, load in loads if load == most), 0)
 
 
-def _bordered_table(
-    rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()
-) -> list[str]:
+def _draw_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
     """Return the lines of a table with borders; the columns in `numbers` are right-aligned."""
     least = [len(heading) + _HEADING_PADDING for heading in headings] or [0] * len(rows[0])
     widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]

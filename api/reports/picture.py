@@ -161,8 +161,7 @@ class _Panel:
                 label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # A label in the middle would cover other boxes; it is put after its box or, without room there,
-                    # before it.
+                    # A label in the middle would cover other boxes; it is put after its box or, if needed, before.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:

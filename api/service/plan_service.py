@@ -98,7 +98,7 @@ class PlanService:
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
         else:
-            result = await self._search_in_stages(
+            result = await self._full_search(
                 request, cancelled, None, None if has_profile else self._quick_search(request)
             )
         return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
@@ -142,7 +142,7 @@ class PlanService:
                 quick = None  # the quick search was done when the cached plan was found
             elif quick is None:
                 quick = self._quick_search(request)
-            return await self._keep_better(request, await self._search_in_stages(request, cancelled, start, quick))
+            return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))
         finally:
             self._running.pop(key).set()
 
@@ -157,7 +157,7 @@ class PlanService:
         begun = problem.start or problem.instance
         return OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
 
-    async def _search_in_stages(
+    async def _full_search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then in a child from the best plan known; raises FullError if neither has a slot."""

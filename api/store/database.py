@@ -175,8 +175,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A transaction that began as a reader cannot become a writer after another write; it would fail instead of
-        # wait.
+        # A transaction that began as a reader cannot become a writer after another write; it would fail.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 

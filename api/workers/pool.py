@@ -105,9 +105,8 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # A killed child may have sent an answer before, and its end may be noticed late. A child with lowered
-            # priority cannot
-            # raise it again.
+            # A killed child may have sent an answer before, and its end may be noticed late. A child cannot raise its
+            # priority again.
             self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome

@@ -207,7 +207,6 @@ def check_plan(
 
 
 def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
-    """Return how many buffers stayed, moved, appeared and disappeared between two tables of placements."""
     places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)
@@ -216,7 +215,6 @@ def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementCh
 
 
 def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
-    """Return the pool and offset of each buffer by its id."""
     rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 

@@ -29,8 +29,6 @@ Value = TypeVar("Value")
 
 
 class _Row(Answer):
-    """A row of a difference; JSON calls its two values `from` and `to`."""
-
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
 
@@ -144,7 +142,6 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
 
 
 def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
-    """Return the peak of a plan in bytes: its claim, or the sum of what its pools use; None if unknown."""
     return plan.peak if plan.peak is not None else sum(used.values()) if used else None
 
 
@@ -156,7 +153,6 @@ def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
-    """True if a buffer has bytes and is no alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)

@@ -18,8 +18,7 @@ from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
 """The reasons of a move: the new plan chose another pool; the old place breaks a rule of the new problem; another
-buffer
-has its bytes now; it ends above the new plan's use; it is free; the problem is unknown."""
+buffer has its bytes now; it ends above the new plan's use; it is free; the problem is unknown."""
 
 
 def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
@@ -111,6 +110,5 @@ class MoveReasons:
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []
 
     def _lifetimes_of(self, i: int) -> tuple[I64, I64]:
-        """Return the starts and ends of a buffer's lifetimes."""
         rows = self.lives[self.first[i] : self.first[i + 1]]
         return self.problem.buffers.start[rows], self.problem.buffers.end[rows]

@@ -93,8 +93,7 @@ class OrderRepair(PlanValue):
 class OrderRepairs(PlanValue):
     """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
-    `proved`: if there is no repair, no order fits that runs each operation once. `left_out`: the kinds of changes that
-    were not tried, with the reasons.
+    `proved`: if there is no repair, no order fits that runs each operation once. `left_out`: changes not tried, why.
     """
 
     status: Outcome

@@ -79,7 +79,6 @@ def _solve_for(problem: Problem, control: Control, limit_s: float, start: Plan |
 
 
 def _set_capacity(problem: Problem, size: int | None) -> Problem:
-    """Return the problem with another size of its only pool in bytes, or without one."""
     return replace_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
 
 
@@ -182,7 +181,6 @@ class _Study:
         return tuple(self._pool_worth(q) for q, pool in enumerate(self.problem.pools) if pool.size is not None)
 
     def _pool_worth(self, q: int) -> PoolWorth:
-        """Return the worth of more bytes in pool `q`: a fall of the cost, or of the bytes used in the last pool."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
         if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the least peak fits already

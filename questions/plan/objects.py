@@ -60,9 +60,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     groups: dict[int, list[int]] = {}
     for i, k in enumerate(answer.where):
         groups.setdefault(k, []).append(i)
-    made = tuple(
-        sorted((_shared_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount)
-    )
+    made = tuple(sorted((_make_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount))
     total = sum(each.amount for each in made)
     return ObjectsAnswer(
         status="optimal" if total == answer.bound else "feasible",
@@ -81,7 +79,7 @@ def _count_clock_check(control: Control) -> bool:
     return control.is_over
 
 
-def _shared_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}

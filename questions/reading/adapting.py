@@ -122,7 +122,7 @@ def align_problem(problem: Problem, alignment: int) -> Problem:
         problem,
         (
             row | ({"alignment": lcm(row.get("alignment", 1), alignment)} if is_mine else {})
-            for row, is_mine in zip(_buffer_rows(problem), is_free, strict=True)
+            for row, is_mine in zip(_rows(problem), is_free, strict=True)
         ),
     )
 
@@ -138,9 +138,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
     writable = names[:-1] or names
     homes = {"flash": names[-1:], "ram": writable, "choose": names}[weights]
     start, end = _whole_span(problem)
-    rows = [
-        row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _buffer_rows(problem)
-    ]
+    rows = [row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _rows(problem)]
     if stuck := next((row for row in rows if not row["pools"]), None):
         raise OptionError(
             f"weights: buffer {excerpt(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
@@ -151,7 +149,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
-    rows, (start, end) = {str(row["id"]): row for row in _buffer_rows(problem)}, _whole_span(problem)
+    rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _whole_span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
@@ -190,10 +188,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")
-        pool, new = (
-            name or problem.pools[0].name,
-            (_parse_bytes("reserve", offset or "0"), _parse_bytes("reserve", size)),
-        )
+        pool, new = name or problem.pools[0].name, (_read_bytes("reserve", offset or "0"), _read_bytes("reserve", size))
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
@@ -229,7 +224,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
-    rows, pins = {str(row["id"]): row for row in _buffer_rows(problem)}, dict[int | str, str]()
+    rows, pins = {str(row["id"]): row for row in _rows(problem)}, dict[int | str, str]()
     for text in texts:
         name, equals, place = text.rpartition("=")
         pool, _, offset = place.rpartition(":")
@@ -246,7 +241,7 @@ def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {excerpt(pool)}"
             )
-        row.update({"offset": _parse_bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
+        row.update({"offset": _read_bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
     return _replace_buffers(problem, rows.values())
 
 
@@ -271,7 +266,7 @@ def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str
     given[row["id"]] = text
 
 
-def _parse_bytes(option: str, text: str) -> int:
+def _read_bytes(option: str, text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
@@ -284,7 +279,7 @@ def _whole_span(problem: Problem) -> tuple[int, int]:
     return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
 
 
-def _buffer_rows(problem: Problem) -> list[Row]:
+def _rows(problem: Problem) -> list[Row]:
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 

@@ -53,7 +53,7 @@ def report() -> Iterator[str]:
     for extra, packages in PACKAGES.items():
         yield f"  {extra}: {', '.join(map(_version_text, packages))}"
     lacking = {
-        install_line(package) for packages in PACKAGES.values() for package in packages if not _has_package(package)
+        install_line(package) for packages in PACKAGES.values() for package in packages if not _can_find(package)
     }
     if lacking:
         yield "what installs the rest:"
@@ -69,7 +69,7 @@ def _library_state(folder: Path) -> str:
     return f"{library_of(folder)}{'' if is_built(folder) else f', older than its sources: {REMEDY}'}"
 
 
-def _has_package(package: str) -> bool:
+def _can_find(package: str) -> bool:
     try:
         return is_installed(package)
     except (ImportError, ValueError):
@@ -77,7 +77,7 @@ def _has_package(package: str) -> bool:
 
 
 def _version_text(package: str) -> str:
-    if not _has_package(package):
+    if not _can_find(package):
         return f"{package} -"
     try:
         return f"{package} {version(_DISTRIBUTIONS.get(package, package))}"

@@ -158,16 +158,14 @@ class Reasoning:
         """Keep the witness's buffers if they alone do not fit, else the buffers of a lemma proof or a short stretch."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
-            if self._cannot_fit(mine):
+            if self._fails(mine):
                 is_live_set = self.first.time is not None and bool(mine.any())
                 self.kept, self.kind = mine, "live-set" if is_live_set else "core"
                 return
         lives = self.instance
         if lives.n_live_sets == 0 or self._reduce_by_lemmas():
             return
-        first, last = shortest_stretch(
-            lives.n_live_sets, lambda low, high: self._cannot_fit(self._live_mask(low, high))
-        )
+        first, last = shortest_stretch(lives.n_live_sets, lambda low, high: self._fails(self._live_mask(low, high)))
         self.kept = self._live_mask(first, last)
         times = lives.live_set_time
         ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
@@ -236,8 +234,7 @@ class Reasoning:
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
-    def _cannot_fit(self, kept: Bool) -> bool:
-        """True if the kept buffers are proved not to fit."""
+    def _fails(self, kept: Bool) -> bool:
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:

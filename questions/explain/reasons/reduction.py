@@ -37,8 +37,7 @@ def delete_unneeded(
     """Return a subset of the items that is still infeasible, and the number of its items not proved to be needed.
 
     One pass leaves out chunks of items; a chunk doubles after a success and halves after a failure. Items with an open
-    answer are tried again at the end, when fewer are left. `report` is called with each smaller list. stayed open are
-    tried again at the end, when fewer are left. `report` is called with each smaller list.
+    answer are tried again at the end, when fewer are left. `report` is called with each smaller list.
     """
     items_left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []

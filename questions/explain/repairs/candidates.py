@@ -102,7 +102,6 @@ class Candidates:
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
 
     def _place_candidates(self, i: int) -> Iterator[Candidate]:
-        """Yield the changes to the pin, alignment and pool of a buffer."""
         table, me = self.problem.buffers, frozenset((i,))
         name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
         if "unpin" in self.kinds and table.offset[i] >= 0:

@@ -36,8 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # With equal sizes, an alias is equivalent to a pair that may share bytes, and leaves fewer choices to
-                # solvers.
+                # With equal sizes, an alias is equivalent to a sharing pair, and leaves fewer choices to solvers.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
@@ -49,12 +48,10 @@ class ChangedProblems:
             rows[name] = _change_row(row, change)
         rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
-            self.fields
-            | {"buffers": rows_left + more}
-            | self._remaining_entries({row["id"] for row in rows_left}, pairs)
+            self.fields | {"buffers": rows_left + more} | self._kept_entries({row["id"] for row in rows_left}, pairs)
         )
 
-    def _remaining_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
+    def _kept_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
         """Return, by field, the problem's entries restricted to the remaining buffers, with the given sharing pairs."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}

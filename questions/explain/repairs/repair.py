@@ -161,9 +161,7 @@ class _Search:
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
     def _try_set(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
-        """Plan the problem after a set of changes and keep the repair or the reason; False if neither was found in
-        time.
-        """
+        """Plan the problem after some changes, and keep the repair or the reason; False if neither was found."""
         for touching, value in self.cuts:
             # The buffers of an earlier reason are changed as before, so that reason still holds.
             if chosen & touching == value:

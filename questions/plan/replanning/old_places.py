@@ -112,7 +112,6 @@ def _usable_placements(problem: Problem, placements: PlacementTable) -> Placemen
 
 
 def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
-    """Return a mask (n,) that is True at the given positions."""
     mask = np.zeros(n, dtype=np.bool_)
     mask[list(rows)] = True
     return mask
@@ -232,8 +231,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
-            # Up to here, all choices are optimal. Later ones are greedy, so the bound adds only the shares of the
-            # pairs.
+            # Up to here, all choices are optimal. Later ones are greedy, so the bound adds only shares of pairs.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
         if not free:  # each pair is of two pinned buffers, which no plan separates
