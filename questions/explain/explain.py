@@ -60,11 +60,12 @@ def explain(
     options: ExplainOptions = ExplainOptions(),
     control: Control = Control(),
 ) -> ExplainAnswer:
-    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is needed.
+    """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is
+    needed.
 
-    If the problem fits, the answer names the reason for the peak of each pool. Reasons are reported in stages, and each
-    member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include other
-    orders, operations that run again, and cascades.
+    If the problem fits, the answer names the reason for the peak of each pool. Reasons are reported in stages, and
+    each member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include
+    other orders, operations that run again, and cascades.
     """
     running = control.begin(options)
     asked = _problem_to_fit(problem, graph, capacity)
