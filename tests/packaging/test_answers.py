@@ -27,6 +27,6 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_the_documents_answer(question: str) -> None:
+def test_the_documentation_answers_common_questions(question: str) -> None:
     page, words = ANSWERS[question]
     assert words in " ".join((DOCS / page).read_text(encoding="utf-8").split())

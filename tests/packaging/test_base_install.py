@@ -124,7 +124,7 @@ def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: P
         _ = Library(tmp_path).handle
 
 
-def test_a_checkout_that_was_not_built_is_no_fault_of_memplan(tmp_path: Path) -> None:
+def test_an_unbuilt_checkout_is_not_reported_as_a_fault(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.rmtree(tmp_path / "solvers/core/built")
     shutil.copy(ROOT / "examples/mobilenet_v2.csv", tmp_path)

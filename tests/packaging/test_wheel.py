@@ -97,7 +97,7 @@ def _place_in_package(name: str) -> str:
     return f"{link}{name.removeprefix(folder)}"
 
 
-def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
+def test_the_wheel_contains_one_package_and_the_command(wheel: Path) -> None:
     names = content(wheel)
     assert {name.partition("/")[0] for name in names} == {"memplan", ABOUT}
     assert {

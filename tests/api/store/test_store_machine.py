@@ -258,7 +258,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.drawn
-def test_any_order_of_calls_leaves_jobs_as_a_plain_model_has_them(store: Store) -> None:
+def test_random_sequences_of_store_calls_agree_with_a_simple_model(store: Store) -> None:
     machine = type("MachineOfStore", (Machine,), {"store": store})
     rounds = settings(
         max_examples=6 * DEPTH,
