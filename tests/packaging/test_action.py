@@ -133,7 +133,7 @@ def test_the_action_installs_the_locked_versions() -> None:
 
 
 def blocks_of(lock: str) -> dict[tuple[str, str], str]:
-    """Return what a lock file has of each package, by its name and where it applies."""
+    """Return the entry of each package in a lock file, by the package's name and environment marker."""
     texts = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
     found = (re.match(r"([\w.-]+)==\S+(.*)", text) for text in texts)
     return {(match[1], match[2]): text for match, text in zip(found, texts, strict=True) if match}

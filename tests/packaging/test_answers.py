@@ -1,4 +1,4 @@
-"""Questions that were written down before anybody looked for their answers, and where the documents have these."""
+"""Questions written down before anybody looked for answers, and the places in the documents that answer them."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_sources_of_the_core_name_their_licence(linked_folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def sanitized_planner(linked_folder: Path) -> Path:
-    """Return the planner, compiled to look at each address and each sum."""
+    """Return the planner, compiled with checks for bad memory addresses and undefined behavior."""
     made = linked_folder / "watched.o"
     run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
     return made

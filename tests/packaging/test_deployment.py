@@ -145,7 +145,7 @@ def settings_of(said: Mapping[str, str]) -> Settings:
 
 
 def containers() -> Iterator[tuple[str, Settings, int, int]]:
-    """Yield each container of memplan: its command, settings, limit, and what its files in memory may take; bytes."""
+    """Yield each memplan container: command, settings, memory limit, and most bytes of its files in memory."""
     literals = dict(text.split("=", 1) for text in KUSTOMIZATION["configMapGenerator"][0]["literals"])
     for pod in map(container, DEPLOYMENTS.values()):
         said = literals | {one["name"]: one["value"] for one in pod["env"] if "value" in one}

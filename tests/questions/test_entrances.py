@@ -24,7 +24,7 @@ from tests.support.server import RunningServer, run_server
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
-"""The inputs that the command takes as text, from the examples."""
+"""The inputs of the examples that the command reads as text."""
 TIMES = {"wall_time_s"}
 
 
@@ -49,7 +49,7 @@ def remove_times(content: str | bytes) -> Any:
 
 
 def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) -> list[str]:
-    """Return the command line that asks the same as a request body."""
+    """Return the command line that asks the same question with the same options as a request body."""
     arguments = [question.name]
     values = read_question(question, body)
     for each in question.inputs:

@@ -159,7 +159,7 @@ def test_an_interrupt_during_reading_gives_no_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "problem.json"
     os.mkfifo(pipe)
     process = subprocess.Popen([*MEMPLAN, "plan", str(pipe)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with pipe.open("wb"):  # which waits until the other side reads
+    with pipe.open("wb"):  # opening waits until the other side reads
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")

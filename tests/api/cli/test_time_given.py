@@ -23,13 +23,13 @@ from memplan.solvers.processes.apart import run_in_thread, writing
 
 
 class Count(Answer):
-    """A number."""
+    """An answer that holds one number."""
 
     count: int
 
 
 class NotedOptions(QuestionOptions):
-    """How many answers are noted."""
+    """Option: how many answers the question notes before it ends."""
 
     notes: int = 0
 

@@ -138,7 +138,7 @@ def test_a_server_accepts_no_connection_before_it_is_ready() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy in front may go by the other header
+        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy may obey the other header
         b"Content-Length: 14\r\nContent-Length: 15\r\n\r\n",
         b"Content-Length: +5\r\n\r\n",
         b"X-Long: " + b"x" * 400_000,

@@ -123,14 +123,14 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
         place = await take_seat(queue, wish(10.0, can_end=False))
         place.began = time.monotonic() - 3.0  # it has no answer yet, and may take as long again
         queue.ask(late := wish(1.0))
-        assert isinstance(late.refusal, NoTurnError)  # at once, without a turn of the loop
+        assert isinstance(late.refusal, NoTurnError)  # refused at once, without a turn of the event loop
         assert "all 1 places stay taken for 7." in str(late.refusal)
         assert late.refusal.headers["Retry-After"] in ("7", "8")
         assert queue.waiting_count == 0
         waiting = asyncio.ensure_future(queue.take(wish(9.0)))
         await asyncio.sleep(0)
         assert queue.waiting_count == 1
-        with pytest.raises(NoTurnError):  # it leaves no time for a long search with an earlier deadline
+        with pytest.raises(NoTurnError):  # too little time is left for a search that needs 3 s
             await queue.take(wish(8.5, least_s=3.0))
         queue.leave(place)
         assert await waiting
@@ -151,7 +151,7 @@ def test_an_admitted_request_signals_a_holder_and_then_begins_in_an_overbooked_s
             queue.leave(each)
         waiting = asyncio.ensure_future(queue.take(wish()))
         await asyncio.sleep(0)
-        assert not waiting.done()  # as the place is still taken
+        assert not waiting.done()  # the place is still taken
         queue.leave(place)
         assert await waiting
 
@@ -182,7 +182,7 @@ def test_a_request_with_little_time_left_begins_in_an_overbooked_slot() -> None:
         assert not others.done()
         queue.leave(place)
         assert not others.done()
-        with pytest.raises(NoTurnError):  # it would have too little time when its turn comes
+        with pytest.raises(NoTurnError):  # too little time would be left at its turn
             await queue.take(wish(2.1, sort=LARGE))
 
     run(day)

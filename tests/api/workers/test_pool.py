@@ -1,4 +1,4 @@
-"""Children that work: on time, whatever a task does to them, and replaced."""
+"""Pools of child processes: tasks end on time, whatever they do to their process, and dead children are replaced."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
 
 @pytest.mark.parametrize("asks", [True, False])
 def test_a_template_whose_parent_was_killed_ends_silently(asks: bool) -> None:
-    """Its parent may die before it is answered."""
+    """The parent may be killed before it gets the template's answer."""
     ours, its = socket.socketpair()
     code = "import socket; from memplan.api.workers.template import fork_always; fork_always(socket.socket(fileno=0))"
     with its, subprocess.Popen([sys.executable, "-c", code], stdin=its.fileno(), stderr=subprocess.PIPE) as template:
