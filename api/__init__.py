@@ -1,1 +1,1 @@
-"""Everything that talks to the world: the command and the HTTP service."""
+"""The outer layer of memplan: the command `memplan`, the HTTP service and its clients."""

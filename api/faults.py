@@ -1,6 +1,6 @@
-"""Faults of the program: each is counted and logged with an identifier, the stack once for each kind.
+"""Faults of the program: each is counted and logged under an identifier, with the stack once for each kind.
 
-The log has the question and the hash of the request's body, and never anything that a caller sent.
+The log has the question and the hash of the request's body, but no data that a caller sent.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memplan.planner.errors import InvalidPlanError, MemplanError, ReaderFaultEr
 from memplan.planner.foreign.imported import place_of
 
 BODY: ContextVar[bytes] = ContextVar("body", default=b"")
-"""The body of the current request."""
+"""The body of the current request, whose hash is logged with a fault."""
 _FRAMES_LOGGED = 12
 _KIND_DIGITS = 12
 _LOG = logging.getLogger("memplan")
 
 
 class Fault(NamedTuple):
-    """A failure of the program: its error's name, its location, its last frames, and the message for the caller."""
+    """A failure of the program: the name of its error, its location, its last frames, and the caller's message."""
 
     error: str
     place: str
@@ -32,16 +32,16 @@ class Fault(NamedTuple):
 
     @classmethod
     def from_error(cls, error: BaseException) -> Fault:
-        """Return the fault for an error, without its message, which may contain data of callers."""
+        """Return the fault for an error, without the error's message, which may have data of callers."""
         if isinstance(error, FaultError):
             return error.fault
         if isinstance(error, ReaderFaultError) and error.__cause__ is not None:
-            return cls(*_parts(error.__cause__), f"file: {error}")
-        return cls(*_parts(error))
+            return cls(*_fault_parts(error.__cause__), f"file: {error}")
+        return cls(*_fault_parts(error))
 
 
 class FaultError(MemplanError):
-    """The program failed; `kind` identifies the fault in the log once it was noted."""
+    """The program failed; `kind` identifies the fault in the log once it has been noted."""
 
     def __init__(self, fault: Fault, kind: str = "") -> None:
         super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
@@ -49,18 +49,18 @@ class FaultError(MemplanError):
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return True for an error of the program, as opposed to one of its caller."""
+    """True if an error is a fault of the program, not of its caller."""
     return not isinstance(error, MemplanError) or isinstance(error, FaultError | InvalidPlanError | ReaderFaultError)
 
 
 class Faults:
-    """The faults of one process, thread-safe; `count` is called with the question and kind of each."""
+    """The faults of one process, thread-safe; `count` is called with the question and kind of each fault."""
 
     def __init__(self, count: Callable[[str, str], None] = lambda _question, _kind: None) -> None:
         self._count, self._kinds = count, set[str]()
 
     def note(self, error: BaseException, question: str) -> FaultError:
-        """Count and log the fault of an error, and return the message for the caller."""
+        """Count and log the fault of an error, and return the error for the caller."""
         fault = Fault.from_error(error)
         kind = sha256(f"{question} {fault.error} {fault.place}".encode()).hexdigest()[:_KIND_DIGITS]
         self._count(question, kind)
@@ -74,6 +74,6 @@ class Faults:
         return FaultError(fault, kind)
 
 
-def _parts(error: BaseException) -> tuple[str, str, str]:
+def _fault_parts(error: BaseException) -> tuple[str, str, str]:
     stack = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
     return type(error).__name__, place_of(error), stack

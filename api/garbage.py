@@ -1,13 +1,13 @@
-"""Python's garbage collector in the command and in a server: loaded objects stay, and full collections are rare."""
+"""Python's garbage collector in the command and in a server: loaded objects are exempt, full collections rare."""
 
 import gc
 
 
 def collect_rarely() -> None:
-    """Leave all objects so far out of collections, and make full ones rare: they stop all threads for 10 ms and more.
+    """Exempt all existing objects from garbage collection, and make full collections rare: they take 10 ms and more.
 
-    Most cycles are young, and a full collection would scan all objects of a server, or of a large file. What
-    loading left stays, too: it is half a megabyte, and finding it takes 0.1 s.
+    Most cycles are young, while a full collection would scan all objects of a server or of a large file. Garbage from
+    loading is exempt as well: it is half a megabyte, and finding it would take 0.1 s.
     """
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -1,4 +1,4 @@
-"""The options of a plan over HTTP."""
+"""The options of a plan over HTTP, which add its format."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Options(PlanOptions):
 
 
 NO_OPTIONS = Options.model_construct()
-"""The options where none are given."""
+"""The options of a request that gives none."""

@@ -1,4 +1,4 @@
-"""The readiness of a server, by trial solving and storing, and the warm-up before its first request."""
+"""The readiness of a server, checked by solving and storing, and the warm-up before its first request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memplan.solvers.portfolio.registry import SOLVERS
 from memplan.solvers.portfolio.solve import solve
 
 _KEPT_S, _AGAIN_S = 3.0, 0.5
-"""The seconds for which a positive, and a negative, result is cached."""
+"""The seconds for which a positive result, and a negative one, is cached."""
 _PATIENCE_S = 3.0
 _LOG = logging.getLogger("memplan")
 Check = Callable[[], Awaitable[bool]]
@@ -30,9 +30,9 @@ _TINY = Problem.model_validate(
 
 
 class Readiness:
-    """The readiness checks of a server, repeated when the last result is a few seconds old.
+    """The readiness checks of a server, which are repeated once the last result is a few seconds old.
 
-    `checks` has, by sentence, each check; the sentence names what the server cannot do if the check fails.
+    `checks` maps a sentence to each check; the sentence says what the server cannot do if the check fails.
     """
 
     def __init__(self, checks: Mapping[str, Check], patience_s: float = _PATIENCE_S) -> None:
@@ -42,18 +42,18 @@ class Readiness:
         self._lacks: tuple[str, ...] = ()
 
     async def lacks(self) -> tuple[str, ...]:
-        """Return a sentence for each failed check; simultaneous callers share one round of checks."""
+        """Return the sentence of each failed check; simultaneous callers share one round of checks."""
         async with self._lock:
             if time.monotonic() - self._checked_at >= (_AGAIN_S if self._lacks else _KEPT_S):
-                lacks = tuple([says for says, holds in self.checks.items() if not await self._holds(holds)])
+                lacks = tuple([says for says, holds in self.checks.items() if not await self._run_check(holds)])
                 self._checked_at = time.monotonic()
                 if lacks != self._lacks:
                     _LOG.warning("not ready: %s" if lacks else "ready again%s", "; ".join(lacks))
                 self._lacks = lacks
             return self._lacks
 
-    async def _holds(self, holds: Check) -> bool:
-        """Run a check with a short timeout, after which it counts as failed."""
+    async def _run_check(self, holds: Check) -> bool:
+        """Return the result of a check; False if it takes too long or raises an error."""
         with anyio.move_on_after(self.patience_s):
             try:
                 return await holds()
@@ -63,7 +63,7 @@ class Readiness:
 
 
 async def solves_a_tiny_problem() -> bool:
-    """Return True if a tiny problem is solved and proved."""
+    """True if a tiny problem is solved and proved optimal."""
     return await to_thread.run_sync(_solve_a_tiny_problem, abandon_on_cancel=True)
 
 
@@ -72,17 +72,17 @@ def _solve_a_tiny_problem() -> bool:
 
 
 def warm_up() -> None:
-    """Load everything that solving needs, and solve once."""
+    """Import all modules that solving needs, and solve a tiny problem once."""
     load_solvers()
-    with suppress(MemplanError):  # the server then starts, and reports that it is not ready
+    with suppress(MemplanError):  # the server starts anyway, and reports that it is not ready
         _solve_a_tiny_problem()
 
 
 def load_solvers() -> None:
-    """Load everything that solving needs."""
+    """Import all modules that solving needs."""
     _ = CORE.handle
     np.random.default_rng()  # imported by numpy on first use
-    for name in ("json", "memplan.planner.verify.verifier"):  # which are imported where they are used
+    for name in ("json", "memplan.planner.verify.verifier"):  # otherwise imported on first use
         import_module(name)
     for row in SOLVERS:
         if not row.is_isolated and row.is_installed:
@@ -90,7 +90,7 @@ def load_solvers() -> None:
 
 
 def load_all() -> None:
-    """Load everything that answering needs, except the readers of other systems' files."""
+    """Import all modules that answering needs, except the readers of other systems' files."""
     load_solvers()
     for question in QUESTIONS.values():
         _ = question.options, question.answer

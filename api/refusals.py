@@ -1,15 +1,15 @@
-"""Refusals of requests that may be right, now or for this caller; the status and headers of each.
+"""Refusals of requests that may be valid, for now or for this caller, with the status and headers of each.
 
 ```
 MemplanError
-└── RefusedError
+└── RefusalError
     ├── NoKeyError        401   no key, or an unknown key
     ├── ForbiddenError    403   a key without the scope for this call
-    ├── GoneError         404   something that is not kept any more
-    ├── TooSlowError      408   the body took too long to come
-    ├── FullError         429   every place is taken, or a quota is used up; NoTurnError: for the whole time limit
-    ├── UnavailableError  503   something that the service depends on is unavailable: its database, its workers
-    └── NotInTimeError    504   a worker had a turn, and no answer within the caller's time limit
+        ├── GoneError         404   content that is no longer kept
+        ├── TooSlowError      408   the body took too long to arrive
+        ├── FullError         429   all slots are taken, or a quota is used up; NoTurnError: for the whole time limit
+        ├── UnavailableError  503   a resource of the service is unavailable, such as its database or its workers
+        └── NotInTimeError    504   a worker started, but had no answer within the caller's time limit
 ```
 """
 
@@ -23,27 +23,27 @@ from memplan.planner.errors import MemplanError
 
 
 class RefusalError(MemplanError):
-    """A request is turned away, with one sentence."""
+    """A request is refused, with one sentence that gives the reason."""
 
     status: ClassVar[int]
 
     ways: tuple[str, ...] = ()
-    """Sentences that say what to do."""
+    """Sentences that tell the caller how to proceed."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer."""
+        """The HTTP headers of the answer."""
         return {}
 
 
 class NoKeyError(RefusalError):
-    """A key is required but missing, unknown or revoked; the message does not say which."""
+    """A key is required but missing, unknown or revoked; the message does not reveal which."""
 
     status = 401
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the header that names the authentication scheme."""
+        """The header that names the authentication scheme."""
         return {"WWW-Authenticate": 'Bearer realm="memplan"'}
 
 
@@ -54,30 +54,30 @@ class ForbiddenError(RefusalError):
 
 
 class GoneError(RefusalError):
-    """A part of the subject is not kept any more."""
+    """A part of the requested object is no longer kept."""
 
     status = 404
 
 
 class ConflictError(RefusalError):
-    """The request conflicts with the current state of its subject."""
+    """The request conflicts with the current state of the object that it is about."""
 
     status = 409
 
 
 class TooSlowError(RefusalError):
-    """The body took too long to arrive; the connection is no longer usable."""
+    """The body took too long to arrive; the connection cannot be used any more."""
 
     status = 408
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the header that closes the connection, as the rest of the body is not awaited."""
+        """The header that closes the connection, since the rest of the body is not read."""
         return {"Connection": "close"}
 
 
 class _LaterError(RefusalError):
-    """A refusal that may not apply later."""
+    """A refusal of a request that may be accepted later."""
 
     def __init__(self, sentence: str, retry_after_s: float = 1.0, ways: tuple[str, ...] = ()) -> None:
         super().__init__(sentence)
@@ -85,18 +85,18 @@ class _LaterError(RefusalError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the header that says when to retry, in whole seconds."""
+        """The header that says after how many seconds to retry."""
         return {"Retry-After": str(max(1, ceil(self.retry_after_s)))}
 
 
 class FullError(_LaterError):
-    """All slots are taken, and the queue is full or too slow; or the caller's quota is used up."""
+    """All slots are taken and the queue is full or too slow; or a quota of the caller is used up."""
 
     status = 429
 
 
 class NoTurnError(FullError):
-    """No slot is free within the caller's time limit."""
+    """No slot becomes free within the caller's time limit."""
 
 
 class UnavailableError(_LaterError):
@@ -106,6 +106,6 @@ class UnavailableError(_LaterError):
 
 
 class NotInTimeError(RefusalError):
-    """The work got its turn but exceeded the caller's time limit; the request itself may be valid."""
+    """The work started but exceeded the caller's time limit; the request itself may be valid."""
 
     status = 504

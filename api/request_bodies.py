@@ -1,6 +1,6 @@
-"""Request bodies, split into inputs as JSON or files, options, and the terms of a job.
+"""Split request bodies into inputs, as JSON or files, options, and the terms of a job.
 
-A body is JSON, the file that the first input is read from, or a form of several files.
+A body is JSON, the file of the first input, or a form of several files.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from memplan.questions.question.wire import read_object
 JSON, CSV, TEXT, BYTES = "application/json", "text/csv", "text/plain", "application/octet-stream"
 FORM = "multipart/form-data"
 TABLES = frozenset(module.MEDIA_TYPE for module in FORMATS.values()) - {JSON}
-"""The media types of problems that are not JSON."""
+"""The media types of problems other than JSON."""
 PLAN = "plan"
 LARGE_BYTES = 2**20
 """Larger bodies are read by a child process, one at a time, since parsing holds the interpreter lock."""
 _MOST_FIELDS = 64
-"""More fields than any body has, and more parts than any form."""
+"""The most fields of a body, and the most parts of a form; no valid request has more."""
 _FILE_NAME = re.compile(rb"@?[\w./\\~-]+\.\w{1,12}\s*")
 _DISPOSITION = re.compile(rb'\b(name|filename)="([^"]*)"', re.IGNORECASE)
 
 
 class TooLargeError(InputError):
-    """The body, or its subject, exceeds a limit of this server."""
+    """The body, or the problem in it, exceeds a limit of this server."""
 
 
 class MediaTypeError(InputError):
@@ -54,7 +54,7 @@ class MediaTypeError(InputError):
 
 @dataclass(frozen=True)
 class SentFile:
-    """The bytes of a file, and its name if it has one."""
+    """The bytes of a sent file, and its name if it has one."""
 
     data: bytes
     name: str | None = None
@@ -62,7 +62,7 @@ class SentFile:
 
 @dataclass
 class BodyParts:
-    """The parts of a body: fields of inputs from JSON, files of inputs, options, and the terms of a job."""
+    """The parts of a body: inputs from JSON fields, inputs from files, options, and the terms of a job."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     files: dict[str, SentFile] = field(default_factory=dict)
@@ -72,14 +72,14 @@ class BodyParts:
 
 @dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The shape of bodies of a question, worked out once.
+    """The shape of the request bodies of a question, computed once.
 
     question: the question that the bodies are for.
     inputs, required: the names of its inputs, and of its required inputs.
-    own: the fields of the first input, which may be a whole body.
+    own: the field names of the first input, which may be a whole body.
     options: the model of its options.
-    unsaid: the options of a body that states none.
-    reading: the model of the options for reading files, None without such options.
+    unsaid: the options of a body that gives none.
+    reading: the model of the options for reading files; None without such options.
     known: the names of all options.
     """
 
@@ -93,11 +93,11 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """Return True for an object under an unknown name that is meant to be the first input."""
+        """True for an object under an unknown name that is probably the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def field_hint(self, name: str, value: object) -> str:
-        """Return the hint for an unknown field: the field that is most likely meant."""
+        """Return the hint for an unknown field: the field that was probably meant; empty if there is none."""
         if name == "kind" and isinstance(value, str) and (kind := closest_word(value, QUESTIONS)) is not None:
             return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
@@ -109,7 +109,7 @@ class BodyShape:
 
 @cache
 def body_shape(kind: str) -> BodyShape:
-    """Return the body shape of a question."""
+    """Return the shape of the request bodies of a question."""
     question, inputs = QUESTIONS[kind], QUESTIONS[kind].inputs
     options = Options if kind == PLAN else question.options
     reading = next((each.reading for each in inputs if each.reading is not None), None)
@@ -127,7 +127,7 @@ def body_shape(kind: str) -> BodyShape:
 
 
 def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> BodyParts:
-    """Split a body; raises InputError."""
+    """Return the parts of a request body; raises InputError."""
     first = shape.question.inputs[0]
     if media.startswith(FORM):
         return _split_form(shape, media, body)
@@ -137,7 +137,7 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
         return BodyParts(files={first.name: SentFile(body)})
     if first.from_file is not None and body.lstrip()[:1] == b"[" and _is_foreign(body):
         return BodyParts(files={first.name: SentFile(body)})
-    content = _object(body)
+    content = _json_object(body)
     if len(content) > _MOST_FIELDS and not first.takes_bytes:
         raise InputError(f"body: must have at most {_MOST_FIELDS} fields, got {len(content)}")
     rest = content.keys() - {"options"}
@@ -171,7 +171,7 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
 
 
 def _is_foreign(body: bytes) -> bool:
-    """Return True if the content is a file of another system."""
+    """True if the content is a file of another system."""
     with prefix_file_name("body"):
         return detect(body) is not None
 
@@ -179,7 +179,7 @@ def _is_foreign(body: bytes) -> bool:
 def _take_options(
     shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]
 ) -> BodyParts:
-    """Remove the options and terms from the fields of a body, also those next to the inputs."""
+    """Remove the options and terms from the fields of a body, also options next to the inputs, and return them."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
@@ -191,8 +191,8 @@ def _take_options(
     return parts
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    """Parse a body that must be a JSON object; raises FormatError, which names its likely kind."""
+def _json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body; raises FormatError, which names the probable kind of another body."""
     try:
         return read_object(body)
     except FormatError:
@@ -211,12 +211,12 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
-    """Split a form with a file for each input and fields for options; raises InputError."""
+    """Return the parts of a form with a file for each input and a field for options; raises InputError."""
     boundary = re.search(r'boundary="?([^";,]+)', media)
     if boundary is None:
         raise MediaTypeError(f"content-type: must have the boundary of a form, got {excerpt(media)}")
     parts, inputs = BodyParts(), shape.inputs
-    for number, part in enumerate(_cut(body, b"\r\n--" + boundary[1].encode())):
+    for number, part in enumerate(_form_parts(body, b"\r\n--" + boundary[1].encode())):
         if number >= _MOST_FIELDS:
             raise InputError(f"form: must have at most {_MOST_FIELDS} parts, got more")
         head, _, data = part.partition(b"\r\n\r\n")
@@ -233,8 +233,8 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
     return parts
 
 
-def _cut(body: bytes, border: bytes) -> Iterator[bytes]:
-    """Yield the parts between borders, in order; the first border may begin the body."""
+def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
+    """Yield the parts of a body between borders, in order; the first border may begin the body."""
     begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
     while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
         yield body[begin:end]
@@ -242,7 +242,7 @@ def _cut(body: bytes, border: bytes) -> Iterator[bytes]:
 
 
 def check_once(name: str, known: Collection[str], where: str) -> None:
-    """Raise OptionError for a repeated name."""
+    """Raise OptionError if a name is known already; `where` says where it was given before."""
     if name in known:
         raise OptionError(f"{path_of((name,))}: must be given once, got it in {where}")
 

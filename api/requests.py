@@ -1,6 +1,6 @@
-"""Requests of questions: a body with its media type and its query, parsed once into inputs and options.
+"""Requests of questions: a body with its media type and query, parsed once into inputs and options.
 
-A request is parsed in the same way everywhere, so it can wait in a store and move to another machine.
+A request is parsed the same way everywhere, so that it can wait in a store and be answered by another machine.
 """
 
 from __future__ import annotations
@@ -61,30 +61,30 @@ from memplan.questions.reading import (
 )
 
 PLAN_HASH = "plan_hash"
-"""The field that names a plan to keep, instead of the plan."""
+"""The field whose hash names the plan to keep, in place of the plan."""
 TERMS = ("priority", "deadline_s")
-"""The fields of a job's request besides its inputs and options."""
+"""The fields of a job's request in addition to its inputs and options."""
 MOST_BUFFERS, MOST_CELLS, MOST_PAIRS = 5_000_000, 20_000_000, 100_000
 """Limits on what few bytes can expand to: buffers, buffers times pools, and pairs from `bank` entries."""
 _LEAST_COUNTED = 5_000
 _FILE_PART = 8
-"""How many times the body limit applies to a file that is no table, such as a model."""
+"""The factor on the body limit for a file that is no table, such as a model."""
 M = TypeVar("M", bound=WireValue)
 _NONE = Extent()
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedRequest:
-    """A parsed question: counted, its options checked, its inputs not yet read.
+    """A parsed request: its extent and options are checked, its inputs not yet validated.
 
-    kind: the question that answers it.
-    fields: inputs by their names, as JSON has them.
-    files: inputs that came as files.
-    options: how it is to be answered.
-    reading: how files are read and problems adapted, None if the request does not say.
-    extent: how much it is about.
-    terms: the terms of a job, as JSON has them.
-    is_foreign: True where files of other systems are read, which is done in a separate process.
+    kind: the name of its question.
+    fields: the inputs that came as JSON, by name.
+    files: the inputs that came as files, by name.
+    options: the options of the question.
+    reading: the options for reading files and adapting problems; None if the request has none.
+    extent: the counts of its rows, buffers, pools and pairs.
+    terms: the terms of a job, as JSON.
+    is_foreign: True if a file of another system is read, which is done in a child process.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class ParsedRequest:
 
     @property
     def question(self) -> Question[Any]:
-        """The question that answers it."""
+        """The question of the request."""
         return QUESTIONS[self.kind]
 
     def drop_inputs(self) -> ParsedRequest:
@@ -109,7 +109,7 @@ class ParsedRequest:
 
     @property
     def is_plain_plan(self) -> bool:
-        """True for a plan of one problem of pools and nothing else, which the cache may know."""
+        """True for a request of one plan for one problem of pools, without other inputs, which the cache may have."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -117,7 +117,7 @@ class ParsedRequest:
         return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
-        """Return the reader of the inputs, with reading options that a given plan records; raises InputError."""
+        """Return the reader of the inputs, with the reading options that a given plan records; raises InputError."""
         fields = {} if self.reading is None else dict(self.reading)
         names = set() if self.reading is None else set(self.reading.model_fields_set)
         plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
@@ -131,7 +131,7 @@ class ParsedRequest:
         return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
 
     def input_values(self, reader: Reader | None = None) -> InputValues:
-        """Return the inputs, validated by a reader, which keeps its findings; raises InputError."""
+        """Return the inputs, validated by a reader, which also keeps its findings; raises InputError."""
         if not self.files and self.reading is None and self.fields.keys().isdisjoint(OF_PLANS):
             return read_question(self.question, self.fields)
 
@@ -148,36 +148,36 @@ class ParsedRequest:
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
-        """Return the value of a field of a body; where options of reading are given, as from a file of that JSON."""
+        """Return the value of a field of a body; if reading options are given, it is read like a JSON file."""
         is_plain = self.reading is None and reader.plain is None
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
         data = to_json(sent)
-        # Files of other systems are read by a process of their own.
+        # Files of other systems are not read here, but in a child process.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:
-        """Return the written answer of the question, and its status; raises MemplanError.
+        """Return the written answer to the question, and its status; raises MemplanError.
 
-        What the control notes on the way is written, too.
+        Interim answers that the control notes are written as well.
         """
         question, reader, note = self.question, self.reader(), control.note
         values = self.input_values(reader)
 
         def write_answer(answer: Any) -> tuple[bytes, str | None]:
-            return self._write(values, add_reading_facts(answer, reader)), question.status(answer)
+            return self._written_answer(values, add_reading_facts(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(write_answer(found))
         return write_answer(question.answer_verified(values, self.options, replace(control, note=noting)))
 
-    def _write(self, values: InputValues, answer: Any) -> bytes:
+    def _written_answer(self, values: InputValues, answer: Any) -> bytes:
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))
         return self.question.write(answer)
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
-    """Write a plan in a format; a plan without placements is always JSON."""
+    """Return a plan in a format; a plan without placements is always JSON."""
     return PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"].write(plan, problem)
 
 
@@ -219,7 +219,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
 
 
 def submissions_of(body: bytes) -> bytes:
-    """Return the entries of `{"submissions": [...]}`, one a line; raises InputError."""
+    """Return the entries of `{"submissions": [...]}`, one per line; raises InputError."""
     if body.lstrip()[:1] == b"[":
         raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
     content = read_object(body)
@@ -237,7 +237,7 @@ def submissions_of(body: bytes) -> bytes:
 
 
 def check_extent(extent: Extent) -> None:
-    """Refuse few bytes that expand to too much; raises TooLargeError and OperationsError."""
+    """Raise TooLargeError or OperationsError if a small body expands to too many buffers or pairs."""
     if extent.n_expanded:
         check_expanded(extent, MOST_EXPANDED)
     count = max(extent.n_buffers, extent.n_expanded)
@@ -252,12 +252,12 @@ def check_extent(extent: Extent) -> None:
 
 
 def max_bytes(media: str, settings: Settings) -> int:
-    """Return the size limit of a body; files other than tables have the limit of models."""
+    """Return the size limit of a body in bytes; a file other than a table has the larger limit of models."""
     return settings.max_body_bytes if media in {JSON, *TABLES} else _FILE_PART * settings.max_body_bytes
 
 
 def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
-    """Refuse a time limit above the server's; raises OptionError."""
+    """Raise OptionError for a time limit above that of the server."""
     if options.time_limit_s > settings.max_time_limit_s:
         most_s = settings.max_time_limit_s
         raise OptionError(
@@ -268,7 +268,7 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
-    """Return the options of a request and its reading options; raises OptionError."""
+    """Return the options of a request, and its reading options or None; raises OptionError."""
     asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
@@ -284,9 +284,9 @@ def _read_options(
 def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """Return the values in a query next to a body; raises OptionError for an option in both.
+    """Return the option values in a query; raises OptionError for an option that the body has too.
 
-    Defaults are dropped where the body has the option, as generated clients send the defaults of all parameters.
+    If the body has an option, its default in the query is ignored, since generated clients send all defaults.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:
@@ -295,7 +295,7 @@ def query_values(
 
 
 def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
-    """Return the options from a body and a query, merged; raises OptionError."""
+    """Return the options of a model from a body and a query; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:
@@ -314,7 +314,7 @@ def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str
 
 
 def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
-    """Return True if a query gives an option its documented default."""
+    """True if a query gives an option its documented default."""
     for model in models:
         if name in model.model_fields:
             try:
@@ -325,6 +325,6 @@ def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str
 
 
 def takes_list(model: type[BaseModel], name: str) -> bool:
-    """Return True for an option that takes a list of texts, which a query may repeat."""
+    """True if an option takes a list of texts, so that a query may repeat it."""
     field = model.model_fields.get(name)
     return field is not None and any(getattr(each, "func", None) is tuple_from_list for each in field.metadata)

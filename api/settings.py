@@ -1,4 +1,4 @@
-"""The service's settings, read once from the environment."""
+"""The settings of the service, which are read once from the environment."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PREFIX = "MEMPLAN_"
 _SCHEMES = ("sqlite://", "postgresql://", "postgresql+psycopg://")
 _LEAST_SECRET = 32
 _LEAST_WORKER_BYTES = 384 * 2**20
-"""The least memory with which a worker can start and solve."""
+"""The least bytes of memory with which a worker can start and solve."""
 _OTHERS = ("SERVER", "KEY")
 _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
-"""Prefixes of the variables that Kubernetes sets for a service named memplan."""
+"""The prefixes of the variables that Kubernetes sets for a service named memplan."""
 
 
-def _database(url: str) -> str:
+def _database_url(url: str) -> str:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # The value may hold a password, and is not shown.
+    # The URL may have a password, so the error does not show it.
     if not url.startswith(_SCHEMES):
         scheme = f'"{url.partition("://")[0]}://..."' if "://" in url else "no ://"
         raise PydanticCustomError("rule", f"must begin with sqlite:// or postgresql://, got {scheme[:20]}")
@@ -42,14 +42,14 @@ def _database(url: str) -> str:
     return url
 
 
-def _secret(text: str) -> str:
+def _secret_key(text: str) -> str:
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
     return text
 
 
 def _users_data_folder() -> Path:
-    """Return the folder for a user's application data."""
+    """Return the folder of the user's application data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
 
 
@@ -63,7 +63,7 @@ class Settings(BaseSettings):
 
     # Where
     data_folder: Path = Field(default_factory=_users_data_folder)
-    database_url: Annotated[str, AfterValidator(_database)] | None = Field(default=None, repr=False)
+    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(default=None, repr=False)
 
     # Processes
     workers: int = Field(default_factory=processors, ge=0)
@@ -88,19 +88,19 @@ class Settings(BaseSettings):
     # Keys
     require_keys: bool | None = None
     hosts: str | None = None
-    admin_key: Annotated[str, AfterValidator(_secret)] | None = Field(default=None, repr=False)
+    admin_key: Annotated[str, AfterValidator(_secret_key)] | None = Field(default=None, repr=False)
 
     # Logs
     log_format: Literal["text", "json"] = "text"
 
     @property
     def has_secrets(self) -> bool:
-        """True if any setting is a secret, so that no other process may read this one."""
+        """True if a setting is a secret, so that no other process may read this one's memory."""
         return any(each is not None for each in (self.admin_key, self.database_url))
 
     @field_validator("data_folder")
     @classmethod
-    def _is_a_place(cls, folder: Path) -> Path:
+    def _absolute_folder(cls, folder: Path) -> Path:
         try:
             return folder.expanduser().absolute()
         except RuntimeError:
@@ -109,14 +109,14 @@ class Settings(BaseSettings):
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Return variables with the prefix of settings that are no settings, probably misspelt."""
+    """Return the variables that have the prefix of settings but name none, since they are probably misspelt."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
     named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:
-    """Read the settings that are not given from the environment; raises OptionError, which names the variable."""
+    """Return the settings, from the environment where not given; raises OptionError, which names the variable."""
     try:
         return Settings(**given)
     except ValidationError as error:

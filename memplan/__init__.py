@@ -1,4 +1,4 @@
-"""A memory planner: a pool and an offset for every buffer, with a proof or an honest gap.
+"""Plan memory: give each buffer a pool and an offset, and prove the plan optimal or report its gap to a lower bound.
 
 ```python
 from memplan import Buffer, Pool, Problem, solve, verify
@@ -12,8 +12,8 @@ print(plan.status, plan.peak, plan.placement("conv2").offset)
 assert verify(problem, plan).valid
 ```
 
-A name is imported when it is first asked for: importing memplan loads nothing else. Questions of other distributions,
-and what comes with each, are rows of `memplan.questions`.
+Importing memplan loads nothing else, since a public name is imported on its first use. Questions that extensions add,
+and the names they bring, are rows of the table in `memplan.questions`.
 """
 
 from functools import cache
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     _Answer = TypeVar("_Answer", covariant=True)
 
     class _TypedQuestion(Protocol[_Options, _Answer]):
-        """A question as it is called: its inputs also as paths or JSON, its options by name or in one value."""
+        """The type of a question's function: inputs may also be paths or JSON objects, options are given by name."""
 
         @overload
         def __call__(self, subject: Any, /, *_: _Options.args, **options: _Options.kwargs) -> _Answer: ...
@@ -193,7 +193,7 @@ _NAMES = {
     "memplan.solvers.certificates.certify": ("Certificate", "infeasible_core"),
     "memplan.solvers.search.result": ("Progress",),
 }
-"""By module, the names that are imported from it when they are asked for."""
+"""For each module, the public names that are imported from it on their first use."""
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _OTHER_WORDS = {
     "read_problem": "load read open parse load_problem read_csv read_json",
@@ -201,21 +201,21 @@ _OTHER_WORDS = {
     "plan": "optimize pack allocate",
     "memplan.api.client.http.Client": "client",
 }
-"""Names, by what other libraries call them."""
+"""For public names, the words by which other libraries call the same thing, so that an error can suggest the name."""
 
 
 @cache
 def _extension_names() -> dict[str, str]:
-    """Return the names that questions of other distributions bring, with the question of each."""
+    """Return the public names that questions of other distributions add, each with the name of its question."""
     from memplan.questions import question_rows
 
     others = [name for name in question_rows() if name not in _MODULES]
     return {each: name for name in others for each in (name, f"{name.capitalize()}Options")}
 
 
-def _attribute(name: str) -> object:
-    """Import a name that is asked for (PEP 562)."""
-    if name in ("torch", "tvm"):  # modules of their own, as they import torch and tvm
+def _import_attribute(name: str) -> object:
+    """Return the value of a public name of memplan, imported on its first use (PEP 562); raises AttributeError."""
+    if name in ("torch", "tvm"):  # separate modules, since they import torch and tvm
         return import_module(f"memplan.{name}")
     if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
@@ -225,8 +225,8 @@ def _attribute(name: str) -> object:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
-    if name == "solve":  # the name of such packages elsewhere
-        globals()[name] = plan = globals().get("plan") or _attribute("plan")
+    if name == "solve":  # other libraries call this function so
+        globals()[name] = plan = globals().get("plan") or _import_attribute("plan")
         return plan
     registry = import_module("memplan.questions").QUESTIONS
     if name in _MODULES:
@@ -236,19 +236,19 @@ def _attribute(name: str) -> object:
     if callable(value) and not isinstance(value, type):
         verified = registry[name].require_valid if name in registry else None
         value = import_module("memplan.arguments").check_arguments(value, verified)
-        value.__module__, value.__qualname__ = __name__, name  # a pickle finds it by these
+        value.__module__, value.__qualname__ = __name__, name  # pickle finds the function by both
     globals()[name] = value
-    # Set here, since the domain must not depend on its display; and only now, since names are imported on first use.
-    import_module("memplan.planner.model.plan").show_with(_cell)
+    # Set here, since the model must not depend on its display, and only now, to keep `import memplan` fast.
+    import_module("memplan.planner.model.plan").show_with(_notebook_html)
     return value
 
 
-if not TYPE_CHECKING:  # which would take any name for one of memplan's
-    __getattr__ = _attribute
+if not TYPE_CHECKING:  # else a type checker would accept any name
+    __getattr__ = _import_attribute
 
 
-def _cell(problem: Any, plan: Any) -> str | None:
-    """Return the HTML of a plan for a notebook."""
+def _notebook_html(problem: Any, plan: Any) -> str | None:
+    """Return the HTML that a notebook shows for a plan; None if there is none."""
     from memplan.api.reports.views import view
 
     return view("cell")(problem, plan).decode()

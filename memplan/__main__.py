@@ -1,4 +1,4 @@
-"""The command, as `python -m memplan`."""
+"""The command `memplan`, run as `python -m memplan`."""
 
 import sys
 

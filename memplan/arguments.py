@@ -1,6 +1,7 @@
-"""Questions as functions of Python: files and JSON are read, options are given by name, and Ctrl-C ends a search.
+"""Wrap the questions as Python functions: check arguments, read files, collect options, and let Ctrl-C end a search.
 
-Options are given by name, or as `options`; what a question is about, also as the path of a file or as JSON's objects.
+Options are given by name or as one value `options`. An input such as a problem may also be the path of a file or a JSON
+object.
 """
 
 from __future__ import annotations
@@ -26,23 +27,24 @@ _NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 _PLAIN: dict[type, str] = {Real: "number", Integral: "integer", str: "string", PathLike: "path", Mapping: "dict"}
 _OPTIONS, _CONTROL = _UNSAID = ("options", "control")
 _READ = {"Problem": "read_problem(path)", "Plan": "read_plan(path, problem)", "OperationGraph": "read_graph(path)"}
-"""The readers for arguments that may be given as a path."""
+"""For each class of input, the call that reads it from a file; errors suggest it."""
 _TAKERS = {"Problem": "plan(problem)", "OperationGraph": "order(graph)", "Plan": "verify(problem, plan)"}
-"""The functions for values that are given to another one."""
+"""For each class of input, the call that accepts it; errors suggest it where another function got the value."""
 _END_S = 3.0
-"""The time that a cancelled call has for ending."""
+"""The seconds that a cancelled call has to end before KeyboardInterrupt is raised."""
 _WARNED = "never-alive"
-"""The rule whose findings are warnings in Python, where fields are easily forgotten."""
+"""The rule whose findings are also Python warnings, since fields are easily forgotten in code."""
 
 
 def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
-    """Return a function that raises OptionError for arguments whose types differ from their annotations.
+    """Return the function, wrapped so that it raises OptionError for arguments that do not match their annotations.
 
-    The answer to a question is checked against its inputs and options with `verified`.
+    The wrapper also collects options given by name, and reads inputs given as paths or JSON objects. If `verified` is
+    given, it checks the answer against the inputs and options.
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
-    model = type(default) if hasattr(default, "model_fields_set") else None  # some functions take `**options`
+    model = type(default) if hasattr(default, "model_fields_set") else None  # None for functions that take `**options`
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
 
     @functools.wraps(function)
@@ -55,14 +57,14 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
             bound = signature.bind(*given, **named)
         except TypeError as error:
             wrong = next((name for name in named if name not in signature.parameters), "")
-            hint = _argument_hint(wrong, signature, fields) if wrong else f": {_call(function)}"
+            hint = _argument_hint(wrong, signature, fields) if wrong else f": {_example_call(function)}"
             raise OptionError(f"{function.__name__}: {error}{hint}") from None
         wrong_ones = _mismatched_parameters(function, bound.arguments)
         if any(isinstance(bound.arguments[name], str | PathLike | Mapping) for name in wrong_ones):
-            bound.arguments |= _read(function.__name__, bound.arguments, wrong_ones)
+            bound.arguments |= _read_inputs(function.__name__, bound.arguments, wrong_ones)
             wrong_ones = _mismatched_parameters(function, bound.arguments)
         for name, classes in wrong_ones.items():
-            raise OptionError(f"{name}: {_argument_rule(function, name, bound.arguments[name], classes)}")
+            raise OptionError(f"{name}: {_argument_error_text(function, name, bound.arguments[name], classes)}")
         if _CONTROL in signature.parameters:
             bound.arguments[_CONTROL] = _local_control(bound.arguments.get(_CONTROL))
         control = bound.arguments.get(_CONTROL)
@@ -82,14 +84,14 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
     if fields:
         options = "\n".join(f"    {name}: {about.description}" for name, about in fields.items())
         call.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, by name or as a value of `options`:\n{options}"
-    return call  # type: ignore[return-value]  # of the same signature
+    return call  # type: ignore[return-value]  # it accepts the same arguments
 
 
 def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> Any:
-    """Run the work; Ctrl-C cancels it, and raises KeyboardInterrupt as soon as it has ended.
+    """Run the work and return its result; Ctrl-C cancels it and raises KeyboardInterrupt once the work has ended.
 
-    Python handles signals only in its main thread, and never inside a compiled search. So the work runs in another
-    thread, unless the caller is in another one or has set its own signal handler.
+    Python handles signals only in its main thread, and never during a compiled search. So the work runs in a second
+    thread, unless the caller is not in the main thread or has set a signal handler.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -113,14 +115,14 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control of a call whose caller runs this process and may therefore name their own code."""
+    """Return the control of a call from Python, marked as local: its caller may name their code as the solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
 
 
 def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name, options collected as the function takes them; raises OptionError."""
+    """Return the arguments with all options merged into the value `options` of the model; raises OptionError."""
     options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
     whole = options.get(_OPTIONS)
     if isinstance(whole, Mapping):
@@ -139,8 +141,8 @@ def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[st
     return options | {_OPTIONS: validate_options(model, fields | more)}
 
 
-def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of a question as values, reading those given as paths or JSON objects; raises InputError."""
+def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a question's inputs, reading those given as paths or JSON objects; raises InputError."""
     from memplan.files import contents, prefix_file_name
     from memplan.questions import QUESTIONS
     from memplan.questions.inputs.values import read_inputs
@@ -159,7 +161,7 @@ def _read(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> 
 
 
 def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
-    """Return a signature for people: options by name with their defaults, without internal defaults."""
+    """Return the signature that `help()` shows: each option by name with its default; internal defaults are None."""
     rows = [
         each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
         if each.name in _UNSAID and each.kind not in _MANY
@@ -175,9 +177,9 @@ def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -
 
 
 @functools.cache
-def _classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
-    """Return the classes that each parameter allows; none where its annotation says more than classes do."""
-    alike = types.FunctionType(function.__code__, function.__globals__)  # without the answer's type, not imported yet
+def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
+    """Return the classes that each parameter allows; `object` where classes cannot express its annotation."""
+    alike = types.FunctionType(function.__code__, function.__globals__)  # without the return type, not imported yet
     named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}
     alike.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name in named}
     classes = dict[str, tuple[type, ...]]()
@@ -189,16 +191,16 @@ def _classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
 
 
 def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
-    """Return the classes of the parameters whose arguments are of none of them."""
+    """Return, for each argument that is an instance of none of its parameter's classes, these classes by its name."""
     return {
         name: classes
-        for name, classes in _classes(function).items()
+        for name, classes in _allowed_classes(function).items()
         if name in arguments and not isinstance(arguments[name], classes)
     }
 
 
-def _argument_rule(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
-    """Return the rule that a wrong argument breaks, and the remedy."""
+def _argument_error_text(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
+    """Return the end of an error message for a wrong argument: the rule it breaks, the value, and the remedy."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
     rule = f"must be {' or '.join(each if each == 'bytes' else _article_phrase(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
@@ -206,12 +208,12 @@ def _argument_rule(function: Callable[..., Any], name: str, value: object, class
         got = f"{excerpt(value)}{byte_count_hint(text)}"
     else:
         got = _article_phrase(type(value).__name__)
-    every = {kind for kinds in _classes(function).values() for kind in kinds}
+    every = {kind for kinds in _allowed_classes(function).values() for kind in kinds}
     if isinstance(value, str | PathLike) and names[0] in _READ:
         way = f": read it by memplan.{_READ[names[0]]}"
     elif name == _CONTROL:
         way = ": write control=Control(report=FUNCTION)"
-    elif type(value) in _classes(function).get(_OPTIONS, ()):
+    elif type(value) in _allowed_classes(function).get(_OPTIONS, ()):
         way = f" (did you mean {_OPTIONS}={type(value).__name__}(...)?)"
     elif isinstance(value, list | tuple) and names[0] == "Problem":
         way = ": write memplan.Problem(buffers=[...])"
@@ -220,16 +222,17 @@ def _argument_rule(function: Callable[..., Any], name: str, value: object, class
     elif type(value).__name__ in _TAKERS and type(value) not in every:
         way = f", which {_TAKERS[type(value).__name__]} takes"
     else:
-        way = f": {_call(function)}"
+        way = f": {_example_call(function)}"
     return f"{rule}, got {got}{way}"
 
 
 def _article_phrase(name: str) -> str:
+    """Return a name with its indefinite article: `a string`, `an integer`."""
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return the argument that is meant by an unknown one, or that it belongs to the problem."""
+    """Return the hint for an unknown argument: the parameter with a similar name, or the field of Problem it names."""
     from memplan.planner.model.problem import Problem
 
     if "problem" in signature.parameters and name in (*Problem.model_fields, "capacity"):
@@ -239,7 +242,7 @@ def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str,
     return hint or (unknown_option(name, fields).removeprefix("is not a known field") if fields else "")
 
 
-def _call(function: Callable[..., Any]) -> str:
+def _example_call(function: Callable[..., Any]) -> str:
     """Return an example call of a function, with its required arguments."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]

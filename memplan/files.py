@@ -1,4 +1,4 @@
-"""Files of problems and plans; errors begin with the file's name."""
+"""Read and write files of problems and plans; each error begins with the name of the file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from memplan.questions.reading import Reader, ReadOptions, validate_options
 Source = bytes | str | os.PathLike[str]
 """The bytes of a file, or its path: a str is always a path."""
 _OF_FILE = r"(`memplan[^`]*) FILE\b"
-"""The text before the file name in a suggested command."""
+"""The pattern of a command that an error suggests, up to the word FILE, which the name of the file replaces."""
 WAYS = {
     errno.EISDIR: "name a file in it",
     errno.EEXIST: "it is a file, and a folder is written: name another",
     errno.EACCES: "may this user read and write it? Or write elsewhere",
 }
-"""The remedies for errors of the operating system."""
+"""The remedies that an error adds, by the number of the operating system's error."""
 
 
 def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = None, **options: Any) -> Problem:
@@ -40,7 +40,7 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     source : bytes, str or PathLike
         The bytes of a file, or its path: a str is always a path.
     capacity : int or mapping of str to int, optional
-        The size in bytes of the only pool, or of each by its name, as `Problem.with_capacity` takes it.
+        The size in bytes of the only pool, or of each pool by name, as in `Problem.with_capacity`.
     **options
         The fields of `ReadOptions`: `inclusive` for tables, and how a model is read, such as `dims={"batch": 1}`.
 
@@ -52,11 +52,11 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     Raises
     ------
     FileError
-        Where there is no such file.
+        If there is no such file.
     FormatError, ProblemError
-        Where it is no problem, or breaks a rule.
+        If the file is no problem, or the problem breaks a rule.
     OptionError
-        Where an option is wrong.
+        If an option is unknown or its value is not allowed.
     """
     data, name = contents(source)
     with prefix_file_name(name):
@@ -65,19 +65,19 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
 
 
 def reader_with(options: Mapping[str, Any]) -> Reader:
-    """Return a reader with options by their names; raises OptionError."""
+    """Return a reader with the given fields of `ReadOptions`; raises OptionError."""
     return Reader(validate_options(ReadOptions, options)) if options else Reader()
 
 
 def read_plan(source: Source, problem: Problem) -> Plan:
-    """Read a plan for the problem, JSON or CSV; `verify` tells whether it is valid.
+    """Read a plan for the problem, JSON or CSV; `verify` checks whether it is valid.
 
     Parameters
     ----------
     source : bytes, str or PathLike
         The bytes of a file, or its path: a str is always a path.
     problem : Problem
-        What the plan is of.
+        The problem that the plan is for.
 
     Returns
     -------
@@ -87,9 +87,9 @@ def read_plan(source: Source, problem: Problem) -> Plan:
     Raises
     ------
     FileError
-        Where there is no such file.
+        If there is no such file.
     FormatError, PlanError
-        Where it is no plan, or breaks a rule.
+        If the file is no plan, or the plan breaks a rule.
     """
     data, name = contents(source)
     with prefix_file_name(name):
@@ -109,9 +109,9 @@ def write_problem(
     problem : Problem
         The problem to write.
     path : str or PathLike, optional
-        Where the file is written, too, whole or not at all.
+        The file to write as well, whole or not at all.
     format : {"json", "csv"}, optional
-        By default what the path's ending says, and JSON where there is no path.
+        By default the format of the path's ending, and JSON without a path.
 
     Returns
     -------
@@ -121,11 +121,11 @@ def write_problem(
     Raises
     ------
     FormatError
-        Where the format cannot say all of the problem.
+        If the format cannot express all of the problem.
     OptionError, FileError
-        Where the format is unknown, or the file cannot be written.
+        If the format is unknown, or the file cannot be written.
     """
-    return save(path, formats.FORMATS[_format(path, format)].write_problem(problem))
+    return save(path, formats.FORMATS[_format_name(path, format)].write_problem(problem))
 
 
 def write_plan(
@@ -144,9 +144,9 @@ def write_plan(
     problem : Problem
         The problem that the plan is for.
     path : str or PathLike, optional
-        Where the file is written, too, whole or not at all.
+        The file to write as well, whole or not at all.
     format : {"json", "csv"}, optional
-        By default what the path's ending says, and JSON where there is no path.
+        By default the format of the path's ending, and JSON without a path.
 
     Returns
     -------
@@ -156,14 +156,15 @@ def write_plan(
     Raises
     ------
     FormatError
-        Where the format cannot say all of the plan.
+        If the format cannot express all of the plan.
     OptionError, FileError
-        Where the format is unknown, or the file cannot be written.
+        If the format is unknown, or the file cannot be written.
     """
-    return save(path, formats.FORMATS[_format(path, format)].write_plan(plan, problem))
+    return save(path, formats.FORMATS[_format_name(path, format)].write_plan(plan, problem))
 
 
-def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
+def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
+    """Return the name of a file format: the given name, or that of the path's ending; raises OptionError."""
     if name is None:
         with prefix_file_name(None if path is None else os.fspath(path)):
             return "json" if path is None else formats.format_of_name(os.fspath(path))
@@ -173,7 +174,7 @@ def _format(path: str | os.PathLike[str] | None, name: str | None) -> str:
 
 
 def contents(source: Source) -> tuple[bytes, str | None]:
-    """Return the bytes of a source, and its name if it has one."""
+    """Return the bytes of a source, and its path, or None for a source given as bytes."""
     if isinstance(source, bytes):
         return source, None
     if not isinstance(source, (str, os.PathLike)):
@@ -186,19 +187,19 @@ def contents(source: Source) -> tuple[bytes, str | None]:
 
 
 def save(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
-    """Write a file, if there is a path, and return its bytes; on FileError, the old file is intact."""
+    """Write the bytes to the path, if there is one, and return them; after a FileError, the old file is intact."""
     if path is not None:
         with os_errors_named(os.fspath(path)):
             target = Path(os.path.realpath(path))
             if target.exists() and not target.is_file():
                 target.write_bytes(data)
             else:
-                _replace(target, data)
+                _replace_file(target, data)
     return data
 
 
-def _replace(target: Path, data: bytes) -> None:
-    """Write a new file and rename it to the target, so that the target is whole at any time."""
+def _replace_file(target: Path, data: bytes) -> None:
+    """Write the bytes to a temporary file and rename it, so that the target is complete at any time."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -217,10 +218,10 @@ def _replace(target: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def os_errors_named(name: str) -> Iterator[None]:
-    """Raise FileError, with the name of the file, where the operating system reports an error."""
+    """Turn errors of the operating system into FileError, with the name of the file and a remedy."""
     try:
         yield
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+    except (OSError, ValueError) as error:  # ValueError: the path has a null character
         near = _similar_file_hint(name) if isinstance(error, FileNotFoundError) else ""
         near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
         near = ": the link leads back to itself, give the file" if getattr(error, "errno", 0) == errno.ELOOP else near
@@ -229,7 +230,7 @@ def os_errors_named(name: str) -> Iterator[None]:
 
 
 def _similar_file_hint(name: str) -> str:
-    """Return a hint: a file of the same folder with nearly that name, or the command that makes the file."""
+    """Return a hint for a file that does not exist: one with a similar name in its folder, or a command to get it."""
     path = Path(name)
     if re.match(r"(https?|ftp|s3|gs)://", name):
         return (
@@ -245,9 +246,9 @@ def _similar_file_hint(name: str) -> str:
 
 @contextlib.contextmanager
 def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None]:
-    """Put the file's name, if there is one, before errors about its content.
+    """Put the name of the file, if there is one, before the text of errors about its content.
 
-    In the commands that a sentence advises for the file, `path` is written for FILE, by default the name.
+    In the commands that an error suggests, the word FILE becomes `path`, which is the name by default.
     """
     try:
         yield
@@ -259,7 +260,7 @@ def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None
         if name is None:
             raise
         file = shlex.quote(path or name)
-        # A size given beside the file is not a fault of the file.
+        # A capacity given beside the file is no fault of the file, so its errors do not name the file.
         raise error.prefix_place(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error

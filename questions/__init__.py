@@ -1,4 +1,4 @@
-"""Questions: each question that memplan answers, defined once for Python, the command, HTTP, jobs and clients."""
+"""The questions that memplan answers, each defined once for Python, the command, HTTP, jobs and clients."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A row of the table of questions: the facts about a question that are known before it is imported.
+    """A row of the table of questions: the facts about a question that are known without importing it.
 
-    load: imports it.
-    panel: where the list of commands has it.
-    document: the page in `docs` about it.
-    former: from names that it had, or has elsewhere, to the command that answers them.
+    load: imports the question.
+    panel: the heading under which the list of commands shows it.
+    document: the page in `docs` that describes it.
+    former: for its former names, and names from other tools, the command that answers them now.
     help: its sentence in the list of commands.
-    deprecated: since which version it is, and what takes its place: "since 1.2, write `memplan plan --heaps`".
+    deprecated: the version that deprecated it and its replacement: "since 1.2, write `memplan plan --heaps`".
     """
 
     load: Callable[[], "Question[Any]"]
@@ -31,10 +31,10 @@ class Row(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command that an extension brings.
+    """A command that an extension adds.
 
     load: imports the `click.Command` of a name, which may be a group of commands.
-    help: its sentence in the list of commands, and `panel` where that has it; those of a question are in its row.
+    help, panel: its sentence in the list of commands and the heading above it; empty if a question's row has them.
     """
 
     load: Callable[[str], Any]
@@ -43,7 +43,7 @@ class Command(NamedTuple):
 
 
 class _ImportedFunction:
-    """A row with one function, imported on first use; `where` is `module:function`."""
+    """A table row for one function, which is imported on first use; `where` is `module:function`."""
 
     __slots__ = ("where",)
 
@@ -51,24 +51,23 @@ class _ImportedFunction:
         self.where = where
 
     def load(self) -> Any:
-        """Import the function."""
+        """Import the function and return it."""
         return import_object(self.where)
 
 
 class Cluster(_ImportedFunction):
-    """Other machines that run command lines for several files.
+    """A cluster: a function that runs the command lines for several files on other machines.
 
-    Its name in the table `clusters` is a scheme, such as `dask` in `--on dask://HOST:PORT`; its function runs command
-    lines there.
+    Its name in the table `clusters` is a URL scheme, such as `dask` in `--on dask://HOST:PORT`.
     """
 
 
 class Search(_ImportedFunction):
-    """A function that an extension brings and the base calls by its name in the table `searches`."""
+    """A search that an extension adds; the base calls its function by its name in the table `searches`."""
 
 
 class View(_ImportedFunction):
-    """A page of answers, which an extension writes."""
+    """A view: a function of an extension that shows answers as a page."""
 
 
 def _plan() -> "Question[Any]":
@@ -160,28 +159,28 @@ _OWN: Mapping[str, Row] = {
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
     ),
 }
-"""The questions about buffers and pools by name."""
+"""The rows of the questions about buffers and pools, by name."""
 
 
 @cache
 def question_rows() -> Mapping[str, Row]:
-    """Return all questions by name: about buffers and pools, and of extensions."""
+    """Return the rows of all questions by name: those about buffers and pools, then those of extensions."""
     return {**_OWN, **extensions("questions")}
 
 
 def search(name: str) -> Any:
-    """Return the function of a search that an extension brings."""
+    """Return the function of a search that an extension adds, by the name of the search."""
     return extensions("searches")[name].load()
 
 
 @cache
 def former_names() -> Mapping[str, str]:
-    """Return the commands that answer former names of questions."""
+    """Return, for each former name of a question, the command that answers it now."""
     return {former: words for row in question_rows().values() for former, words in row.former.items()}
 
 
 class _Questions(Mapping[str, "Question[Any]"]):
-    """The questions themselves by name; each is imported when it is asked for."""
+    """The questions by name, as a mapping that imports each question on its first use."""
 
     def __getitem__(self, name: str) -> "Question[Any]":
         return question_rows()[name].load()

@@ -31,7 +31,7 @@ CHECKS = (
 TYPES = ("nice", str(BIN / "mypy"))
 N_PROCESSES = min((os.cpu_count() or 1) + 1, 8)
 PARALLEL = (f"--numprocesses={N_PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder", "--assert=plain")
-"""Values in assertions are told where tests run alone: rewriting all assertions takes each process 12 s of CPU."""
+"""Rewriting all assertions takes each process 12 s of CPU; only tests that run alone show the values in assertions."""
 ALONE = ("--numprocesses=0", "--last-failed", "--last-failed-no-failures=none")
 SOME_FAILED = 1
 """pytest's exit status if tests failed and nothing worse happened."""

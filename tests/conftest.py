@@ -49,7 +49,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _only_one_highs_is_loaded() -> Iterator[None]:
-    """Fail if a module loads a HiGHS into the process of the tests, where OR-Tools could then not be loaded."""
+    """Fail if a module loads a HiGHS library into the test process: OR-Tools could no longer be loaded there."""
     before = _foreign_highs()
     yield
     assert _foreign_highs() == before, "an engine is for a process of its own: see tests/support/engine_batch.py"
@@ -71,7 +71,7 @@ _WAITING = {
         "extensions/bench/tests/test_bench_measuring.py",
     ),
 }
-"""Tests with clocks or many processes, which wait more than they work: one process runs each group, before others."""
+"""Tests that use clocks or many processes, and mostly wait. Each group runs in one process, before other tests."""
 _GROUPS = _WAITING | {
     "exports": ("extensions/torch/tests/executorch",),
     "seeds": ("tests/seeds",),
@@ -118,7 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Time:
-    """Skips tests once the time of the gate is over: a machine may be thirty times as slow as another.
+    """Skips tests after the time limit of the gate: some machines are thirty times slower than others.
 
     Long tests begin first, and may use only half of the time: the short tests, of the domain and of the searches, check
     most of the promises.

@@ -57,7 +57,7 @@ def test_folders_of_tests_mirror_the_packages(folder: Path) -> None:
     assert (TESTS.parent / folder / "__init__.py").is_file()
 
 
-def test_the_fast_lane_has_tests_that_are_there() -> None:
+def test_the_fast_lane_names_existing_tests() -> None:
     assert [room for room in FAST_LANE if not (TESTS.parent / room).exists()] == []
 
 
@@ -74,7 +74,7 @@ def test_the_readme_of_test_support_lists_each_module_once() -> None:
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(path.stem for path in support.glob("[a-z]*.py"))
 
 
-def test_names_of_tests_are_about_things() -> None:
+def test_names_of_tests_have_no_pronouns_for_people() -> None:
     words = {"who", "whom", "whoever", "nobody", "everybody", "somebody", "anybody"}
     names = (name for tree in parse_tests().values() for name in names_of_tests(tree))
     assert [name for name in names if words & set(name.split("_"))] == []
@@ -85,23 +85,23 @@ def test_no_test_reads_files_outside_the_repository() -> None:
     assert [path.name for path in TESTS.rglob("*.py") if outside in path.read_text().replace('" / "', "/")] == []
 
 
-def test_marked_words_of_the_right_column_are_forbidden() -> None:
+def test_marked_words_of_the_glossarys_right_column_are_forbidden() -> None:
     glossary = (
         "| word | meaning | not |\n|---|---|---|\n| pool | A memory! | place, sea bed!, bowl! |\n| plan | It. | |\n"
     )
     assert forbidden(glossary) == ["bowl", "sea bed"]
 
 
-def test_identifiers_are_taken_apart() -> None:
+def test_words_of_identifiers_are_split() -> None:
     assert words_of("HTTPServer.run_all(SeaBed)") == "http server.run all(sea bed)"
 
 
-def test_docstrings_of_attributes_count() -> None:
+def test_docstrings_of_attributes_are_found() -> None:
     tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
     assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
 
 
-def test_the_words_of_a_page_are_no_use_of_them() -> None:
+def test_a_pages_list_of_forbidden_words_does_not_count_as_their_use() -> None:
     page = "# Pools\n\nA bowl.\n\n## Words\n\n| pool | It. | bowl! |\n\n## Limits\n\nNone.\n"
     assert remove_words_section(page) == "# Pools\n\nA bowl.\n\n## Words\n\n\n\n## Limits\n\nNone.\n"
 

@@ -43,14 +43,14 @@ def problems(seed: int) -> list[tuple[str, Problem, tuple[str, ...]]]:
     return [*meeting_kinds.problems(seed, _DRAWN)]
 
 
-def test_each_field_of_the_schema_is_of_a_kind() -> None:
+def test_each_field_of_the_schema_belongs_to_a_constraint_kind() -> None:
     fields = {*Buffer.model_fields, *Pool.model_fields, *Problem.model_fields}
     assert fields - _OF_ALL == {*chain.from_iterable(stated_by for stated_by, _ in KINDS.values())} - _OF_ALL
     stated = {*chain.from_iterable(kind.stated_by for kind in CONSTRAINT_KINDS)} - {"aliases"}
     assert stated <= fields
 
 
-def test_each_two_kinds_meet_thirty_times() -> None:
+def test_each_pair_of_constraint_kinds_meets_in_thirty_drawn_problems() -> None:
     met = Counter(pair for _, _, kinds in problems(_SEED) for pair in PAIRS if {*pair} <= {*kinds})
     assert [pair for pair in PAIRS if met[pair] < 30] == []
 
@@ -58,7 +58,7 @@ def test_each_two_kinds_meet_thirty_times() -> None:
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_combined_kinds_never_produce_a_false_statement(part: int, server: RunningServer) -> None:
+def test_answers_to_problems_of_combined_constraint_kinds_are_true(part: int, server: RunningServer) -> None:
     found, tally, post = {}, Counter[str](), posted_to(server)
     for seed in seeds(1):
         rows = problems(_SEED + seed)
@@ -69,7 +69,7 @@ def test_combined_kinds_never_produce_a_false_statement(part: int, server: Runni
     assert tally["plans optimal"]
 
 
-def test_a_false_word_is_found() -> None:
+def test_the_checker_of_answers_detects_a_false_peak() -> None:
     problem = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(2)]})
     found = solve(problem)
     assert [*meeting_answers.faults_of(problem, found.model_copy(update={"peak": 7}))] != []
@@ -112,7 +112,7 @@ def test_a_named_engine_minimises_the_goals_of_the_profile(engine: str) -> None:
 
 
 @pytest.mark.parametrize("objective", ["peak", ["peak", "cost"]])
-def test_a_buffer_of_no_bytes_may_lie_above_all_that_is_used(objective: object) -> None:
+def test_a_buffer_of_size_zero_may_have_an_offset_above_the_peak(objective: object) -> None:
     rows = [{"id": 0, "size": 0, "start": 0, "end": 1, "offset_mod": {"modulus": 8, "remainder": 5}}]
     rows.append({"id": 1, "size": 2, "start": 0, "end": 2})
     pools = [{"name": "a", "size": 1}, {"name": "b"}] if objective == "peak" else [{"name": "b"}]

@@ -74,7 +74,7 @@ def is_mixed(node: ast.AST) -> bool:
     return len(kinds) > MOST_MIXED and len(set(kinds)) > 1
 
 
-def test_each_module_imports_only_a_few_others() -> None:
+def test_each_product_module_imports_few_others() -> None:
     counts = {
         path: sum(isinstance(statement, ast.Import | ast.ImportFrom) for statement in tree.body)
         for path, tree in parse_product().items()
@@ -86,12 +86,12 @@ def test_no_function_takes_a_tuple_of_many_mixed_values() -> None:
     assert [f"{path}: {name}" for path, tree in parse_product().items() for name in mixed_tuples(tree)] == []
 
 
-def test_a_tuple_of_many_mixed_values_is_seen() -> None:
+def test_the_checker_detects_a_tuple_of_many_mixed_values() -> None:
     tree = ast.parse("def f(a: tuple[int, int, int, int], b: list[tuple[int, str, int, int]], c: tuple[int, ...]): ...")
     assert list(mixed_tuples(tree)) == ["f(b)"]
 
 
-def test_the_domain_does_not_name_the_service_that_shows_it() -> None:
+def test_the_planner_package_does_not_name_the_api_package() -> None:
     service = ".".join(("memplan", "api"))
     assert [
         path for path in parse_product() if path.startswith("planner/") and service in (ROOT / path).read_text()

@@ -37,17 +37,17 @@ def false_peak_answer(
 LIFTED: Question[Any] = Question(false_peak_answer, inputs=(PROBLEM,), lines=lambda _: (), example={})
 
 
-def test_a_new_question_answers_with_no_plan_that_does_not_hold() -> None:
+def test_a_new_question_refuses_to_answer_with_an_invalid_plan() -> None:
     with pytest.raises(InvalidPlanError, match="false_peak_answer: plan: is not one of this problem: peak: must be 8"):
         LIFTED.answer_verified({"problem": TWO}, SearchOptions(), Control())
 
 
-def test_python_is_given_no_plan_that_does_not_hold() -> None:
+def test_python_functions_refuse_to_return_an_invalid_plan() -> None:
     with pytest.raises(InvalidPlanError, match="peak: must be 8"):
         check_arguments(false_peak_answer, LIFTED.require_valid)(TWO)
 
 
-def test_calls_and_jobs_are_answered_with_no_plan_that_does_not_hold() -> None:
+def test_calls_and_jobs_refuse_to_answer_with_an_invalid_plan() -> None:
     result = SolveResult(solve(TWO).model_copy(update={"peak": 9}))
     with pytest.raises(InvalidPlanError, match="peak: must be 8"):
         answer_of(result, CompiledProblem.from_problem(TWO), Options(), Deadline.from_limit(1))

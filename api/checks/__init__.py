@@ -1,1 +1,1 @@
-"""Checks for build systems: a plan's memory use against budgets and against a baseline, and reports of them."""
+"""Checks for build systems: the memory use of a plan against budgets and a baseline, and reports of the checks."""

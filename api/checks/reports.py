@@ -1,4 +1,4 @@
-"""Reports of checks, chosen by the suffix of their file."""
+"""Reports of checks as Markdown, SARIF, JUnit or JSON, chosen by the suffix of the report's file."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MOST_CAUSES = 20
 
 
 def markdown(*checks: Check) -> bytes:
-    """Return the findings of each check: a line, a table of pools, and for each pool that grew a table of causes."""
-    return "\n".join(map(_section, checks)).encode()
+    """Return a Markdown report: for each check a verdict, a table of pools, and causes for each pool that grew."""
+    return "\n".join(map(_check_section, checks)).encode()
 
 
-def _section(check: Check) -> str:
+def _check_section(check: Check) -> str:
     verdict = "within limits" if check.passed else "**not within limits**"
     parts = [f"## Memory of {_text(check.subject)}: {verdict}\n"]
     parts += [f"- {_text(failure.message)}\n" for failure in check.failures]
     if check.pools:
-        parts.append("\n" + _pools(check.pools))
+        parts.append("\n" + _pool_table(check.pools))
     for pool in check.pools:
         if pool.growth_bytes and pool.causes:
-            parts.append("\n" + _causes(pool))
+            parts.append("\n" + _cause_table(pool))
     if check.placements is not None:
         now = check.placements
         same, moved, new, gone = now.same, now.moved, now.new, now.gone
@@ -43,7 +43,7 @@ def _section(check: Check) -> str:
     return "".join(parts)
 
 
-def _pools(pools: Iterable[CheckedPool]) -> str:
+def _pool_table(pools: Iterable[CheckedPool]) -> str:
     rows = [["pool", "used", "budget", "before", "change", "lower bound", ""]]
     for pool in pools:
         change = "" if pool.growth is None else f"{pool.growth:+,}"
@@ -52,10 +52,10 @@ def _pools(pools: Iterable[CheckedPool]) -> str:
         rows.append(
             [_text(pool.name), *map(_bytes, counts), change, _bytes(pool.lower_bound), "✗" if is_wrong else "✓"]
         )
-    return _table(rows)
+    return _markdown_table(rows)
 
 
-def _causes(pool: CheckedPool) -> str:
+def _cause_table(pool: CheckedPool) -> str:
     causes, live = pool.causes or (), pool.live_set
     when = "" if live.time is None else f" at {live.time}"
     rows = [["buffer", "bytes more", "why", "size before", "size now"]]
@@ -66,10 +66,10 @@ def _causes(pool: CheckedPool) -> str:
     n_left = len(causes) - _MOST_CAUSES
     more = f"\nand {n_left:,} others.\n" if n_left > 0 else ""
     alive = f"{live.bytes:,} bytes are alive at the peak of {_text(pool.name)}{when}"
-    return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_table(rows)}{more}"
+    return f"{alive}, {pool.live_bytes_before or 0:,} of the like before:\n\n{_markdown_table(rows)}{more}"
 
 
-def _table(rows: list[list[str]]) -> str:
+def _markdown_table(rows: list[list[str]]) -> str:
     rule = ["---", *["---:"] * (len(rows[0]) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
@@ -81,7 +81,7 @@ def _bytes(count: int | None) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text that Markdown shows unchanged, in one line."""
+    """Return a text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -90,18 +90,18 @@ _MOST_RELATED = 20
 
 
 def sarif(*checks: Check) -> bytes:
-    """Return a SARIF run for each check: a result for each rule that a pool breaks, and the causes of growth."""
-    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_run, checks))}, indent=2) + b"\n"
+    """Return a SARIF log with a run for each check: a result for each broken rule, and the causes of growth."""
+    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": list(map(_sarif_run, checks))}, indent=2) + b"\n"
 
 
-def _run(check: Check) -> dict[str, Any]:
+def _sarif_run(check: Check) -> dict[str, Any]:
     rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     pools = {pool.name: pool for pool in check.pools}
-    results = [_result(check, failure, pools.get(failure.pool or "")) for failure in check.failures]
+    results = [_sarif_result(check, failure, pools.get(failure.pool or "")) for failure in check.failures]
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Code hosts keep the results of runs with different ids apart: a build may check several problems.
+        # Code hosts keep runs with different ids apart, so that a build can check several problems.
         "automationDetails": {"id": f"memplan/{check.subject}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
@@ -110,13 +110,13 @@ def _run(check: Check) -> dict[str, Any]:
     }
 
 
-def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:
+def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[str, Any]:
     place: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": _uri(check.subject)}, "region": {"startLine": 1}}
+        "physicalLocation": {"artifactLocation": {"uri": _subject_uri(check.subject)}, "region": {"startLine": 1}}
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # The same pool and rule are the same result in every run, for any number of bytes.
+    # A fingerprint does not depend on bytes, so that the same pool and rule are one result over several runs.
     mark = sha256(f"{check.subject}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,
@@ -139,8 +139,8 @@ def _result(check: Check, failure: Failure, pool: CheckedPool | None) -> dict[st
     return result
 
 
-def _uri(subject: str) -> str:
-    """Return the location of the problem, relative to the build's working directory if its path is."""
+def _subject_uri(subject: str) -> str:
+    """Return the URI of the checked file: relative for a relative path, else `file://`."""
     path = Path(subject)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
@@ -149,9 +149,9 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(*checks: Check) -> bytes:
-    """Return a test suite for each check, with a failure for each rule that a pool breaks."""
+    """Return a JUnit report with a test suite for each check, and a failure for each broken rule."""
     root = ET.Element("testsuites", {"name": "memplan"})
-    suites = [_suite(root, check) for check in checks]
+    suites = [_add_suite(root, check) for check in checks]
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.attrib[name]) for suite in suites)))
     root.set("time", f"{sum(check.wall_time_s or 0 for check in checks):.3f}")
@@ -160,22 +160,22 @@ def junit(*checks: Check) -> bytes:
     return data + b"\n"
 
 
-def _suite(root: ET.Element, check: Check) -> ET.Element:
-    cases = list(_cases(check))
+def _add_suite(root: ET.Element, check: Check) -> ET.Element:
+    cases = list(_test_cases(check))
     failures = sum(failure is not None for _, _, failure in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": "0"}
     time = {"time": f"{check.wall_time_s or 0:.3f}"}
-    suite = ET.SubElement(root, "testsuite", {"name": _xml(f"memplan check {check.subject}"), **counts, **time})
+    suite = ET.SubElement(root, "testsuite", {"name": _xml_text(f"memplan check {check.subject}"), **counts, **time})
     for name, rule, failure in cases:
-        case = ET.SubElement(suite, "testcase", {"classname": "memplan.check", "name": _xml(name), "time": "0"})
+        case = ET.SubElement(suite, "testcase", {"classname": "memplan.check", "name": _xml_text(name), "time": "0"})
         if failure is not None:
-            failure_tag = ET.SubElement(case, "failure", {"type": rule, "message": _xml(failure.message)})
-            failure_tag.text = f"{RULES[rule]}\n{_xml(failure.message)}"
+            failure_tag = ET.SubElement(case, "failure", {"type": rule, "message": _xml_text(failure.message)})
+            failure_tag.text = f"{RULES[rule]}\n{_xml_text(failure.message)}"
     return suite
 
 
-def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
-    """Yield the checked items: name, rule, and violation."""
+def _test_cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
+    """Yield the test cases of a check: name, rule, and failure or None."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)
     yield "there is a plan", "no-plan", nothing
@@ -186,8 +186,8 @@ def _cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
             yield f"{pool.name} has not grown", "grown", broken.get(("grown", pool.name))
 
 
-def _xml(text: str) -> str:
-    """Return a text without the characters that XML cannot write."""
+def _xml_text(text: str) -> str:
+    """Return a text in which characters that XML cannot represent are replaced."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -200,7 +200,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
 
 
 def report_of_many(checks: Sequence[Check], ending: str) -> bytes:
-    """Return the report for the checks of a folder; in JSON, `checks` and whether all passed."""
+    """Return the report of the checks of a folder; as JSON, it has `checks` and whether all of them passed."""
     if ending == ".json":
         return to_json({"passed": all(check.passed for check in checks), "checks": checks}) + b"\n"
     return REPORTS[ending](*checks)

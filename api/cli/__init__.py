@@ -1,1 +1,1 @@
-"""The command."""
+"""The command `memplan`."""

@@ -1,4 +1,4 @@
-"""Suggested commands, completed with the files and flags of the current command line, so that they run as printed."""
+"""Complete suggested commands with the files and flags of the current command line, so that they run as printed."""
 
 import re
 import shlex
@@ -15,19 +15,19 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 
 Keep = Callable[["CommandLine", Any], None]
-"""Takes the answer of a command line."""
+"""A function that receives a command line and its answer."""
 _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
-"""A suggested command without its files, which only the command line knows."""
+"""The pattern of a suggested command without files, which are added from the current command line."""
 
 
 class QuestionCommand(SectionedCommand):
     """The command of a question.
 
     answer: runs a command line, and returns the exit status.
-    formats: the ways to write the answer to standard output.
-    forms: the suffixes of files with the answer in another form than JSON.
-    beside: the suffixes of files written in addition to the answer, such as a page; they get a part of the time.
-    needs_plans: the suffixes of files that need more than a service's answer.
+    formats: the names of the forms in which the answer can be written to standard output.
+    forms: the suffixes of output files with the answer in another form than JSON.
+    beside: the suffixes of extra output files, such as a page; writing them gets a share of the time.
+    needs_plans: the suffixes of output files that need plans, which the answer of a service does not have.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class QuestionCommand(SectionedCommand):
 class CommandLine(NamedTuple):
     """The current command line: its command, and the values of the command's parameters by name.
 
-    Where some of these values were recorded in a plan with the hash `plan_hash`, `plain` has the given values alone.
-    The answer is passed to `keep`, where that is given.
+    If some values were recorded in a plan with the hash `plan_hash`, `plain` has the values without them. If `keep` is
+    given, it receives the answer.
     """
 
     command: QuestionCommand
@@ -60,43 +60,43 @@ class CommandLine(NamedTuple):
 
     @property
     def question(self) -> Question[Any]:
-        """The question of the command."""
+        """The question that the command answers."""
         return self.command.question
 
     @property
     def file(self) -> str:
-        """The file of the first input."""
+        """The path of the file of the question's first input."""
         return str(self.given[self.question.inputs[0].name])
 
     def complete(self, text: str) -> str:
-        """Return a text whose commands are completed with the given files and the flags for reading them."""
-        return re.sub(_ADVISED, self._complete, text)
+        """Return a text in which suggested commands are completed with the given files and their reading flags."""
+        return re.sub(_ADVISED, self._completed_command, text)
 
     def completed_error(self, error: InputError) -> InputError:
         """Return an error whose sentences suggest complete commands."""
         return type(error)(*(add_way(self.complete(rule), way) for rule, way in error.rules_with_ways(flag_text)))
 
     def set_files(self, files: Mapping[str, str | None]) -> str:
-        """Return the command line with other files."""
-        words = self._words(self.command.params, {**self.given, **files})
+        """Return the current command line with other files, as text in backticks."""
+        words = self._command_words(self.command.params, {**self.given, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
     def words_of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the command-line words for some of the command's parameters."""
+        """Yield the quoted command-line words for the named parameters of the command."""
         yield from map(
-            shlex.quote, self._words([each for each in self.command.params if each.name in names], self.given)
+            shlex.quote, self._command_words([each for each in self.command.params if each.name in names], self.given)
         )
 
-    def _complete(self, found: re.Match[str]) -> str:
+    def _completed_command(self, found: re.Match[str]) -> str:
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # The word PLAN is replaced by this command line's plan, or by the file that contains the plan.
+        # The word PLAN becomes the plan's file on this command line, or the file that contains the plan.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # a new plan, without the old one
+        if "--output" in more:  # the suggestion makes a new plan
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.question:
@@ -107,10 +107,10 @@ class CommandLine(NamedTuple):
             models = [each.reading for each in files if each.reading is not None]
             reading = [flag_of(*row) for model in models for row in model.model_fields.items()]
             parameters = [*(Argument(each.name) for each in files), *reading]
-        words = self._words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
+        words = self._command_words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
-    def _words(self, parameters: Sequence[click.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
+    def _command_words(self, parameters: Sequence[click.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
@@ -118,7 +118,7 @@ class CommandLine(NamedTuple):
 
 
 def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield the command-line words for a parameter's value."""
+    """Yield the command-line words for the value of a parameter."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]
@@ -127,5 +127,5 @@ def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
 
 
 def flags_for(parameter: click.Parameter) -> set[str]:
-    """Return all flags of a parameter; none of an argument."""
+    """Return all spellings of a flag; the empty set for an argument."""
     return {*parameter.opts, *parameter.secondary_opts} if isinstance(parameter, click.Option) else set()

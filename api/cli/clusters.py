@@ -1,4 +1,4 @@
-"""Command lines for several files, run on other machines by a cluster that an extension provides."""
+"""Find the cluster, provided by an extension, that runs the command lines for several files on other machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.extensions import extensions
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
-    """Return the runner for an address, by its scheme; raises OptionError if there is none."""
+    """Return the function that runs command lines at an address, by the scheme; raises OptionError if none exists."""
     clusters = extensions("clusters")
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)

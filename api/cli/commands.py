@@ -1,4 +1,4 @@
-"""The table of commands."""
+"""The table of all commands, each of which is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.questions import QUESTIONS, Command, Row, question_rows
 
 
 def _import_command(name: str) -> click.Command:
-    """Import a command of this package."""
+    """Import and return a command of this package; raises LookupError for another name."""
     found: click.Command
     if name == "plan":
         from memplan.api.cli.local.plan import plan as found
@@ -52,7 +52,7 @@ def _import_command(name: str) -> click.Command:
 
 
 _OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
-"""The questions with commands in this package."""
+"""The questions whose commands are in this package."""
 COMMANDS = {
     "examples": Command(_import_command, "Write the examples that the documents name into a folder.", "Files"),
     "solvers": Command(_import_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
@@ -80,7 +80,7 @@ COMMANDS = {
         "Solvers",
     ),
 }
-"""The commands that are no question's."""
+"""The commands that belong to no question."""
 
 
 def extension_commands() -> dict[str, Command]:
@@ -95,7 +95,7 @@ def names() -> list[str]:
 
 
 class RunnableCommand(NamedTuple):
-    """The application for a command line, its name in messages, and the remaining arguments."""
+    """A command that can run: its function, its name in messages, and the remaining arguments."""
 
     run: Callable[..., int | None]
     name: str
@@ -103,9 +103,9 @@ class RunnableCommand(NamedTuple):
 
 
 def find_command(arguments: Sequence[str]) -> RunnableCommand:
-    """Return the application for a command line: only the command that it begins with, to avoid other imports.
+    """Return the command with which the arguments begin; other commands are not imported.
 
-    If it does not begin with a command, that is the list of all.
+    If the arguments begin with no command, the result is the group of all commands, which lists them.
     """
     name = arguments[0] if arguments else ""
     if name not in names():
@@ -117,23 +117,23 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
 
 
 def app(names: Sequence[str], make: Callable[[str], click.Command]) -> SectionedGroup:
-    """Return the group of some commands in their panels; `make` returns each."""
+    """Return the group of the named commands in their panels; `make` returns the command of a name."""
     about = "Plan memory: a pool and an offset for every buffer, with a proof or an honest gap."
     version = click.version_option(__version__, message="memplan %(version)s", help="Show the version.")
-    panels = {name: _row(name).panel for name in names}
+    panels = {name: _command_row(name).panel for name in names}
     group = SectionedGroup("memplan", panels=panels, help=about)
     for name in names:
         group.add_command(make(name), name)
     return version(group)
 
 
-def _row(name: str) -> Row | Command:
-    """Return the row of a command."""
+def _command_row(name: str) -> Row | Command:
+    """Return the table row of a command."""
     return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
 
 
 def make_command(name: str) -> click.Command:
-    """Return a command; a command with subcommands is a group."""
+    """Import and return a command; a command with subcommands is a group."""
     if name in COMMANDS or name in _OF_QUESTIONS:
         return _import_command(name)
     if (row := extensions("commands").get(name)) is not None:
@@ -145,5 +145,5 @@ def make_command(name: str) -> click.Command:
 
 
 def listing_entry(name: str) -> SectionedCommand:
-    """Return a stand-in for the list of commands, with the sentence of the command, which is not imported."""
-    return SectionedCommand(name, help=_row(name).help)
+    """Return an entry for the list of commands, which has the command's sentence without importing the command."""
+    return SectionedCommand(name, help=_command_row(name).help)

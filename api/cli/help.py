@@ -1,4 +1,4 @@
-"""The help of commands as plain text: options in sections, 80 columns, no terminal drawing."""
+"""The help of commands as plain text: options in sections, 80 columns, without terminal graphics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "terminal_width": 80}
 
 
 class ExtraArguments(click.UsageError):
-    """A command line has more arguments than its command takes."""
+    """The error that a command line has more arguments than its command takes."""
 
     def __init__(self, extra: Sequence[str], ctx: click.Context) -> None:
         super().__init__(f"Got unexpected extra argument{'s' if len(extra) > 1 else ''} ({' '.join(extra)})", ctx)
@@ -23,15 +23,15 @@ class ExtraArguments(click.UsageError):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help has a section for each panel of options; it refuses repeated flags that take one value."""
+    """A command whose help has a section for each panel of options; repeated flags of one value are refused."""
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a command with the panels of its options; `described` has the arguments of click's commands."""
+        """Make a command, with the panel of each option; `described` are further arguments of click.Command."""
         super().__init__(name, context_settings=_SETTINGS, **described)
         self.panels = panels
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; raises OptionError for a repeated flag, of which click would use the last."""
+        """Parse a command line; raises OptionError for a repeated flag, where click would use the last value."""
         given = [word.partition("=")[0] for word in args if word.startswith("-")]
         for row in self.params:
             flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]
@@ -45,31 +45,31 @@ class SectionedCommand(click.Command):
         return extra
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing: the arguments stand with the options."""
+        """Write nothing, since the arguments are listed with the options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, the options without a panel, and the options of each panel."""
+        """Write the arguments, the options without a panel, and then the options of each panel."""
         _write_parameters(self, ctx, formatter, self.panels)
 
 
 class SectionedGroup(click.Group):
-    """A group of commands whose help has a section for each panel."""
+    """A group of commands whose help has a section for each panel of commands."""
 
     command_class = SectionedCommand
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
-        """Make a group with the panels of its commands; `described` has the arguments of click's groups."""
+        """Make a group, with the panel of each command; `described` are further arguments of click.Group."""
         super().__init__(name, context_settings=_SETTINGS, no_args_is_help=True, **described)
         self.panels = panels
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then the commands of each panel with the first sentence of their help."""
+        """Write the options, then for each panel its commands, with the first sentence of their help."""
         _write_parameters(self, ctx, formatter, {})
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             about = " ".join((command.help or "").partition("\n\n")[0].split())
             sections.setdefault(self.panels.get(name, "Commands"), []).append((name, about))
-        _write(sections, formatter)
+        _write_sections(sections, formatter)
 
 
 def _write_parameters(
@@ -81,10 +81,10 @@ def _write_parameters(
         title = "Arguments" if is_argument else panels.get(parameter.name or "", "Options")
         if (record := parameter.get_help_record(ctx)) is not None:
             sections.setdefault(title, []).append(record)
-    _write(sections, formatter)
+    _write_sections(sections, formatter)
 
 
-def _write(sections: dict[str, list[tuple[str, str]]], formatter: click.HelpFormatter) -> None:
+def _write_sections(sections: dict[str, list[tuple[str, str]]], formatter: click.HelpFormatter) -> None:
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):

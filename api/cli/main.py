@@ -1,4 +1,4 @@
-"""The command `memplan`: turns signals and errors into exit statuses."""
+"""Run the command `memplan`, and turn signals and errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_s
 from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
-"""The extras of commands that need more than one package."""
+"""The extras of commands that need more than one optional package."""
 _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""The environment variables by which libraries, when they are imported, learn the number of threads."""
+"""The environment variables from which libraries read their number of threads when they are imported."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, by default with the process's own arguments, and return its exit status."""
+    """Run one command, by default with the arguments of this process, and return its exit status."""
     if arguments is not None:
-        return _status(arguments)
-    gc.disable()  # imported modules stay, so there is no garbage until a command runs
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some reads all that is installed
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no product here is large, and its threads start at the import
-    status = _status(arguments)
-    gc.freeze()  # the end of the process frees everything at once
+        return _exit_status(arguments)
+    gc.disable()  # imports leave no garbage
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # the search for plugins reads all installed packages
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it starts threads on import, which no product here needs
+    status = _exit_status(arguments)
+    gc.freeze()  # no last collection, as the end of the process frees all memory
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # a stream that is closed
+            with suppress(AttributeError, OSError, ValueError):  # the stream may be closed
                 stream.flush()
-        os._exit(status)  # Python would wait for pool threads
+        os._exit(status)  # else Python would wait for abandoned threads
     return status
 
 
-def _status(arguments: Sequence[str] | None) -> int:
+def _exit_status(arguments: Sequence[str] | None) -> int:
     try:
         with handle_signals(leave):
-            return _command(list(sys.argv[1:] if arguments is None else arguments))
+            return _run_command(list(sys.argv[1:] if arguments is None else arguments))
     except InterruptedRun as interrupted:
         return interrupted.status
-    except Exception as error:  # noqa: BLE001 - Python's own exit status, 1, would mean that nothing fits
-        return _fault(error)
+    except Exception as error:  # noqa: BLE001 - Python's exit status 1 would mean that nothing fits
+        return _report_fault(error)
 
 
 @contextmanager
 def _apply_threads(given: list[str]) -> Iterator[list[str]]:
-    """Remove `--threads`, which every command takes, from a command line, and apply it during the block."""
+    """Remove `--threads`, which all commands accept, from a command line, and apply it during the block."""
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
     number = taken[-1].rpartition("=")[2] if taken else ""
@@ -58,7 +58,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        if number.isascii() and number.isdecimal():  # else the command reports the error
+        if number.isascii() and number.isdecimal():  # else the command's own parser reports the error
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := max_threads()) is not None:
             for name in _OF_LIBRARIES:
@@ -78,9 +78,9 @@ def _report_write_failure(error: OSError) -> int:
     return WRONG_INPUT
 
 
-def _command(given: list[str]) -> int:
+def _run_command(given: list[str]) -> int:
     """Run the command that a command line begins with, and return its exit status."""
-    # Inside of `handled`, so that Ctrl-C during these imports gives no traceback.
+    # Imported after `handle_signals`, so that Ctrl-C during the import gives no traceback.
     from click import UsageError
 
     from memplan.api.cli.commands import find_command
@@ -99,7 +99,7 @@ def _command(given: list[str]) -> int:
         from memplan.api.cli.usage import hints, leave_near_words
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may be full as well
+        with suppress(OSError):  # standard error may not be writable either
             error.show()
         for hint in hints(error, given):
             say(f"memplan: {hint}")
@@ -123,7 +123,7 @@ def _command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         say(f"memplan: error: {name}: {missing(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # commands write through memplan.api.cli.streams, but the help does not
+    except OSError as error:  # from click's help, which does not use our streams
         return _report_write_failure(error)
     except InterruptedRun:
         raise
@@ -131,7 +131,7 @@ def _command(given: list[str]) -> int:
         return exit_.code if isinstance(exit_.code, int) else 0
 
 
-def _fault(error: Exception) -> int:
+def _report_fault(error: Exception) -> int:
     """Print the traceback of an internal error and a line about it, and return the exit status."""
     import traceback
 

@@ -1,4 +1,4 @@
-"""The output files of a command line, checked before the work begins."""
+"""Check the output files of a command line before the work begins."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from memplan.api.cli.streams import FOLDER, STANDARD, refuse_unwritable, suffix_
 from memplan.planner.errors import OptionError, excerpt
 
 _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
-"""The suffixes of files that another command makes from a plan."""
+"""The suffixes of files that `memplan convert` makes from a plan."""
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Raise InputError for files that cannot be written; return True if there are files in addition to the answer."""
+    """Raise InputError for output files that cannot be written; return True if some are extra files."""
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # the files of several plans; the size option of a question
+    more = arguments.get("more")  # a list of files, or the number of an option `more`
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []
     if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
         raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
-    # Where the format is given, the suffix need not imply it.
+    # If the format is given, the suffix need not determine it.
     is_named = arguments.get("display") not in (None, TABLE)
     for path in outputs:
         if suffix_of(path) not in suffixes and not is_named:

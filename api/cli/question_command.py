@@ -1,4 +1,4 @@
-"""The command of a question: arguments from its inputs, flags from its options, help from its docstring."""
+"""The command of a question: its arguments are the inputs, its flags the options, its help the docstring."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -24,8 +24,8 @@ _FORMAT = (
 )
 
 
-def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
-    # An option that may be repeated is a list; None means that it was not given.
+def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
+    # A repeatable flag becomes a list, or None if it was not given.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
     if any(values.get(name) is not None for name in OF_PLANS):
@@ -36,13 +36,13 @@ def _run(command: QuestionCommand, given: Mapping[str, Any]) -> int:
         raise line.completed_error(error) from error
 
 
-def _help(question: Question[Any]) -> str:
+def _command_help(question: Question[Any]) -> str:
     exits = dict(sorted({**EXITS, **(question.exits or {0: "there is an answer"})}.items()))
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
     return f"{question.help}\n\nExit status: {statuses}."
 
 
-def _parameters(
+def _command_parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
     files = [each for each in question.inputs if each.from_file is not None]
@@ -58,8 +58,8 @@ def _parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # An input has the flag that an option of the same name would have: the target of a schedule is its machine.
-    # A flag of the command comes after a generated one of the same name, and replaces it.
+    # An input may have the same name as an option, such as the target of a schedule; then it gets the flag.
+    # The command's own flag comes last, and so replaces a generated flag of the same name.
     return list({parameter.name: parameter for parameter in parameters}.values())
 
 
@@ -71,14 +71,14 @@ def command_of(
     beside: Collection[str] = (),
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
-    """Make a function the command of a question; its flags replace generated ones of the same name."""
+    """Return a decorator that makes a function the command of a question; `flags` replace generated ones."""
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
             *(question, answer, formats, forms, beside, needs_plans),
-            callback=lambda **given: _run(command, given),
-            params=_parameters(question, flags, formats, {*forms, *beside}),
-            help=_help(question),
+            callback=lambda **given: _run_line(command, given),
+            params=_command_parameters(question, flags, formats, {*forms, *beside}),
+            help=_command_help(question),
         )
         return command
 
@@ -86,7 +86,7 @@ def command_of(
 
 
 def answer_plainly(line: CommandLine) -> int:
-    """Answer a question whose command has no special flags."""
+    """Answer a question whose command has no special flags, and return the exit status."""
     call = read(line)
     answer = ask(call)
     show(call, answer)

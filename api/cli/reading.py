@@ -1,4 +1,4 @@
-"""The inputs of a command: its arguments and flags for files and texts, and the order of reading them."""
+"""The inputs of a command: arguments and flags for files and texts, and the order in which they are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_
 
 
 def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
-    """Return an argument or flag for each input that comes from files or texts, arguments first."""
+    """Return the arguments, then the flags, for the inputs of a question that come from files or texts."""
     parameters: list[click.Parameter] = []
     is_first = True
     for each in sorted(question.inputs, key=lambda each: (each.from_file is None, each.named_by_flag)):
@@ -45,25 +45,25 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
 
 
 def read_files(line: CommandLine, reader: Reader) -> InputValues:
-    """Return the inputs from files and texts; raises InputError, also for two swapped files."""
+    """Return the inputs from files and texts; raises InputError, also with a remedy for two swapped files."""
     question, arguments = line.question, line.given
     try:
         return _read_in_turn(line, reader, arguments)
     except InputError:
         swapped = _swap_files(question, arguments)
-        if not swapped or not _is_read(line, Reader(reader.options), {**arguments, **swapped}):
+        if not swapped or not _can_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
         raise OptionError(f"{' and '.join(swapped)}: must change places: {line.set_files(swapped)}") from None
 
 
 def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the inputs with the first two files swapped; none if there are fewer files to read again."""
+    """Return the paths of the first two files swapped, by input; empty if there are fewer or one is standard input."""
     names = [each.name for each in question.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
 
 
-def _is_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bool:
+def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bool:
     with contextlib.suppress(InputError):
         _read_in_turn(line, reader, given)
         return True
@@ -101,25 +101,25 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
 
 
 def _saved_later(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
-    """Accept a missing file that the same command line writes; raises FileError for others."""
+    """Accept a missing file that the same command line will write; raises FileError for another missing file."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # only the first of several calls with this command line creates the file
+        return  # the first call with this command line creates the file
     way = line.set_files({each.name: None, f"save_{each.name}": path})
-    if not each.named_by_flag:  # another file is written
+    if not each.named_by_flag:  # the file is a plan, not a baseline
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; {way} makes it") from None
 
 
 def restore_reading_options(line: CommandLine) -> CommandLine:
-    """Return a command line with the reading options that its plan records, and say which these are."""
+    """Return a command line with the reading options that its plan records, and print those options."""
     question, arguments, fields = line.question, line.given, dict[str, Any]()
     models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # its reader names them
+            with contextlib.suppress(FileError):  # the reader of this file reports the error later
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {

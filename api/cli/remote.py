@@ -1,4 +1,4 @@
-"""Answers from a service instead of this machine: `--server URL` of every command that answers a question."""
+"""Answer a question by a service instead of this machine: the flag `--server URL` of commands of questions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KEY_VARIABLE = "MEMPLAN_KEY"
 _LOOK_EVERY_S = 0.1
 _PLAN = "plan"
 _TRIES, _TRY_EVERY_S = 12, 0.25
-"""The number and interval of requests for the best plan after an interrupt."""
+"""The number of requests for the best plan after an interrupt, and the seconds between them."""
 
 
 class ServerError(InputError):
-    """The service cannot be reached, or refuses the request."""
+    """The service cannot be reached, or it refuses the request."""
 
 
 def ask(
@@ -35,15 +35,15 @@ def ask(
     control: Control,
     is_proved: bool = False,
 ) -> Any:
-    """Return a service's answer, verified locally; with a certificate where its claim `is_proved`.
+    """Return a service's answer, verified locally; if `is_proved`, a certificate must prove the claim of a plan.
 
-    The key comes from the environment. Raises ServerError.
+    The key is read from the environment. Raises ServerError.
     """
     if not server.startswith(("http://", "https://")):
         meant = f"http://{server.rpartition('://')[2]}"
         raise ServerError(f"server: must begin with http:// or https://, got {excerpt(server)} (did you mean {meant}?)")
     try:
-        return asyncio.run(_ask(server, question, values, options, control, is_proved))
+        return asyncio.run(_ask_server(server, question, values, options, control, is_proved))
     except httpx.InvalidURL as error:
         raise ServerError(f"server: must be a URL, got {excerpt(server)}: {error}") from error
     except AwayError as error:
@@ -52,7 +52,7 @@ def ask(
         raise ServerError(*(f"server: {sentence}" for sentence in str(error).splitlines())) from error
 
 
-async def _ask(
+async def _ask_server(
     server: str,
     question: Question[Any],
     values: InputValues,
@@ -67,7 +67,7 @@ async def _ask(
         if asking.done():
             answer = asking.result()
             return await client.proved(values["problem"], answer, options) if is_proved else answer
-        asking.cancel()  # closing the connection ends the search there
+        asking.cancel()  # closing the connection ends the service's search
         await asyncio.wait({asking})
         if question.name == _PLAN:
             return (await _fetch_best_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})
@@ -75,7 +75,7 @@ async def _ask(
 
 
 async def _fetch_best_plan(client: AsyncClient, problem: Problem) -> Plan:
-    """Return the best plan that a service knows for a problem whose search was interrupted."""
+    """Return the best plan that a service knows for a problem whose search was interrupted; else an unknown plan."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:
             return plan

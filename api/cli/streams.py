@@ -23,19 +23,19 @@ from memplan.solvers.processes.apart import writing
 STANDARD = "-"
 PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
-"""The suffix of folders."""
+"""The suffix that marks an output path as a folder."""
 T = TypeVar("T")
 
 
-class _Read:
-    """The files that this command has read, the content of standard input, and the files written.
+class _CommandFiles:
+    """The files that the current command has read and written, and the content of standard input.
 
-    A command line from another machine has the files that came with it instead of files on the disk, and its output is
-    kept for that machine.
+    A command line from another machine reads only the files that came with it (`sent`), and its output files are kept
+    for that machine (`kept`).
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}
-    """Files by their identity on disk, whatever their names."""
+    """The paths of files that were read, by device and inode, so that another name of a file is recognised."""
     standard: ClassVar[list[bytes]] = []
     written: ClassVar[list[str]] = []
     sent: ClassVar[Mapping[str, bytes] | None] = None
@@ -45,49 +45,50 @@ class _Read:
 def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
     """Forget the files that an earlier command has read and written.
 
-    Given the files that came with a command line, read those alone, and return the files that it writes from now on.
+    If `sent` has the files of a command line from another machine, only these are read. Return the mapping to which
+    output files are added from now on.
     """
-    _Read.files.clear()
-    _Read.standard.clear()
-    _Read.written.clear()
-    _Read.sent, _Read.kept = sent, {}
-    return _Read.kept
+    _CommandFiles.files.clear()
+    _CommandFiles.standard.clear()
+    _CommandFiles.written.clear()
+    _CommandFiles.sent, _CommandFiles.kept = sent, {}
+    return _CommandFiles.kept
 
 
 def say_written() -> None:
-    """Print which files this command has written, once."""
-    if _Read.written:
-        say(f"memplan: wrote {', '.join(_Read.written)}")
-        _Read.written.clear()
+    """Print the files that this command has written, once."""
+    if _CommandFiles.written:
+        say(f"memplan: wrote {', '.join(_CommandFiles.written)}")
+        _CommandFiles.written.clear()
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the bytes of a file, or of standard input for `-`, which can be read repeatedly; raises FileError."""
+    """Return the bytes of a file; `-` is standard input, which can be read repeatedly. Raises FileError."""
     name = "standard input" if path == STANDARD else path
     with os_errors_named(name):
         if path != STANDARD:
-            if _Read.sent is not None:
-                if path not in _Read.sent:
+            if _CommandFiles.sent is not None:
+                if path not in _CommandFiles.sent:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-                return _Read.sent[path]
+                return _CommandFiles.sent[path]
             data = Path(path).read_bytes()
             status = Path(path).stat()
             if stat.S_ISREG(status.st_mode):
-                _Read.files[status.st_dev, status.st_ino] = path
+                _CommandFiles.files[status.st_dev, status.st_ino] = path
             return data
         if sys.stdin is None:
             raise FileError(f"{name}: is closed")
-        _Read.standard[:] = _Read.standard or [sys.stdin.buffer.read()]
-    return _Read.standard[0]
+        _CommandFiles.standard[:] = _CommandFiles.standard or [sys.stdin.buffer.read()]
+    return _CommandFiles.standard[0]
 
 
 def refuse_read(path: str) -> None:
-    """Raise FileError for an output file that this command reads, under any name, as it would be overwritten."""
+    """Raise FileError for an output file that this command has read, under any name, as it would be overwritten."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # a new file, or one whose error appears on writing
+    except (OSError, ValueError):  # it is new, or writing it will raise the error
         return
-    if name := _Read.files.get((status.st_dev, status.st_ino)):
+    if name := _CommandFiles.files.get((status.st_dev, status.st_ino)):
         raise FileError(f"{path}: must be another file than those that are read, such as {name}")
 
 
@@ -99,7 +100,7 @@ def read_as(path: str, reader: Callable[[bytes], T]) -> T:
 
 
 def format_for(path: str | None) -> str:
-    """Return the format for an output file by its name, JSON by default; raises FormatError."""
+    """Return the format of an output file from its suffix, JSON by default; raises FormatError."""
     if path is None or path == STANDARD:
         return "json"
     with prefix_file_name(path):
@@ -110,24 +111,24 @@ def write(path: str | None, data: bytes) -> None:
     """Write a file, or standard output for None and `-`; raises FileError for a file that this command has read."""
     with writing():
         if path is None or path == STANDARD:
-            _write_out(data)
+            _write_standard_output(data)
             return
-        if _Read.sent is None:
+        if _CommandFiles.sent is None:
             refuse_read(path)
             save(path, data)
         else:
-            _Read.kept[path] = data
-        _Read.written.append(path)
+            _CommandFiles.kept[path] = data
+        _CommandFiles.written.append(path)
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a name in lower case; for a folder, the slash after its name."""
+    """Return the suffix of a path in lower case; for a folder, the slash at its end."""
     return FOLDER if path.endswith(FOLDER) else Path(path).suffix.lower()
 
 
 def refuse_unwritable(path: str | None) -> None:
-    """Raise FileError early for a file that cannot be written; create a folder that is named."""
-    if path is None or path == STANDARD or _Read.sent is not None:
+    """Raise FileError early for a file that cannot be written; create the folder if the path names one."""
+    if path is None or path == STANDARD or _CommandFiles.sent is not None:
         return
     if suffix_of(path) == FOLDER:
         with os_errors_named(path):
@@ -143,28 +144,28 @@ def refuse_unwritable(path: str | None) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message to standard error, which may be closed."""
+    """Print a message to standard error; nothing happens if that is closed."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 
 
 def warnings(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for each finding."""
+    """Yield a warning line for each finding."""
     for finding in findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
 
 def is_terminal(stream: object) -> bool:
-    """Return True if a standard stream, which may be closed, is a terminal."""
+    """True if a standard stream, which may be closed, is a terminal."""
     return bool(getattr(stream, "isatty", lambda: False)())
 
 
 def wants_table(display: str | None) -> bool:
-    """Return True if a list is shown as a table: by the option or, by default, on a terminal."""
+    """True if a list is shown as a table: if the option says so or, by default, on a terminal."""
     return display == "table" or (display is None and is_terminal(sys.stdout))
 
 
-def _write_out(data: bytes) -> None:
+def _write_standard_output(data: bytes) -> None:
     if sys.stdout is None:
         raise FileError("standard output: is closed")
     try:
@@ -174,7 +175,7 @@ def _write_out(data: bytes) -> None:
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
             sys.stdout.buffer.flush()
     except FileError:
-        # The rest of the stream's buffer must not fail again when the interpreter exits.
+        # The stream's unwritten buffer goes to the null device, so that the interpreter's exit does not fail again.
         with contextlib.suppress(OSError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         raise
@@ -192,16 +193,16 @@ class ProgressLine:
         self._began = time.monotonic()
 
     def take(self, text: str) -> None:
-        """Store the state of the search; called from its threads."""
+        """Store the latest state of the search, which is drawn later; called from the search's threads."""
         self.latest = text
 
     def draw(self) -> None:
-        """Draw the current state."""
+        """Draw the elapsed time and the latest state, if there is one."""
         if self.latest is None:
             return
         from shutil import get_terminal_size
 
-        width = get_terminal_size().columns - 1  # the last column stays free: some terminals wrap after it
+        width = get_terminal_size().columns - 1  # some terminals wrap after the last column
         self.terminal.write(f"{_ERASE}{f'{time.monotonic() - self._began:6.1f} s  {self.latest}'[:width]}")
         self.terminal.flush()
 

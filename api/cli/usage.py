@@ -1,4 +1,4 @@
-"""Hints added to click's messages for wrong command lines: the flag, value or command that was probably meant."""
+"""Hints for command lines that click refuses: the flag, value or command that was probably meant."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NEAR = 0.75
 
 
 def leave_near_words(error: Any) -> None:
-    """Keep only click's suggestions that closely resemble the given word."""
+    """Keep only those of click's suggestions that closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
 
 
 def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
-    """Yield corrections of a command line that click refuses, as whole commands where possible."""
+    """Yield hints for a command line that click refuses, as complete commands where possible."""
     match error:
         case click.NoSuchCommand():
             yield _command_hint(error, words)
@@ -41,7 +41,7 @@ def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
         case ExtraArguments():
             yield from _extra_file_hints([*words], error.extra)
         case click.BadOptionUsage():
-            option = next(each for each in _params(error) if error.option_name in flags_for(each))
+            option = next(each for each in _command_parameters(error) if error.option_name in flags_for(each))
             yield f"write {error.option_name} alone, or leave it out" if option.is_flag else _option_help(option)
         case click.MissingParameter():
             yield from _missing_value_hints(error.param, words)
@@ -49,7 +49,7 @@ def hints(error: click.UsageError, words: Sequence[str]) -> Iterator[str]:
             yield from _wrong_value_hints(error.param, words)
 
 
-def _params(error: click.UsageError) -> Sequence[Any]:
+def _command_parameters(error: click.UsageError) -> Sequence[Any]:
     return () if error.ctx is None else error.ctx.command.params
 
 
@@ -71,7 +71,7 @@ def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
 def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
     from memplan.api.cli.commands import make_command
 
-    option, flags = error.option_name, {flag for each in _params(error) for flag in each.opts}
+    option, flags = error.option_name, {flag for each in _command_parameters(error) for flag in each.opts}
     here = {f"--{name}": words for name, words in word_table("options").items() if f"--{name}" in flags}
     if (flag := closest_word(option.lstrip("-"), (), here)) is not None:
         yield f"did you mean {flag}?"
@@ -95,7 +95,7 @@ def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
 
 
 def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
-    """Yield the closest valid value, or the default, or else the purpose of the option."""
+    """Yield the most similar valid value, the default, or the purpose of an option with a wrong value."""
     parts = [part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     given = [value for flag, value in pairwise(parts) if flag in parameter.opts]
     default, about = parameter.default, getattr(parameter, "help", None)
@@ -114,7 +114,7 @@ def _wrong_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
 
 
 def _extra_file_hints(words: list[str], extra: Sequence[str]) -> Iterator[str]:
-    """Yield the command lines that may be meant by one with too many files."""
+    """Yield command lines that may be meant by a command line with too many files."""
     first = next((word for word in words[1:] if not word.startswith("-") and word not in extra), None)
     if first is None:
         yield f"{words[0]} takes no files: leave {shlex.join(extra)} out"

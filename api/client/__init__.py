@@ -1,1 +1,1 @@
-"""Clients: the service from Python, and memplan inside compilers, one module each."""
+"""Clients of the service in Python, blocking and asynchronous."""

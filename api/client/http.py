@@ -1,6 +1,6 @@
-"""The service from Python; `memplan.api.client.http_async` has it for an event loop.
+"""A blocking client of the service; `memplan.api.client.http_async` is for an event loop.
 
-Methods are named like calls: `client.plan(problem)` is `POST /v1/plan`, `client.order(graph)` is `POST /v1/order`.
+Methods have the names of calls: `client.plan(problem)` is `POST /v1/plan`, `client.order(graph)` `POST /v1/order`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from memplan.api.client.http_async import PATIENCE_S, AsyncClient
 
 
 class Client(AbstractContextManager["Client"]):
-    """A blocking client of one service, usable from any thread: the methods of AsyncClient, in its own event loop.
+    """A blocking client of one service, usable from any thread; it runs an AsyncClient in an event loop in a thread.
 
-    Methods wait for their result or return iterators. Errors are ServiceErrors; a refusal is a RefusedError.
+    It has the methods of AsyncClient, which wait for their result or return iterators. Errors are ServiceErrors; a
+    refusal is a RefusedError.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -32,18 +33,18 @@ class Client(AbstractContextManager["Client"]):
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the method of this name, or the call of a question; raises AttributeError where there is none."""
+        """Return the blocking form of an AsyncClient's method, also for a question; raises AttributeError."""
         method = getattr(self._client, name)
 
         @wraps(method)
         def call(*given: Any, **named: Any) -> Any:
             if inspect.isasyncgenfunction(method):
-                return self._iterate(method(*given, **named))
+                return self._iterate_blocking(method(*given, **named))
             return self._portal.call(partial(method, *given, **named))
 
         return call
 
-    def _iterate(self, found: AsyncIterator[Any]) -> Iterator[Any]:
+    def _iterate_blocking(self, found: AsyncIterator[Any]) -> Iterator[Any]:
         end = object()
         while (value := self._portal.call(anext, found, end)) is not end:
             yield value

@@ -1,4 +1,4 @@
-"""The service from Python, for an event loop; `memplan.api.client.http` is the blocking client, made from this one."""
+"""An asynchronous client of the service; the blocking client in `memplan.api.client.http` is based on it."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ from memplan.solvers.certificates import verdicts
 
 T = TypeVar("T")
 PATIENCE_S = 10.0
-"""The seconds for which requests are repeated while a service is busy or unreachable."""
+"""The seconds for which a request is repeated while a service is busy or unreachable."""
 _SILENCE_S, _CONNECT_S, _ANSWER_S = 60.0, 5.0, 30.0
-"""The longest silence of a stream, and the timeouts for a connection and for an answer beyond the search limit."""
+"""Seconds: the longest silence of a stream, and the timeouts to connect and to answer beyond the search limit."""
 _SENT_IN_S = 2**17
-"""The bytes a second with which a question may be sent at the least."""
+"""The least bytes per second at which a request is assumed to be sent."""
 _MOST_BYTES, _MOST_TIMES = 2**28, 16
-"""The most bytes of an answer or of a line, and the allowed multiple of the question's bytes in any case."""
+"""The most bytes of an answer or a line, and the multiple of the request's bytes that an answer may always have."""
 _JSON = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 _NDJSON = _JSON | dict.fromkeys(("Content-Type", "Accept"), "application/x-ndjson")
 _PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
-    """An asynchronous client of one service. Raises ServiceError; a refusal is a RefusedError with its sentences.
+    """An asynchronous client of one service. Errors are ServiceErrors; a refusal is a RefusedError with its sentences.
 
-    It verifies every plan, too, and refutes claims that it can (`memplan.api.client.trust`). Each question is a
-    method, which takes inputs, and options by name or as `options`.
+    The client verifies every plan, and refutes wrong claims if it can (`memplan.api.client.trust`). Each question is a
+    method of inputs, with options by name or as `options`.
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
@@ -71,29 +71,29 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the service."""
         await self._http.aclose()
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Plan a problem, and wait for the plan: `POST /v1/plan`."""
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
-        read = self._plan_of(problem, is_plain=options.heaps is None)
+        read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
 
     async def known_plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan that the service knows of a problem, without sending or solving the problem.
+        """Return the best plan that the service knows for a problem, without sending it; None without a plan.
 
-        `GET /v1/plans/{problem_hash}`.
+        The call is `GET /v1/plans/{problem_hash}`.
         """
         compiled = CompiledProblem.from_problem(problem)
 
         def read(data: bytes) -> Plan:
             return check_plan(problem, translate_plan(compiled, read_plan(data, problem)))
 
-        return await self._send_for_some(read, f"/v1/plans/{compiled.hash}")
+        return await self._fetch_if_found(read, f"/v1/plans/{compiled.hash}")
 
     async def answer(self, question: Question[T], values: InputValues, options: QuestionOptions) -> T:
-        """Return the answer of a question to its inputs by name, verified as far as possible on the client."""
+        """Return the answer to a question with the inputs `values`, verified by the client as far as possible."""
 
         def read(data: bytes) -> T:
             answer: T = TypeAdapter(question.answer).validate_json(data)
@@ -108,7 +108,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan whose claim this client sees proved: by a bound, or by a certificate that it asks for."""
+        """Return a plan whose claim the client has proved: by a lower bound, or by a certificate that it requests."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: is {plan.status}, which claims nothing that could be proved")
         if verdicts.checks(problem, plan, None, None).get("status") is not None:
@@ -120,12 +120,12 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         )
         return check_certificate(problem, plan, found.text)
 
-    def _plan_of(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
-        """Return what reads a plan for a problem."""
+    def _plan_reader(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
+        """Return a function that reads and checks a plan for the problem."""
         return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Return the call of a question; raises AttributeError where there is none."""
+        """Return the method of a question; raises AttributeError for another name."""
         name_of_question = name.rstrip("_").replace("_", "-")
         if name_of_question not in QUESTIONS:
             raise AttributeError(f"client: has no call {name!r}")
@@ -149,21 +149,21 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteJob:
-        """Submit a problem, or the inputs of another kind, as a job, which is stored durably when this returns."""
+        """Submit a problem, or the inputs of another kind, as a job; it is stored durably when this returns."""
         asked = {"problem": question} if isinstance(question, Problem) else question
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # a repeated submission is still one job
-        return await self._job("POST", _JOBS, content=content, params=params, headers=again)
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # so that a repeated submission is one job
+        return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
-        """Return a job: `GET /v1/jobs/{id}`."""
-        return await self._job("GET", f"{_JOBS}/{job_id}")
+        """Return a job by its id: `GET /v1/jobs/{id}`."""
+        return await self._send_for_job("GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
-        """Yield jobs, newest first, filtered by `state`, `name` and `problem_hash`."""
+        """Yield jobs, the newest first, filtered by `state`, `name` and `problem_hash`."""
         while True:
             page = await self._send(JobPage.model_validate_json, "GET", _JOBS, params=filters)
             for job in page.jobs:
@@ -173,31 +173,31 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return a job's best plan so far for this problem (the final one once it has ended), or None."""
-        return await self._send_for_some(self._plan_of(problem), f"{_JOBS}/{job_id}/plan")
+        """Return a job's best plan so far for the problem, or its final plan once it has ended; None without a plan."""
+        return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
-        """Return a job's best answer so far as JSON, or None if there is none."""
-        return await self._send_for_some(parse, f"{_JOBS}/{job_id}/result")
+        """Return a job's best answer so far as JSON; None if there is none."""
+        return await self._fetch_if_found(parse, f"{_JOBS}/{job_id}/result")
 
     async def cancel(self, job_id: str) -> RemoteJob:
-        """Cancel a job; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
-        return await self._job("DELETE", f"{_JOBS}/{job_id}")
+        """Cancel a job, and return it; its best plan so far is kept: `DELETE /v1/jobs/{id}`."""
+        return await self._send_for_job("DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
-        """Wait for a job to end, and return it."""
+        """Wait until a job has ended, and return it."""
         async for _ in self.events(job_id):
             pass
         return await self.job(job_id)
 
     async def events(self, job_id: str) -> AsyncIterator[RemoteEvent]:
-        """Yield the past and future events of a job until it ends, reconnecting when the connection breaks."""
+        """Yield the past and future events of a job until it has ended; a broken connection is opened again."""
         path, headers = f"{_JOBS}/{job_id}/events", {"Accept": "text/event-stream"}
         until = time.monotonic() + self._patience_s
         while True:
             try:
                 async with self._open_response("GET", path, headers=headers) as response:
-                    async for event in _events(_lines(response)):
+                    async for event in _stream_events(_stream_lines(response)):
                         headers["Last-Event-ID"], until = str(event.seq), time.monotonic() + self._patience_s
                         yield event
                         if event.kind == "finished":
@@ -211,14 +211,14 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         content = b"\n".join(write_body(_PLAN, {"problem": each}, options) for each in problems)
         silence_s = options.time_limit_s + _SILENCE_S
         async with self._open_response("POST", "/v1/batch", silence_s, content=content, headers=_NDJSON) as response:
-            async for line in _lines(response):
+            async for line in _stream_lines(response):
                 yield _batch_result(escape_answer(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
 
-    async def _job(self, method: str, path: str, **sent: Any) -> RemoteJob:
+    async def _send_for_job(self, method: str, path: str, **sent: Any) -> RemoteJob:
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
-    async def _send_for_some(self, read: Callable[[bytes], T], path: str) -> T | None:
-        """Return the content at a path, None if there is none."""
+    async def _fetch_if_found(self, read: Callable[[bytes], T], path: str) -> T | None:
+        """Return the content at a path, read by `read`; None if the service has none."""
         try:
             return await self._send(read, "GET", path)
         except RefusedError as error:
@@ -229,7 +229,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _send(
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
-        """Send a call, with retries, and read the answer; raises ServiceError."""
+        """Send a request, repeated while the service is busy, and return the answer; raises ServiceError."""
         until, asked = time.monotonic() + self._patience_s, sent.get("content", b"")
         limit_s += _ANSWER_S
         while True:
@@ -246,7 +246,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _open_response(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a call once and yield its response; raises ServiceError, also from inside the block."""
+        """Send a request once, and yield its response; raises ServiceError, also for errors inside the block."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
@@ -267,7 +267,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
 @asynccontextmanager
 async def _limit_time(path: str, limit_s: float) -> AsyncIterator[None]:
-    """End the block after a time; raises AwayError then, whatever has come by then."""
+    """End the block after `limit_s` seconds with AwayError, even if a part of the answer has arrived."""
     try:
         async with asyncio.timeout(limit_s):
             yield
@@ -276,7 +276,7 @@ async def _limit_time(path: str, limit_s: float) -> AsyncIterator[None]:
 
 
 async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
-    """Return the content of a response; raises WrongAnswerError for one without end."""
+    """Return the content of a response; raises WrongAnswerError if it is too long."""
     found, most = bytearray(), max(_MOST_BYTES, _MOST_TIMES * n_asked)
     async for part in response.aiter_raw():
         found += part
@@ -285,8 +285,8 @@ async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
     return bytes(found)
 
 
-async def _lines(response: httpx.Response) -> AsyncIterator[str]:
-    """Yield the lines of a stream; raises WrongAnswerError for one without end."""
+async def _stream_lines(response: httpx.Response) -> AsyncIterator[str]:
+    """Yield the lines of a stream; raises WrongAnswerError if a line is too long."""
     left = bytearray()
     async for part in response.aiter_raw():
         left += part
@@ -302,9 +302,9 @@ async def _lines(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _pause(error: ServiceError, until: float) -> None:
-    """Wait before a call is sent again; raises the error once the patience is over.
+    """Wait before a request is sent again; raises the error once the client's patience is over.
 
-    Each client waits up to half as long again at random, so that calls refused together do not return together.
+    The wait is up to half longer at random, so that clients refused together do not return together.
     """
     left_s = until - time.monotonic()
     if error.retry_after_s > left_s:
@@ -312,12 +312,12 @@ async def _pause(error: ServiceError, until: float) -> None:
     await asyncio.sleep(min(error.retry_after_s * random.uniform(1.0, 1.5), left_s))
 
 
-async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the complete events of a stream; malformed ones raise an error that `_open_response` converts."""
+async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
+    """Yield the complete events of a stream; malformed events raise errors that `_open_response` converts."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # other lines are comments that keep the connection alive
+        if name:  # a line without a name is a comment that keeps the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             data = from_json(escape_answer(fields["data"].encode(), b""))
@@ -326,7 +326,7 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Read a line of a batch's answer; a malformed one raises an error that `_open_response` converts."""
+    """Return the result in a line of a batch's answer; raises errors that `_open_response` converts."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:

@@ -1,4 +1,4 @@
-"""A client's checks of a service's answers: no text that a terminal would obey, and no claim that it can refute."""
+"""A client's checks of a service's answers: no terminal control characters, and no claim that it can refute."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from memplan.questions.verify.verify import verdict_on
 from memplan.solvers.certificates import verdicts
 
 _OWN_S = 0.2
-"""The seconds for a plan of one's own, which may refute a claim that no bound shows."""
+"""The seconds for a plan of the client's own, which may refute a claim that no lower bound proves."""
 _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
-"""The parts of a JSON text that a terminal may obey: escapes, and a few characters."""
+"""The pattern of parts of a JSON text that may control a terminal: escapes, and a few characters."""
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:
@@ -35,9 +35,9 @@ def _escape(value: Any, asked: bytes) -> Any:
 
 
 def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
-    """Return a valid plan of this problem whose claims a bound proves, or a short search does not refute.
+    """Return a valid plan of the problem whose claims a lower bound proves, or a short search does not refute.
 
-    If it is not plain, its claims are about a changed problem. Raises WrongAnswerError.
+    If `is_plain` is false, the claims are about a changed problem and are not checked. Raises WrongAnswerError.
     """
     violations = () if plan is None else verify(problem, plan)
     if plan is None or violations:
@@ -58,7 +58,7 @@ def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Pl
 
 
 def check_certificate(problem: Problem, plan: Plan, certificate: str) -> Plan:
-    """Return a plan whose claim a certificate proves; raises WrongAnswerError."""
+    """Return a plan whose claim the certificate proves; raises WrongAnswerError."""
     found = verdict_on(problem, plan, certificate)
     if not found.valid or any(each.claim == "status" and each.by is None for each in found.claims):
         why = found.violations[0].message if found.violations else "its certificate is of something else"

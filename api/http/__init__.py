@@ -1,1 +1,1 @@
-"""HTTP: the application, its routes, and the layers between them and a socket."""
+"""The HTTP service: the application, its routes, and the layers between them and a socket."""

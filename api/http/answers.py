@@ -1,4 +1,4 @@
-"""The shape of answers: selected fields, another plan format, or a failure status for bad results."""
+"""The requested form of answers: selected fields, another plan format, or a failure status for bad results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan.questions.question import Question
 from memplan.questions.question.selection import FIELDS, Selection
 
 FAILED = 417
-"""The status, on request, of an answer for which the command would exit with a status other than 0."""
+"""The status, if requested, of an answer for which the command's exit status would not be 0."""
 FAIL = "fail"
 FAIL_HELP = f"Answer with status {FAILED} where the command would fail: over budget, not valid, or nothing that fits."
 _FORMATS = {row.media_type: name for name, row in PLAN_FORMATS.items() if row.is_default}
-"""The plan format for each media type in Accept."""
+"""The plan format for each media type in the header Accept."""
 _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
 @dataclass(frozen=True)
 class AnswerWishes:
-    """A caller's wishes for an answer: `selection` of fields, failure status (`fails`), and the rest of the query."""
+    """The requested form of an answer: selected fields, a failure status (`fails`), and the rest of the query."""
 
     query: str
     selection: Selection | None = None
@@ -38,9 +38,9 @@ class AnswerWishes:
 
     @classmethod
     def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
-        """Read the wishes from the query; raises OptionError for unknown fields."""
+        """Return the form that a request's query describes; raises OptionError for unknown fields."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # nearly all queries have neither
+        if not any(name in query for name in (FIELDS, FAIL)):  # the usual case, and faster
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])
@@ -51,26 +51,26 @@ class AnswerWishes:
         return cls(rest, selection, "true" in words)
 
     async def shape(self, request: Request, question: Question[Any], response: Response) -> Response:
-        """Return an answer in the requested shape; raises OptionError."""
+        """Return a response in the requested form; raises OptionError if that does not apply to it."""
         if response.status_code != 200 or (self.selection is None and not self.fails):
             return response
         if response.media_type != JSON:
             rule = f"must be left out where the answer is not {JSON}"
             raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {excerpt(response.media_type)}")
         content = bytes(response.body)
-        work = partial(self._shape, question, content)
+        work = partial(self._shaped_content, question, content)
         response.body, is_bad = await Service.find_service(request).run(work, len(content))
         response.headers["content-length"] = str(len(response.body))
         response.status_code = FAILED if is_bad else 200
         return response
 
-    def _shape(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
+    def _shaped_content(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
         is_bad = self.fails and question.exit_status(TypeAdapter(question.answer).validate_json(content)) != 0
         return content if self.selection is None else self.selection.write(content), is_bad
 
 
 def format_accepted(request: Request) -> str:
-    """Return the plan format for the most preferred media type, or `json`."""
+    """Return the plan format of the caller's preferred media type; `json` by default."""
     accept = request.headers.get("accept")
     if accept is None or accept == "*/*":
         return "json"
@@ -84,14 +84,14 @@ def format_accepted(request: Request) -> str:
 
 
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
-    """Return the response for a written plan; a plan without placements is always JSON."""
+    """Return the response with a written plan; if there are no placements, it is always JSON."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
-    links = _links(status)
+    links = _link_header(status)
     return Response(content, media_type=media, headers={"Link": links} if links else None)
 
 
 @cache
-def _links(status: str | None) -> str:
-    """Return the links for a plan's status: the calls that prove it, or explain it."""
+def _link_header(status: str | None) -> str:
+    """Return the Link header for a plan's status: the calls that prove the plan or explain it."""
     rows = ((each.path, each.link) for each in QUESTIONS.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

@@ -1,4 +1,4 @@
-"""The service as an ASGI app, which `memplan serve` and the container run."""
+"""The service as an ASGI application, which `memplan serve` and the container run."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from memplan.planner import __version__
 
 _DESCRIPTION = "A pool and an offset for every buffer, with a proof or an honest gap, on time, verified."
 _TURN_S = 0.001
-"""The time after which a working thread yields to a waiting event loop."""
+"""The seconds after which a working thread yields to a waiting event loop."""
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the service, with settings from the environment unless given. Raises OptionError."""
+    """Make the application, with settings from the environment unless they are given. Raises OptionError."""
     app = FastAPI(
         title="memplan",
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan,
-        docs_url=None,  # those pages fetch scripts from elsewhere; the view `service` has one
+        docs_url=None,  # FastAPI's pages load scripts of other sites; the view `service` has its own
         redoc_url=None,
-        openapi_url=None,  # it is written once, by `describe`
-        redirect_slashes=False,  # a redirect has no body, and few programs would follow one with a body
+        openapi_url=None,  # `describe` adds this route
+        redirect_slashes=False,  # few clients repeat a body after a redirect
     )
     service = app.state.service = Service(settings or read_settings())
     calls = app.state.calls = defaultdict[str, set[str]](set)
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
-    """Open the resources of the service and warm it up before the first request; close them after the last."""
+    """Open the resources of the service and warm it up before the first request; close them after the last one."""
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)

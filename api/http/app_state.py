@@ -1,4 +1,4 @@
-"""The state shared by the calls of a server: settings, store, plans, workers and threads."""
+"""The state that all calls of a server share: settings, store, plans, workers and threads."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from memplan.solvers.search.control import Deadline
 
 T = TypeVar("T")
 MOST_STREAMS = 1000
-"""The most open streams of a process."""
+"""The most open streams in one process."""
 _THREADS = 2
-"""The number of threads for quick searches, and for other work."""
+"""The number of threads for quick searches, and the number for other work."""
 _READ_S = 60.0
-"""The most seconds for reading a large body, and for waiting until others are read."""
+"""The most seconds for reading a large body, including the wait for other bodies."""
 _GRACE_S = 0.25
-"""The grace after the deadline for reading a request; an answer counts as late after half a second."""
+"""The seconds after the deadline until reading is abandoned; an answer counts as late after half a second."""
 _WATCHED_AFTER_S = 0.01
-"""The delay before a client is watched for hanging up, since most answers are faster and the task costs time."""
+"""The seconds before a client is watched for hanging up: most answers are faster, and the watching task has a cost."""
 
 
 class Service:
-    """The shared state of an app. Solving has separate slots, so that short work never waits for it."""
+    """The shared state of a server. Searches have separate slots, so that short work never waits for a search."""
 
     store: Store
     workers: Workers
@@ -57,7 +57,7 @@ class Service:
     solving: PlanService
     working: WorkService
     following: Following
-    """Available only while the service is open."""
+    """These attributes are set while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -67,13 +67,13 @@ class Service:
         self.bodies = HeldBytes(BODIES_HELD * settings.max_body_bytes)
         self.streams = Streams(MOST_STREAMS)
         self.written = WrittenPlans()
-        # Where keys are required, none can take all places.
+        # One more slot than a key may take, so that no key can take all of them.
         places = settings.solves + int(self.gate.requires_keys)
         self.queue = AdmissionQueue(places, settings.waiting, of_key=settings.solves)
         self.readiness = Readiness(
             {
                 "memplan: could not solve a tiny problem": solves_a_tiny_problem,
-                "memplan: could not store": self._stores,
+                "memplan: could not store": self._can_store,
                 "memplan: no worker is there": self._has_workers,
             }
         )
@@ -84,17 +84,17 @@ class Service:
 
     @classmethod
     def find_service(cls, request: Request) -> Service:
-        """Return the service of a request."""
+        """Return the service that answers a request."""
         return cast(Service, request.app.state.service)
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
-        """Count a stream until its answer is sent, as a dependency of its route; raises FullError."""
+        """Count a stream until its answer is sent; a dependency of streaming routes. Raises FullError."""
         with cls.find_service(request).streams.open(caller_of(request).key_id):
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Open the resources of the service; the stack closes them. Raises OptionError and StoreError."""
+        """Open the resources of the service, which the stack closes. Raises OptionError and StoreError."""
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
@@ -110,15 +110,15 @@ class Service:
         self._enders.append(self.following.stop)
 
     async def find_key(self, key_id: str) -> Key | None:
-        """Return the store's record of a key."""
+        """Return the store's record of a key; None if there is none."""
         return await self.store.run_in_thread(partial(look_up, self.store.keys, key_id))
 
     def plan_key(self, key_id: str | None) -> str | None:
-        """Return the key whose known plans a caller uses; None for the plans of all keys."""
+        """Return the key whose known plans a caller may use; None for the shared plans of all keys."""
         return None if self.settings.share_plans else key_id
 
     def counted_now(self) -> dict[str, int]:
-        """Return the current values of this server's gauges."""
+        """Return the current values of this server's gauges, by name."""
         return {
             "workers": self.workers.pool.count,
             "places": self.queue.places,
@@ -132,17 +132,17 @@ class Service:
     async def _has_workers(self) -> bool:
         return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
-    async def _stores(self) -> bool:
-        with suppress(FullDiskError):  # the answer says so; what works is still worth a balancer's callers
+    async def _can_store(self) -> bool:
+        with suppress(FullDiskError):  # reported in the answer; all other calls still work
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
     async def run(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
-        """Do work on `n_bytes` that is no search: inline if it is short, else in a thread.
+        """Run work on `n_bytes` bytes other than a search: at once if it is short, else in a thread.
 
-        With a deadline, raises NotInTimeError soon after it and drops later results.
+        With a deadline, NotInTimeError is raised soon after it, and a later result is dropped.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
@@ -153,9 +153,9 @@ class Service:
             raise NotInTimeError("body: could not be read within its time limit") from None
 
     async def read(self, function: Callable[..., T], body: bytes, *given: Any) -> T:
-        """Return `function(body, *given)`, which parses a caller's body: a large body in a child, one at a time.
+        """Return `function(body, *given)`, which parses a body; a large body is parsed in a child process.
 
-        Raises InputError, and UnavailableError where it could not be read in time.
+        Raises InputError, and UnavailableError if the body could not be read in time.
         """
         if len(body) <= LARGE_BYTES:
             return await self.run(partial(function, body, *given), len(body))
@@ -178,7 +178,7 @@ class Service:
             cancelled.set()
         watching: list[asyncio.Task[None]] = []
         begin = asyncio.get_running_loop().call_later(
-            _WATCHED_AFTER_S, lambda: watching.append(asyncio.create_task(_watch(request, cancelled)))
+            _WATCHED_AFTER_S, lambda: watching.append(asyncio.create_task(_watch_client(request, cancelled)))
         )
         try:
             yield cancelled
@@ -189,7 +189,7 @@ class Service:
             self._callers.discard(cancelled)
 
     def stop(self) -> None:
-        """End all current and future solves with their best plan so far."""
+        """End all current and future searches with their best plan so far."""
         self._is_stopping = True
         for cancelled in self._callers:
             cancelled.set()
@@ -197,8 +197,8 @@ class Service:
             end()
 
 
-async def _watch(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait for a client to hang up; the body has been read, so that no other message can come."""
+async def _watch_client(request: Request, cancelled: asyncio.Event) -> None:
+    """Wait until a client hangs up; its body has been read, so no other message can arrive."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()

@@ -1,8 +1,8 @@
-"""Authorisation: keys with scopes and quotas, `dependencies=[may("plan")]` on a route, and cross-site requests.
+"""Authorisation: keys with scopes and quotas (`dependencies=[may("plan")]` on a route), and cross-site requests.
 
-A web page may let its own name point to 127.0.0.1, and its script may then read the answers of a server there (DNS
-rebinding). It cannot choose the `Host` that the browser sends: the page's own name. Any page may post to 127.0.0.1
-without seeing the answer; browsers say with `Origin` and `Sec-Fetch-Site` that it was a page, and of which site.
+A web page may let its own host name point to 127.0.0.1, so that its script can read the answers of a local server (DNS
+rebinding). But the browser then sends the page's name as `Host`, which reveals it. Any page may also post to 127.0.0.1
+without seeing the answer; browsers reveal the page and its site in `Origin` and `Sec-Fetch-Site`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memplan.api.store.tables.keys import Keys
 from memplan.planner.errors import excerpt
 
 ADMIN = "admin"
-"""The id and name of the key in the settings."""
+"""The id and the name of the key from the settings."""
 _KEPT_S = 2.0
 _USE_NOTED_S = 60.0
 _NO_HASH = digest("")
@@ -40,11 +40,11 @@ _LOG = logging.getLogger("memplan")
 
 
 class KeyGate:
-    """Finds the caller of a key; for one event loop.
+    """The check of a request's key, which returns its caller; for one event loop.
 
-    Keys from the store are kept for two seconds: so long one that was revoked still works, and one that was asked for
-    before it was added does not. A key may ask so many times
-    a minute of each process: a token bucket, whose rest grows evenly.
+    Keys from the store are cached for two seconds, so a revoked key works for so long, and an added key that was tried
+    before is refused for so long. The quota of requests per minute holds for each process: a token bucket that refills
+    evenly.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class KeyGate:
     async def caller(
         self, authorization: str | None, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> Caller:
-        """Return the caller with this `Authorization`; raises NoKeyError, and FullError where a quota is used up.
+        """Return the caller with this `Authorization`; raises NoKeyError, and FullError if a quota is used up.
 
-        Raises ForbiddenError for a `Host` that a page from elsewhere may have, and for what such a page asks for, where
-        there is no key to show.
+        If no key is required, raises ForbiddenError for a `Host` that a page of another site may have, and for requests
+        of such a page.
         """
         if not self.requires_keys:
             self._check_page(method, headers or {})
-            # A valid key is enough, unless a proxy in front of this server sends keys of its own.
+            # A valid key gives its caller, unless a proxy in front of this server uses the header for keys of its own.
             if authorization is None or self._settings.require_keys is False:
                 return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")
@@ -81,7 +81,7 @@ class KeyGate:
             return Caller(ADMIN, ADMIN, frozenset({"admin"}))
         key_id, secret = split(text) or ("", text)
         key = await self._find_key(key_id) if key_id else None
-        # A missing id is compared, too, so that it takes as long as a wrong secret.
+        # For an unknown id, a hash is compared as well, so that it takes as long as a wrong secret.
         if not is_same(secret, _NO_HASH if key is None else key.hash) or key is None or key.revoked_at is not None:
             way = "`memplan keys add NAME` makes one"
             raise NoKeyError(f"authorization: the key is not known, or was revoked: {way}")
@@ -91,7 +91,7 @@ class KeyGate:
     def _check_page(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for a cross-site request, whatever name of this server it uses.
 
-        If `require_keys` is false, a proxy may stand before the server, and its name says little about the caller.
+        If `require_keys` is false, a proxy may be in front of the server, and `Host` does not identify the page.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
@@ -114,26 +114,26 @@ class KeyGate:
             self._kept.pop(key_id, None)
             self._unknown.pop(key_id, None)
             if key is None:
-                _put(self._unknown, key_id, self._clock())
+                _put_bounded(self._unknown, key_id, self._clock())
             else:
-                _put(self._kept, key_id, (key, self._clock()))
+                _put_bounded(self._kept, key_id, (key, self._clock()))
         return key
 
     def _count(self, key: Key) -> None:
-        """Count a request; raises FullError if the key's quota is used up."""
+        """Count a request of a key; raises FullError if the key's quota is used up."""
         per_minute = key.max_requests_per_minute
         if per_minute is None:
             return
         now = self._clock()
         budget, then = self._left.pop(key.id, (float(per_minute), now))
         budget = min(float(per_minute), budget + (now - then) * per_minute / 60)
-        _put(self._left, key.id, (budget - (budget >= 1), now))
+        _put_bounded(self._left, key.id, (budget - (budget >= 1), now))
         if budget < 1:
             raise FullError(f"key {key.name}: may ask {per_minute} times a minute", (1 - budget) * 60 / per_minute)
 
 
-def _put(table: OrderedDict[str, Any], name: str, value: Any) -> None:
-    """Put a value into a table of bounded size, dropping the oldest."""
+def _put_bounded(table: OrderedDict[str, Any], name: str, value: Any) -> None:
+    """Put a value into a table of bounded size, and drop the oldest entries."""
     table[name] = value
     while len(table) > _MOST_KEPT:
         table.popitem(last=False)
@@ -145,16 +145,16 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
             keys.note_use(key_id, now)
-        except StoreError as error:  # a full disk should not keep out a valid key
+        except StoreError as error:  # a full disk must not lock out a valid key
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
 
 
 @lru_cache(maxsize=64)
 def is_harmless(host: str | None, named: str = "") -> bool:
-    """Return True if no foreign page can have this `Host`: an address, localhost, or a name without a domain.
+    """True if no page of another site can have this `Host`: an address, localhost, or a name without a domain.
 
-    `named` lists other names of this server, separated by commas.
+    `named` lists further names of this server, separated by commas.
     """
     if not host:
         return True
@@ -173,7 +173,7 @@ def is_harmless(host: str | None, named: str = "") -> bool:
 
 
 def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: str | None) -> bool:
-    """Return True if the browser's headers show that a page of another origin requests a change."""
+    """True if the browser's headers show that a page of another origin sends a request that changes something."""
     if method in _SAFE_METHODS:
         return False
     if site is not None and site.strip().lower() not in _OWN_SITES:
@@ -182,15 +182,15 @@ def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: s
 
 
 class ScopeCheck(HTTPBearer):
-    """Authenticates a request; raises NoKeyError, ForbiddenError or FullError if it is not allowed."""
+    """The check that a request's key has a scope; raises NoKeyError, ForbiddenError or FullError if not."""
 
     def __init__(self, scope: Scope) -> None:
         description = "A key, as `memplan keys add` shows it once."
         super().__init__(scheme_name=HTTPBearer.__name__, description=description)
         self.scope = scope
 
-    async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the caller is in the state
-        """Admit a caller that has the scope."""
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]  # the result is in `request.state`
+        """Admit a caller that has the scope, and store the caller in the state of the request."""
         gate: KeyGate = request.app.state.service.gate
         caller = await gate.caller(request.headers.get("authorization"), request.method, request.headers)
         request.state.caller = caller
@@ -199,13 +199,13 @@ class ScopeCheck(HTTPBearer):
 
 
 def may(scope: Scope) -> Any:
-    """Return the dependency that admits callers with a scope before the body is read.
+    """Return the dependency that admits callers with a scope before the body of a request is read.
 
-    Routes then find the caller by `caller_of(request)`.
+    The route gets the caller by `caller_of(request)`.
     """
     return Depends(ScopeCheck(scope))
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the caller of a request, on a route with `may(...)`."""
+    """Return the caller of a request, on a route with the dependency `may(...)`."""
     return cast(Caller, request.state.caller)

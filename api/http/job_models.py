@@ -1,4 +1,4 @@
-"""Jobs, their events and job requests, as callers read and write them."""
+"""Jobs, their events and job requests, in the form that callers read and write."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class JobChange(Value):
     name: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
 
 
-def _moment(seconds: object) -> object:
-    """Return a time in seconds as text; a value that is no number is returned unchanged."""
+def _time_text(seconds: object) -> object:
+    """Return a time in seconds as an ISO 8601 text; another value is returned unchanged."""
     if not isinstance(seconds, float | int):
         return seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Moment = Annotated[str, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[str, BeforeValidator(_time_text), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 class JobAnswer(Answer):
@@ -113,7 +113,7 @@ def job_answer(job: Job) -> JobAnswer:
 
 
 def job_list(jobs: list[Job], query: JobQuery) -> JobList:
-    """Return the page of jobs for `query`; a full page links to the next one."""
+    """Return the page of jobs that a query selects; a full page links to the next one."""
     following = None
     if len(jobs) == query.limit:
         asked: dict[str, Any] = query.model_dump(exclude_none=True, exclude_defaults=True) | {"after": jobs[-1].id}
@@ -122,6 +122,6 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
 
 
 def server_sent(event: StoredEvent) -> ServerSentEvent:
-    """Write a server-sent event, with its id for `Last-Event-ID`."""
-    data = json.dumps({"at": _moment(event.at), **event.data}, separators=(",", ":"))
+    """Return an event of a job as a server-sent event, with its number as id for `Last-Event-ID`."""
+    data = json.dumps({"at": _time_text(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

@@ -1,4 +1,4 @@
-"""The layers around requests: id, body accounting, headers, log and metrics; and the fast path of questions."""
+"""The layers around requests: ids, accounting of bodies, headers, logs and metrics; and a fast path for questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.api.refusals import FullError
 _LOG = logging.getLogger("memplan.requests")
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that machines request every few seconds; a server that is not ready logs that itself."""
+"""Paths that machines request every few seconds, which are not logged; a server that is not ready logs that itself."""
 _HUNG_UP = 499
 _DEPRECATED = ((b"deprecation", b"true"),)
 _HEADERS = (
@@ -35,12 +35,12 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""Security headers for browsers: unless a route says otherwise, answers are not run, framed, sniffed or cached."""
+"""Security headers: unless a route sets others, browsers do not run, frame, sniff or cache an answer."""
 _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=31536000"))
 
 
 class Streams:
-    """The open streams, such as events and batches, up to a limit; one key may hold half of them."""
+    """The open streams, such as events and batches, up to a limit; one key may have half of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.of_key = limit, Counter[str]()
@@ -68,10 +68,10 @@ class Streams:
 
 
 class Questions:
-    """Answers the calls of questions itself, and passes on all others.
+    """The layer that answers the calls of questions itself, and passes on all other requests.
 
-    A request of 20 buffers takes as long in the layers and dependencies of the framework as in its search. The routes
-    come from the app, which describes them; `admits` replaces their dependencies.
+    For 20 buffers, the layers and dependencies of the framework take as long as the search. The routes are those of the
+    app, which describes them; `admits` replaces their dependencies.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], admits: Callable[[Request], Awaitable[None]]) -> None:
@@ -79,7 +79,7 @@ class Questions:
         self.routes = {route.path: route for route in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an ASGI request."""
+        """Handle an ASGI request: answer a question's call, or pass the request on."""
         route = self.routes.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         if route is None:
             await self.app(scope, receive, send)
@@ -95,17 +95,17 @@ class Questions:
 
 
 class Envelope:
-    """Gives every request an id and its `body_share`, and every answer the id and headers; logs its status only.
+    """The outermost layer: it gives each request an id and a `body_share`, and each answer the id and headers.
 
-    The id is the caller's `X-Request-ID` if it is a plain one. Where the program itself fails, it answers 500 with the
-    identifier of the fault that is noted. A client that hangs up while it sends is no failure.
+    The id is the caller's `X-Request-ID` if that is short and plain. If the program fails, the answer is 500 with the
+    identifier of the noted fault. A client that hangs up while it sends is no failure. Only the status is logged.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, faults: Faults, bodies: HeldBytes) -> None:
         self.app, self.metrics, self.faults, self.bodies = app, metrics, faults, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an ASGI request by passing it on."""
+        """Handle an ASGI request by passing it on, with the id, headers, log and metrics added."""
         if scope["type"] != "http":
             try:
                 await self.app(scope, receive, send)
@@ -134,17 +134,17 @@ class Envelope:
             await self.app(scope, receive, send_framed)
         except ClientDisconnect:
             pass
-        except Exception as error:  # errors that are unknown here are faults of the program
+        except Exception as error:  # an error without a handler is a fault of the program
             told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise
             await problem_details(500, (str(told),))(scope, receive, send_framed)
         finally:
             share.release()
-            self._tell(scope, status, time.monotonic() - started)
+            self._log_answer(scope, status, time.monotonic() - started)
             REQUEST.reset(token)
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _log_answer(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         self.metrics.count_answer(scope["method"], route, status, seconds)
         if not _LOG.isEnabledFor(logging.INFO) or (scope["path"] in _QUIET and status in (200, 503)):

@@ -1,4 +1,4 @@
-"""The parts of `/openapi.json` that do not follow from the routes' types, such as bodies that may be files."""
+"""The parts of `/openapi.json` that do not follow from the types of the routes, such as bodies that may be files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 
 def _body_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the model of a question's body; for plans, with the HTTP options."""
+    """Return the model of a question's request body; for plans, with the options that only HTTP has."""
     model, shape = request_model(question), body_shape(question.name)
     if shape.options is question.options:
         return model
@@ -40,19 +40,19 @@ def _body_model(question: Question[Any]) -> type[BaseModel]:
     return create_model(model.__name__, __base__=model, options=options)
 
 
-def _ref(model: type[BaseModel]) -> dict[str, str]:
+def _schema_reference(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _REF.format(model=model.__name__)}
 
 
-def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    sayable = {key: value for key, value in schema.items() if value is not None}  # no query says null by default
+def _parameter_description(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    sayable = {key: value for key, value in schema.items() if value is not None}  # a query cannot have null
     return {"name": name, "in": "query", "required": False, "description": description, "schema": sayable}
 
 
-def _parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
-    """Describe the fields of a model as query parameters."""
+def _model_parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
+    """Return the fields of a model as descriptions of query parameters."""
     return [
-        _parameter(
+        _parameter_description(
             name,
             schema.pop("description", "") or description,
             schema if takes_list(model, name) else _query_schema(schema),
@@ -69,29 +69,29 @@ def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_selection(extra: dict[str, Any]) -> dict[str, Any]:
-    """Describe a call whose answer can be partial or have a failure status."""
-    chosen = [_parameter(FIELDS, HELP, {"type": "string"})]
-    chosen.append(_parameter(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
+    """Return the description of a call whose answer may be partial or have a failure status."""
+    chosen = [_parameter_description(FIELDS, HELP, {"type": "string"})]
+    chosen.append(_parameter_description(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
 
 
-def _body(content: dict[str, Any]) -> dict[str, Any]:
-    """Describe the body of a request, by media type."""
+def _body_description(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a request body, from its content by media type."""
     return {"requestBody": {"required": True, "content": content}}
 
 
 def question_request(question: Question[Any]) -> dict[str, Any]:
-    """Describe the query and the body of a question's call."""
+    """Return the description of the query and the body of a question's call."""
     shape = body_shape(question.name)
     options, reading = shape.options, shape.reading
-    parameters = _parameters(options, "Where the body does not say it.")
+    parameters = _model_parameters(options, "Where the body does not say it.")
     if reading is not None:
         fields = options.model_fields
-        parameters += [each for each in _parameters(reading) if each["name"] not in fields]
+        parameters += [each for each in _model_parameters(reading) if each["name"] not in fields]
     files = [each for each in question.inputs if each.from_file is not None]
     parts = {each.name: {"type": "string", "format": "binary", "description": each.help} for each in files}
     content: dict[str, dict[str, Any]] = {
-        JSON: {"schema": _ref(_body_model(question)), "example": question.example},
+        JSON: {"schema": _schema_reference(_body_model(question)), "example": question.example},
         BYTES: {"schema": {"type": "string", "format": "binary", "description": question.inputs[0].help}},
         FORM: {"schema": {"type": "object", "properties": parts}},
     }
@@ -99,19 +99,19 @@ def question_request(question: Question[Any]) -> dict[str, Any]:
         content |= {media: {"schema": {"type": "string"}} for media in TABLES}
     page = {"x-view": question.view, "x-link": question.link}
     offered = {name: row._asdict() for name, row in page.items() if row is not None}
-    return describe_selection({"parameters": parameters, **_body(content), **offered})
+    return describe_selection({"parameters": parameters, **_body_description(content), **offered})
 
 
-def _job_request() -> dict[str, Any]:
+def _job_description() -> dict[str, Any]:
     described = question_request(QUESTIONS[PLAN])
     kind = {"type": "string", "enum": [*QUESTIONS], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."
-    bodies = {"anyOf": [_ref(_body_model(question)) for question in QUESTIONS.values()]}
+    bodies = {"anyOf": [_schema_reference(_body_model(question)) for question in QUESTIONS.values()]}
     described["parameters"] = [
         *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL, "name")),
-        _parameter("kind", says, kind),
-        *_parameters(Terms, "Where the body does not say it."),
-        _parameter("name", "The job's name, that of its problem by default.", {"type": "string"}),
+        _parameter_description("kind", says, kind),
+        *_model_parameters(Terms, "Where the body does not say it."),
+        _parameter_description("name", "The job's name, that of its problem by default.", {"type": "string"}),
     ]
     described["requestBody"]["content"][JSON] = {"schema": bodies}
     return described
@@ -122,26 +122,26 @@ _PLAN_ANSWER: dict[str, Any] = {
     "content": {
         **{row.media_type: {"schema": {"type": "string"}} for row in PLAN_FORMATS.values()},
         JSON: {
-            "schema": {"anyOf": [_ref(Plan), {"type": "array", "items": {}}, {"type": "object"}]},
+            "schema": {"anyOf": [_schema_reference(Plan), {"type": "array", "items": {}}, {"type": "object"}]},
             "example": _PLAN_EXAMPLE,
         },
     },
 }
 
 
-class _Quiet(GenerateJsonSchema):
-    """Silently omits defaults that JSON cannot express, such as a plan's empty table."""
+class _QuietJsonSchema(GenerateJsonSchema):
+    """A generator of JSON Schemas that omits defaults which JSON cannot express, without a warning."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
 
-def _calls() -> dict[str, dict[str, Any]]:
-    """Return the descriptions of calls that read their bodies themselves, by path and method: requests and answers."""
+def _call_descriptions() -> dict[str, dict[str, Any]]:
+    """Return the descriptions of calls that read their bodies themselves, by path and method."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
-    questions = {question.path: {"post": _question(question)} for question in QUESTIONS.values()}
+    questions = {question.path: {"post": _question_description(question)} for question in QUESTIONS.values()}
     return questions | {
-        "/v1/jobs": {"post": _job_request()},
+        "/v1/jobs": {"post": _job_description()},
         "/v1/jobs/{job_id}/plan": {"get": describe_selection({"responses": {"200": _PLAN_ANSWER}})},
         "/v1/jobs/{job_id}/result": {"get": describe_selection({"responses": {"200": result}})},
         "/v1/plans/{problem_hash}": {"get": describe_selection({})},
@@ -149,15 +149,15 @@ def _calls() -> dict[str, dict[str, Any]]:
     }
 
 
-def _question(question: Question[Any]) -> dict[str, Any]:
+def _question_description(question: Question[Any]) -> dict[str, Any]:
     answer = _PLAN_ANSWER
     if question.name != PLAN:
-        answer = {"description": "The answer.", "content": {JSON: {"schema": _ref(question.answer)}}}
+        answer = {"description": "The answer.", "content": {JSON: {"schema": _schema_reference(question.answer)}}}
     return {**question_request(question), "responses": {"200": answer}}
 
 
 def describe(app: FastAPI) -> None:
-    """Add bodies, their models, and the refusals for missing keys to the app's own description, once it is wanted."""
+    """Let the app describe itself with bodies, their models and refusals; the description is made on first use."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -166,13 +166,13 @@ def describe(app: FastAPI) -> None:
 
             described = loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
             errors = described.pop("errors")
-            for calls in (_calls(), described):
+            for calls in (_call_descriptions(), described):
                 deep_dict_update(schema["paths"], calls)
             models: list[type[BaseModel]] = [Problem, Plan, ProblemDetails, JobChange]
             for question in QUESTIONS.values():
                 models += [_body_model(question), *question.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
-            _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_Quiet)
+            _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_QuietJsonSchema)
             schema.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
             for call in (call for calls in schema["paths"].values() for call in calls.values()):
                 if "security" in call:

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem details: `application/problem+json`, one sentence for each broken rule."""
+"""Errors as problem details of RFC 9457: `application/problem+json`, with one sentence for each broken rule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
 REFUSED = InputError, RefusalError, FaultError, StoreError, LostWorkersError
-"""The errors that are answered with problem details."""
+"""The classes of errors that are answered with problem details."""
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -56,9 +56,9 @@ _PATHS: OtherWords = {
     "/docs, or /openapi.json for programs": "/docs /openapi /openapi.yaml /swagger /swagger.json /redoc /api /help",
     "/openapi.json, whose info has the version": "/version /v1/version",
 }
-"""Paths, by what other services call them."""
+"""For each path, the paths that other services use for it, so that an error can suggest it."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""Status phrases of RFC 9110 that older Python versions lack."""
+"""The status phrases of RFC 9110 that older versions of Python lack."""
 
 
 class ProblemDetails(BaseModel):
@@ -80,7 +80,7 @@ class ProblemDetails(BaseModel):
 def problem_details(
     status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
 ) -> Response:
-    """Return an error answer in plain ASCII, so that any text from a caller can be quoted safely."""
+    """Return an error response in ASCII, so that any text from a caller can be quoted safely."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -94,14 +94,14 @@ def problem_details(
 
 
 def add_error_answers(app: Starlette) -> None:
-    """Answer every error of the app with problem details."""
+    """Let the app answer every error with problem details."""
     for error_type in REFUSED:
         app.add_exception_handler(error_type, _refuse_client)
-    app.add_exception_handler(RequestValidationError, _query)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _refuse_query)
+    app.add_exception_handler(HTTPException, _answer_http_error)
 
 
-def _status(error: InputError) -> int:
+def _input_error_status(error: InputError) -> int:
     if isinstance(error, TooLargeError):
         return 413
     if isinstance(error, MediaTypeError):
@@ -112,16 +112,16 @@ def _status(error: InputError) -> int:
 
 
 def error_answer(error: Exception) -> Response | None:
-    """Return the answer to an error of the caller or the server; None if the error has no sentence."""
+    """Return the response to an error of the caller or the server; None if the error has no sentence for callers."""
     if isinstance(error, InputError):
-        return problem_details(_status(error), error.sentences, hints=error.ways)
+        return problem_details(_input_error_status(error), error.sentences, hints=error.ways)
     if isinstance(error, FaultError):
         return problem_details(500, (str(error),))
     if isinstance(error, FullDiskError):
         _LOG.error("%s", error)
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # it names machines, which callers must not see
+        _LOG.error("%s", error)  # the error names machines, which callers must not see
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
@@ -131,7 +131,7 @@ def error_answer(error: Exception) -> Response | None:
 
 
 def refuse(request: Request, error: Exception) -> Response:
-    """Return the answer to one of REFUSED; count and log the reason without data of the caller."""
+    """Return the response to an error of the classes REFUSED; count and log the reason, without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
@@ -142,24 +142,24 @@ def refuse(request: Request, error: Exception) -> Response:
 
 
 @cache
-def _names() -> frozenset[str]:
-    """Return the names of all fields and options, which bound the values of a metric label."""
+def _known_names() -> frozenset[str]:
+    """Return the names of all fields and options: the only values that a label of the metrics can have."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
 
 def _subject_of(sentence: str) -> str:
-    """Return the field or option that a sentence is about; `other` if it names none."""
+    """Return the field or option that an error's sentence is about; `other` if it names none."""
     path = sentence.partition(": ")[0]
-    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _names()), "other")
+    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _known_names()), "other")
 
 
 async def _refuse_client(request: Request, error: Exception) -> Response:
     return refuse(request, error)
 
 
-async def _query(request: Request, error: Exception) -> Response:
-    """Answer errors that the framework finds in a query or header; each location precedes its name."""
+async def _refuse_query(request: Request, error: Exception) -> Response:
+    """Return the response to errors that the framework finds in a query or header, with their locations as names."""
     assert isinstance(error, RequestValidationError)
     faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)
@@ -168,7 +168,7 @@ async def _query(request: Request, error: Exception) -> Response:
     return await _refuse_client(request, OptionError(*sentences_of_options(wrong, options)))
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else excerpt(path)
@@ -199,6 +199,6 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe, for OpenAPI, the errors that a call can answer with; their words are in `calls.toml`."""
+    """Return, for OpenAPI, the errors that a call can answer with; `calls.toml` has their descriptions."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     return {status: {"content": content} for status in statuses}

@@ -1,6 +1,7 @@
-"""Receiving of a request: its media type, and its body within limits of size, time and total memory.
+"""Receive a request: check its media type, and read its body within limits of size, time and total memory.
 
-What a body becomes is known while it comes: JSON that a few bytes make large, such as `[{},{},...]`, is not parsed.
+The memory of the parsed body is estimated while it arrives, so that JSON such as `[{},{},...]`, which needs much memory
+for few bytes, is not parsed.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from memplan.planner.errors import excerpt
 BODY_S = 30.0
 """The most seconds for receiving a body."""
 BODIES_HELD = 16
-"""The most bodies of maximal size that are held at a time; one key may hold half of them."""
+"""The number of bodies of the largest size that may be held at a time; one key may hold half of them."""
 SMALL_BYTES = 32 * 2**10
-"""Bodies up to this size are read at once, as a thread would cost more."""
+"""The size in bytes up to which bodies are read at once, since a thread would take longer."""
 _DRAIN_S = 0.4
 _BYTES_OF = ((b"{", 200), (b"[", 88), (b",", 64))
-"""The bytes of the value that a character of JSON begins: an object of few keys, a list, and a number or text in it."""
+"""For a character of JSON, the bytes of the parsed value that it begins: a small object, a list, or an item."""
 _URL_FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r"""charset\s*=\s*"?([^";\s]*)""", re.IGNORECASE)
 _MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
@@ -39,25 +40,25 @@ _HOW = f"`curl --json @FILE`; a table `curl -H 'content-type: {CSV}' --data-bina
 
 @dataclass
 class HeldBytes:
-    """The bytes of unanswered bodies, in total and by key. For one event loop."""
+    """The bytes of bodies of unanswered requests, in total and by key; for one event loop."""
 
     most: int
     most_grown: int = 2**62
-    """The most memory that one body may take once it is parsed."""
+    """The most memory in bytes that one body may take once it is parsed."""
     held: int = 0
     of_key: Counter[str | None] = field(default_factory=Counter)
 
 
 @dataclass
 class HeldShare:
-    """The bytes held by one request."""
+    """The bytes that one request holds."""
 
     whole: HeldBytes
     key_id: str | None = None
     count: int = 0
 
     def take(self, count: int) -> None:
-        """Hold more bytes until the request is answered; raises FullError if other requests hold too many."""
+        """Hold more bytes until the request is answered; raises FullError if all requests together hold too many."""
         whole = self.whole
         is_over_half = self.key_id is not None and whole.of_key[self.key_id] + count > whole.most // 2
         if whole.held + count > whole.most or is_over_half:
@@ -67,7 +68,7 @@ class HeldShare:
         whole.of_key[self.key_id] += count
 
     def release(self) -> None:
-        """Release all bytes."""
+        """Release all bytes that the request holds."""
         self.whole.held -= self.count
         self.whole.of_key[self.key_id] -= self.count
         if not self.whole.of_key[self.key_id]:
@@ -77,14 +78,14 @@ class HeldShare:
 
 @dataclass
 class JsonGrowth:
-    """An estimate, without parsing, of the JSON received so far: its objects and lists, and their memory in bytes."""
+    """An estimate of the JSON received so far, without parsing it: its objects and lists, and its memory in bytes."""
 
     n_openings: int = 0
     n_bytes: int = 0
 
     def add(self, text: bytes, most_bytes: int) -> None:
-        """Count a part of a body; raises TooLargeError beyond `most_bytes`, or more openings than buffers may be."""
-        counts = _counts(text)
+        """Count a part of a body; raises TooLargeError above `most_bytes`, or for too many objects and lists."""
+        counts = _character_counts(text)
         self.n_openings += counts[0] + counts[1]
         self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))
         if self.n_openings > MOST_BUFFERS:
@@ -93,8 +94,8 @@ class JsonGrowth:
             raise TooLargeError(f"body: must be read with {most_bytes} bytes of memory, and needs more")
 
 
-def _counts(text: bytes) -> list[int]:
-    """Return how often each character of `_BYTES_OF` is in a text."""
+def _character_counts(text: bytes) -> list[int]:
+    """Return how often each character of `_BYTES_OF` occurs in a text."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 
@@ -102,7 +103,7 @@ def _counts(text: bytes) -> list[int]:
 def media_type(request: Request, *known: str) -> str:
     """Return the media type of a body, JSON by default; raises MediaTypeError.
 
-    Without `known` types a body may be any file, but not the form that curl sends unless it is told a type.
+    Without `known` types, a body may be any file, except the form that curl sends by default.
     """
     header = request.headers.get("content-type")
     if header is None or header == JSON:
@@ -121,15 +122,15 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_body(request: Request, limit: int, media: str = "") -> bytes:
-    """Return the body; raises TooLargeError once more than `limit` bytes are announced or received.
+    """Return the body of a request; raises TooLargeError once more than `limit` bytes are announced or received.
 
-    Raises it, too, for a body of JSON, one value or many, as soon as it is known to take too much memory. A body that
-    this process parses counts with the memory of the parsed value. Raises TooSlowError where it does not come in time,
-    and FullError where the server holds too many other bodies.
+    TooLargeError is also raised for JSON as soon as its parsed value is known to take too much memory. A body that this
+    process will parse counts with the memory of its value. Raises TooSlowError if the body does not arrive in time, and
+    FullError if the server holds too many other bodies.
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()
-    share.key_id, body = caller_of(request).key_id, BytesIO()  # whose bytes are taken out without another copy
+    share.key_id, body = caller_of(request).key_id, BytesIO()  # a BytesIO returns its bytes without a copy
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")
@@ -154,7 +155,7 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:
-    """Read and drop the rest of a body briefly, since a sender whose connection closes early loses the answer."""
+    """Read and drop the rest of a body for a short time, since a client that still sends may not get the answer."""
     with anyio.move_on_after(_DRAIN_S):
         async for _ in stream:
             pass

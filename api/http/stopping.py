@@ -1,4 +1,4 @@
-"""Shutdown of a server: running solves end at the signal, while uvicorn only waits for answers."""
+"""Shutdown of a server: running searches end at the signal, while uvicorn only waits for the answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def handle_stop(stop_work: Callable[[], None]) -> Iterator[None]:
-    """Let a stop signal also call `stop_work` on the event loop while the block runs."""
+    """Let a stop signal also call `stop_work` on the event loop while the block runs, and call it at the end."""
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Submissions of jobs: the request of a question, and the job's terms."""
+"""Submissions of jobs: the request of a question, and the terms of the job."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Make a job from the body of `POST /v1/jobs`, its deadline counted from now, but for the body; raises InputError.
+    """Return a job from the query and body of `POST /v1/jobs`, without the body itself; raises InputError.
 
-    `said` has the key of the caller and the one under which the request is done once.
+    The job's deadline counts from now. `said` has the caller's key and the idempotency key.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, list[str]] = {}
@@ -40,13 +40,13 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     if kind not in QUESTIONS:
         names = ", ".join(QUESTIONS)
         raise OptionError(f"kind: must be one of {names}, got {excerpt(kind)}{did_you_mean(kind, QUESTIONS)}")
-    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # where it is an option, it is the file's too
+    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # an option `name` is the file's name as well
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)
     terms = merged_options(Terms, asked.terms, query_values([Terms], asked.terms, own))
     change = None if own_name is None else JobChange.model_validate({"name": own_name})
-    subject, digest = _subject_of(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
+    subject, digest = _job_subject(asked, body), sha256(f"{kind}\n{query}\n{media}\n".encode() + body)
     named = subject.name if change is None else change.name
     return Job(
         kind=kind,
@@ -63,8 +63,8 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     )
 
 
-def _subject_of(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the facts about a job's subject; its inputs are checked unless another process reads them."""
+def _job_subject(asked: ParsedRequest, body: bytes) -> Subject:
+    """Return the facts about the subject of a job, whose inputs are checked unless another process reads them."""
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)

@@ -1,1 +1,1 @@
-"""Asynchronous work: jobs, their workers and their events."""
+"""Asynchronous work: jobs, the workers that run them, and their events."""

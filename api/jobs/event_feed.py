@@ -1,4 +1,4 @@
-"""Followers of job events, woken by new events from any server."""
+"""The feed of job events to followers, who are woken by new events from any server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memplan.api.store.store import Store
 from memplan.api.store.tables.events import StoredEvent
 
 _LOOK_S = 0.5
-"""The interval at which the store is polled for events of other servers."""
+"""The seconds between polls of the store for events of other servers."""
 _AT_ONCE = 500
 _LOG = logging.getLogger("memplan")
 
 
 class Following:
-    """All followers of a server, for one event loop; a single query serves all of them."""
+    """All followers of job events at a server, on one event loop; a single query polls for all of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -28,10 +28,10 @@ class Following:
         self._is_stopping = False
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[StoredEvent, None]:
-        """Yield a job's events after the `after`-th, past and future, until it has ended.
+        """Yield the events of a job after number `after`, past and future, until the job has ended.
 
-        It also ends when the job is deleted, when this server stops, or when the store is unavailable: a follower can
-        continue from its last number, at this server or another one.
+        The feed also ends if the job is deleted, this server stops, or the store is unavailable. A follower can then
+        continue from its last number, at any server.
         """
         while True:
             changed = asyncio.Event()
@@ -62,8 +62,8 @@ class Following:
             changed.set()
 
     def open(self) -> None:
-        """Start polling for events of other servers."""
-        self._looking = asyncio.create_task(self._look_always())
+        """Start to poll for events of other servers."""
+        self._looking = asyncio.create_task(self._poll_always())
 
     def stop(self) -> None:
         """End all followers."""
@@ -72,21 +72,21 @@ class Following:
             self.stir(job_id)
 
     async def close(self) -> None:
-        """Stop polling for events."""
+        """End all followers, and stop polling."""
         self.stop()
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
 
-    async def _look_always(self) -> None:
+    async def _poll_always(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S)
             try:
-                await self._look()
+                await self._poll_store()
             except StoreError as error:
                 _LOG.warning("events cannot be followed: %s", error)
 
-    async def _look(self) -> None:
+    async def _poll_store(self) -> None:
         followed = list(self._waiting)
         for at in range(0, len(followed), _AT_ONCE):
             some = followed[at : at + _AT_ONCE]
@@ -94,5 +94,5 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    if last.get(job_id, after + 1) > after:  # wakes the followers of removed jobs, too
+                    if last.get(job_id, after + 1) > after:  # also wakes the followers of removed jobs
                         changed.set()

@@ -1,4 +1,4 @@
-"""The jobs of an open server: maintenance, workers and event feed."""
+"""The jobs of an open server: their maintenance, their workers, and their event feed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from memplan.api.store.store import Store
 from memplan.api.workers.pool import ChildPool
 
 _TEND_S, _REMOVE_S, _FIRST_S = 0.5, 60.0, 5.0
-"""The intervals of both, and the time until old jobs are first removed."""
+"""The seconds between two maintenance rounds, between two removals of old jobs, and until the first removal."""
 _LOG = logging.getLogger("memplan")
 
 
 @asynccontextmanager
 async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[Following]:
-    """Maintain jobs and yield their event feed until the block ends; `settings.workers` run them in a pool."""
+    """Maintain and run jobs until the block ends, and yield their event feed; the pool runs `settings.workers` jobs."""
     following = Following(store)
     following.open()
-    tending = asyncio.create_task(_tend_always(store, metrics, settings))
+    tending = asyncio.create_task(_maintain_always(store, metrics, settings))
     workers = JobWorkers(store, settings, pool) if settings.workers > 0 else None
     if workers is not None:
         workers.start()
@@ -43,8 +43,8 @@ async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: Ch
         await following.close()
 
 
-async def _tend_always(store: Store, metrics: Metrics, settings: Settings) -> None:
-    """Repeatedly end waiting jobs past their deadline, free jobs of dead workers, and remove old jobs."""
+async def _maintain_always(store: Store, metrics: Metrics, settings: Settings) -> None:
+    """Repeatedly end waiting jobs after their deadline, release jobs of dead workers, and remove old jobs."""
     removed_at = time.monotonic() - _REMOVE_S + _FIRST_S
     while True:
         try:

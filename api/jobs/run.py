@@ -25,17 +25,17 @@ from memplan.solvers.search.control import NEVER
 
 T = TypeVar("T")
 AGAIN_S = 1.0
-"""The pause before a store that did not answer is tried again."""
+"""The seconds before a store that did not answer is tried again."""
 _GRACE_S = 3.0
-"""The grace after a job's limit for its answer; it doubles with each attempt."""
+"""The seconds after a job's limit in which its answer may arrive; they double with each attempt."""
 _LEAST_S = 0.05
-"""The time for a job whose deadline passed between its claim and its start."""
+"""The seconds for a job whose deadline passed between its claim and its start."""
 _STOPPED = "its worker stopped"
 _LOG = logging.getLogger("memplan")
 
 
 class JobRun:
-    """A job with a lease held here, until `work` returns. `cancelled` ends it early with the best plan so far."""
+    """The run of a job with a lease, until `work` returns; `cancelled` ends it early with the best plan so far."""
 
     def __init__(
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
@@ -48,60 +48,60 @@ class JobRun:
         self._began = time.monotonic()
 
     def lose(self) -> None:
-        """End the search without further writes, since another worker has the job."""
+        """End the search without further writes, since another worker has taken the job."""
         self._is_lost = True
         self.cancelled.set()
 
     def work(self) -> State | None:
-        """Do the job and write its end state; return that, or None if it did not end here."""
+        """Do the job and write its end state; return the state, or None if the job did not end here."""
         BODY.set(self.job.body)
         try:
-            answer = self._answer()
+            answer = self._work_answer()
         except UnavailableError:
-            return self._leave(_STOPPED) if self._stopping.is_set() else self._end("cancelled")
+            return self._release_job(_STOPPED) if self._stopping.is_set() else self._write_end("cancelled")
         except InputError as error:
-            return self._end("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
+            return self._write_end("failed", error="\n".join(error.sentences[:MAX_SHOWN]))
         except (NotInTimeError, LostWorkersError) as error:
             if self.job.failures >= MOST_FAILURES:
-                return self._end("failed", error=str(error))
-            return self._leave(str(error), counts=True)
+                return self._write_end("failed", error=str(error))
+            return self._release_job(str(error), counts=True)
         except MemplanError as error:
-            return self._end("failed", error=str(error))
-        except Exception as error:  # noqa: BLE001 - the border: a job must end, whatever is wrong with the program
-            return self._end("failed", error=str(self._pool.faults.note(error, self.job.kind)))
+            return self._write_end("failed", error=str(error))
+        except Exception as error:  # noqa: BLE001 - a job must end, whatever error the program has
+            return self._write_end("failed", error=str(self._pool.faults.note(error, self.job.kind)))
         if not self.cancelled.is_set():
-            return self._end("succeeded", answer)
-        return self._leave(_STOPPED, answer) if self._stopping.is_set() else self._end("cancelled", answer)
+            return self._write_end("succeeded", answer)
+        return self._release_job(_STOPPED, answer) if self._stopping.is_set() else self._write_end("cancelled", answer)
 
-    def _answer(self) -> WorkAnswer:
+    def _work_answer(self) -> WorkAnswer:
         job, limit_s = self.job, self.job.time_limit_s
         plans, name = self._store.plans, self._known_as
-        record = self._insist(lambda: plans.find(name)) if job.kind == PLAN else None
+        record = self._retry_write(lambda: plans.find(name)) if job.kind == PLAN else None
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2**job.failures
         what = job.kind, job.head, job.body, record, job.answer
         task = Task(perform, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
-        answer: WorkAnswer = self._pool.run(task, self._report, self.cancelled)
+        answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
-            with suppress(StoreError):  # the answer is worth more: it is found again, and a full disk may stay full
+            with suppress(StoreError):  # the answer matters more than the cache entry
                 plans.replace(name, record, answer.known)
         return answer
 
-    def _end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:
-        """Write the end state of the job and return it, or None if the job did not end here."""
+    def _write_end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:
+        """Write the end state of the job and return it; None if the job did not end here."""
         finish = self._store.leases.finish
-        is_written = not self._is_lost and self._insist(lambda: finish(self.job, state, answer, error))
+        is_written = not self._is_lost and self._retry_write(lambda: finish(self.job, state, answer, error))
         return state if is_written else None
 
-    def _leave(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue with the best answer so far."""
+    def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
+        """Return the unfinished job to the queue, with the best answer so far."""
         if not self._is_lost:
-            self._insist(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
+            self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None
 
-    def _report(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
-        """Write new reports; if the lease is lost, end the work."""
+    def _write_reports(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
+        """Write new reports of the child; if the lease is lost, end the work."""
         progress: list[tuple[dict[str, Any], float]] = []
         for facts in reports:
             elapsed_s = facts.pop("elapsed_s", time.monotonic() - self._began)
@@ -110,10 +110,10 @@ class JobRun:
                 progress.append((facts, elapsed_s))
         if not (progress or best is not None):
             return
-        if not self._insist(lambda: self._store.leases.report(self.job, progress, best)):
+        if not self._retry_write(lambda: self._store.leases.report(self.job, progress, best)):
             self.lose()
 
-    def _insist(self, write: Callable[[], T]) -> T:
+    def _retry_write(self, write: Callable[[], T]) -> T:
         """Repeat a write until the store accepts it, since an unavailable store comes back."""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Workers: they claim jobs from the store, run each in a child process, and write its end once."""
+"""Workers: they claim jobs from the store, run each job in a child process, and write its end once."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from memplan.api.store.tables.jobs import SEEN_S
 from memplan.api.workers.pool import ChildPool
 
 _POLL_S = 0.1
-"""The polling interval for jobs and cancellations."""
+"""The seconds between polls for jobs and cancellations."""
 _LOOK_S = 5.0
-"""The polling interval if notifications wake the worker."""
+"""The seconds between polls if notifications wake the worker."""
 _LATEST_S = 0.25
-"""The longest time between polls of a worker that is woken by notifications."""
+"""The longest random delay of a worker that a notification has woken."""
 _LAST_PLACE_S = 0.5
-"""The interval between looks for another key's job for the last slot, as the whole queue may belong to one key."""
+"""The seconds between polls for another key's job if one slot is free, as all waiting jobs may be of one key."""
 _LEAVE_S = 10.0
-"""The time that stopping workers wait for their searches to end."""
+"""The seconds that stopping workers wait for their searches to end."""
 _LOG = logging.getLogger("memplan")
 
 
 CONNECTIONS = 1
-"""The database connections of a worker besides the listener: transactions are short, and one may wait for another."""
+"""The database connections of a worker without its listener: transactions are short, and can wait for each other."""
 _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
-"""The duration of a lease, and the intervals between its renewals and between the worker's signs of life."""
+"""The seconds of a lease, between its renewals, and between the worker's signs of life."""
 
 
 class JobWorkers:
-    """The workers of a process: they run `settings.workers` jobs of a key at a time, plus one of another key.
+    """The workers of a process: they run up to `settings.workers` jobs of one key, plus one job of another key.
 
-    One thread claims and renews leases; each job that runs has a thread that waits for its child.
+    One thread claims jobs and renews leases; each running job has a thread that waits for its child process.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class JobWorkers:
         self._threads: set[threading.Thread] = set()
         self._looked_at = -inf
         self._is_unsure = False
-        """True after a claim that may or may not have succeeded in the store."""
+        """True after a claim whose transaction may or may not have been committed."""
         self._listening: NotificationThread | None = None
         self._is_told = self._was_told = False
         self._late_s = 0.0
@@ -70,16 +70,16 @@ class JobWorkers:
 
     @property
     def run_count(self) -> int:
-        """The number of running jobs here."""
+        """The number of jobs that this process runs."""
         return len(self._runs)
 
     def start(self) -> None:
-        """Start taking jobs."""
-        self._listening = self._store.start_listening(self._hear)
+        """Start to claim jobs."""
+        self._listening = self._store.start_listening(self._handle_notification)
         self._claiming.start()
 
     def close(self) -> None:
-        """Stop taking jobs, and release running ones with their best plans."""
+        """Stop claiming jobs, and release the running jobs with their best plans."""
         self._stopping.set()
         self._wake.set()
         for run in list(self._runs):
@@ -90,7 +90,7 @@ class JobWorkers:
         for thread in (self._claiming, *list(self._threads)):
             thread.join(max(0.0, give_up - time.monotonic()))
 
-    def _hear(self) -> None:
+    def _handle_notification(self) -> None:
         self._is_told = True
         self._wake.set()
 
@@ -108,12 +108,12 @@ class JobWorkers:
             if not self._try_turn(self._claim):
                 self._try_turn(self._cancel)
                 self._wake.wait(self._pause_s)
-                if self._is_told:  # and so are the keys of all workers that hold a slot
+                if self._is_told:  # all other workers are woken as well
                     self._stopping.wait(uniform(0.0, self._late_s))
 
     @property
     def _pause_s(self) -> float:
-        """Return the time until the next poll if nothing wakes the worker before."""
+        """The seconds until the next poll if no notification wakes the worker before."""
         if self._listening is None or not self._listening.hears:
             return self._poll_s
         if not self._runs and not self._is_unsure:
@@ -121,49 +121,49 @@ class JobWorkers:
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _try_turn(self, turn: Callable[[], bool]) -> bool:
-        """Return the result of a turn; False if it failed, in which case the next turn may succeed."""
+        """Return the result of a turn; False if it failed, since the next turn may succeed."""
         try:
             return turn()
         except StoreError as error:
             _LOG.warning("cannot %s jobs: %s", turn.__name__.strip("_"), error)
             self._stopping.wait(AGAIN_S)
-        except Exception as error:  # noqa: BLE001 - the border: other jobs must go on, whatever is wrong
+        except Exception as error:  # noqa: BLE001 - other jobs must continue, whatever the error
             self._pool.faults.note(error, f"{turn.__name__.strip('_')} jobs")
             self._stopping.wait(AGAIN_S)
         return False
 
     def _claim(self) -> bool:
-        """Claim as many jobs as there are free slots; return True if there may be more."""
+        """Claim as many jobs as there are free slots; return True if more may be waiting."""
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # The worker that was first last time claims at once; when nothing waits, a look is cheaper.
+        # The worker that was first last time claims at once. Others look first, which is cheaper if no job waits.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
-            self._note(came_late=True)
+            self._adapt_delay(came_late=True)
             return False
         if free == 1 and time.monotonic() - self._looked_at < self._last_place_s:
             return False
         self._looked_at, self._is_unsure = time.monotonic(), True
         jobs = self._store.leases.claim(self.holder, free, self._of_key, self._lease_s)
         self._is_unsure = False
-        self._note(came_late=not jobs)
+        self._adapt_delay(came_late=not jobs)
         for job in jobs:
             run = JobRun(job, self._store, self._pool, self._stopping, share_plans=self._share_plans)
             self._runs.add(run)
-            thread = threading.Thread(target=self._do, args=(run,), daemon=True)
+            thread = threading.Thread(target=self._run_job, args=(run,), daemon=True)
             self._threads.add(thread)
             thread.start()
         return bool(jobs)
 
-    def _note(self, *, came_late: bool) -> None:
-        """Delay the next poll if other workers were first, so that few compete for each job."""
+    def _adapt_delay(self, *, came_late: bool) -> None:
+        """Delay the next poll if other workers were first, so that few workers compete for each job."""
         if came_late and self._was_told:
             self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
         elif not came_late:
             self._late_s = 0.0
 
-    def _do(self, run: JobRun) -> None:
+    def _run_job(self, run: JobRun) -> None:
         try:
             with log_context(None, run.job.id):
                 if (state := run.work()) is not None:
@@ -174,22 +174,22 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, end jobs without a lease, and return unknown ones to the queue."""
+        """Renew the leases of running jobs, end jobs whose lease is lost, and return unknown jobs to the queue."""
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.lose()  # or the job has just ended, so that nothing can be lost
+                run.lose()  # a job that has just ended has no lease either, and loses nothing
         return True
 
     def _see(self) -> bool:
-        """Tell the store that this worker is there."""
+        """Report to the store that this worker is alive."""
         self._store.leases.see(self.holder)
         return True
 
     def _cancel(self) -> bool:
-        """End the jobs whose cancellation is requested."""
+        """End the running jobs whose cancellation was requested."""
         if self._runs:
             asked = self._store.leases.cancelled_jobs(self.holder)
             for run in list(self._runs):
@@ -200,7 +200,7 @@ class JobWorkers:
 
 @contextmanager
 def run_workers(settings: Settings) -> Iterator[JobWorkers]:
-    """Open the store and run its jobs until the block ends; raises OptionError and StoreError."""
+    """Open the store, and run its jobs until the block ends; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
     pool = ChildPool(settings, metrics.count_lost_worker, Faults(metrics.count_fault))
     workers = JobWorkers(store, settings, pool)

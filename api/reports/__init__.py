@@ -1,1 +1,1 @@
-"""Reports: plans as tables, pictures and charts for people."""
+"""Reports of plans for people and other tools: tables, pictures, charts and further formats."""

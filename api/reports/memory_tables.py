@@ -1,7 +1,7 @@
-"""The two tables of Cadence's memory planning: the use of each memory, and the most at one time in all of them.
+"""The two tables of Cadence's memory planning: the use of each memory, and the most bytes alive in all of them.
 
 Headings and shape are those of print_memory_planning_info (pytorch/executorch v1.5.1,
-backends/cadence/aot/memory_planning.py), so that what reads the one can read the other.
+backends/cadence/aot/memory_planning.py), so that programs that read its tables can read these.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from memplan.planner.model.problem import Problem
 
 _HEADINGS = ("Memory Space", "Base Address", "Memory Size (Bytes)", "Peak Memory Usage (Bytes)")
 _HEADING_PADDING = 2
-"""The least padding of a column around its heading."""
+"""The least number of spaces that pad a column's heading."""
 
 
 def memory_tables(problem: Problem, plan: Plan) -> str:
-    """Draw both tables; the cell of a memory without a size is empty."""
+    """Return both tables as text; the size of a memory without a size is left empty."""
     rows = [
         (
             pool.name if pool.name.isprintable() else excerpt(pool.name),
@@ -33,14 +33,14 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
     peak = peak_over_time(problem)
     most, when = (str(plan.peak or 0), "Node unknown") if peak is None else (str(peak[0]), f"Node {peak[1]}")
     total = [("Peak memory usage across all spaces", f"{most} bytes", when)]
-    return "\n".join([*_outline(rows, _HEADINGS, numbers=(2, 3)), "", *_outline(total), ""])
+    return "\n".join([*_draw_table(rows, _HEADINGS, numbers=(2, 3)), "", *_draw_table(total), ""])
 
 
 def peak_over_time(problem: Problem) -> tuple[int, int] | None:
-    """Return the most bytes alive at once, and the first such time; None if times are not given.
+    """Return the most bytes alive at once, and the first such time; None if a buffer has no lifetimes.
 
-    Each byte counts once: views live in their buffer's. So this is at most the sum of what the memories need; it may
-    be less than any of them, where a memory has holes (the original promises otherwise in its docstring).
+    Each byte counts once, as views share the bytes of their buffers. So the number is at most the sum of the memories'
+    uses. It may be less than the use of a single memory that has holes, although the original's docstring denies that.
     """
     table = problem.buffers
     has_no_time = (table.first[1:] == table.first[:-1]) & (table.size > 0)
@@ -51,8 +51,8 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
     return most, next((time for time, load in loads if load == most), 0)
 
 
-def _outline(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
-    """Draw a table with borders; the columns in `numbers` are right-aligned."""
+def _draw_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), numbers: Sequence[int] = ()) -> list[str]:
+    """Return the lines of a table with borders; the columns in `numbers` are right-aligned."""
     least = [len(heading) + _HEADING_PADDING for heading in headings] or [0] * len(rows[0])
     widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]
 

@@ -1,8 +1,8 @@
 """A plan as an SVG picture: address over time, a rectangle for each lifetime, the bound and the fullest time.
 
-All pools have one scale, of bytes and of time: a panel is as high as its pool's highest end or bound, or as its size.
-Colours tell what a buffer has to do with the peak: alive at the fullest time, ending above the bound, or neither. Each
-rectangle has an id, `buffer-ROW-LIFETIME`, and a title that browsers show under the pointer.
+All pools have the same scales of bytes and of time; a panel is as high as its pool's highest end, bound, or size.
+Colours relate a buffer to the peak: alive at the fullest time, ending above the bound, or neither. Each rectangle has
+an id, `buffer-ROW-LIFETIME`, and a title, which browsers show under the pointer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from memplan.planner.verify.peak_growth import LiveSet, occupancies
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 80, 20, 30, 50
 _PLOT, _LEAST_PLOT = 340, 40
-"""The height of the plots of all pools in the mean, and the least height of one, in pixels."""
+"""The mean height of the pools' plots, and the least height of one, in pixels."""
 _HEADROOM = 1.03
 _TICKS = 8
-"""The most ticks of time, about."""
+"""The approximate largest number of ticks on the time axis."""
 _LABELLED_AT_MOST = 60
 _LARGEST = 10
 """The number of the largest buffers in a pool that always get a label."""
@@ -33,7 +33,7 @@ _CHARACTER, _LINE = 6, 12
 _LONGEST_LABEL = 24
 _INSIDE = 'fill="white"'
 _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
-"""The letters of labels in rectangles, and of those over others, which stand on white."""
+"""The style of labels inside rectangles, and of labels over others, which have a white outline."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class _Box:
 
 
 def draw(problem: Problem, plan: Plan) -> bytes:
-    """Return the picture with one panel for each pool; deterministic for the same plan.
+    """Return the SVG picture of a plan, with one panel for each pool; equal plans give equal bytes.
 
-    A buffer that has no lifetimes spans all of time.
+    A buffer without lifetimes spans the whole time.
     """
     times = np.concatenate((problem.buffers.start, problem.buffers.end))
     span = (int(times.min()), int(times.max())) if len(times) else (0, 1)
-    boxes = _boxes(problem, plan, span)
+    boxes = _boxes_by_pool(problem, plan, span)
     filled = occupancies(problem, plan) if len(plan.placements.ids) else {}
     panels = []
     for q, pool in enumerate(problem.pools):
@@ -76,8 +76,8 @@ def draw(problem: Problem, plan: Plan) -> bytes:
     return "\n".join([*lines, "</svg>\n"]).encode()
 
 
-def _boxes(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Box]]:
-    """Return a box for each lifetime of each placed buffer, by its pool."""
+def _boxes_by_pool(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Box]]:
+    """Return, for each pool, a box for each lifetime of each buffer placed in it."""
     table, placements = problem.buffers, plan.placements
     boxes: list[list[_Box]] = [[] for _ in problem.pools]
     for name, q, offset in zip(placements.ids, placements.pool.tolist(), placements.offset.tolist(), strict=True):
@@ -90,7 +90,7 @@ def _boxes(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Bo
 
 
 class _Panel:
-    """The panel of one pool; `scale` are the pixels of a byte."""
+    """The panel of one pool; `scale` is the number of pixels per byte."""
 
     scale: float
 
@@ -106,20 +106,20 @@ class _Panel:
 
     @property
     def height(self) -> int:
-        """The height of the panel, axes and legend included."""
+        """The height of the panel in pixels, including axes and legend."""
         return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + _BOTTOM
 
     def x(self, time: int) -> float:
-        """Return the x coordinate of a time."""
+        """Return the x coordinate of a time in pixels."""
         first, last = self.span
         return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (time - first) / max(1, last - first), 2)
 
     def y(self, offset: int) -> float:
-        """Return the y coordinate of an offset."""
+        """Return the y coordinate of an offset in pixels."""
         return round(self.height - _BOTTOM - self.scale * offset, 2)
 
     def lines(self) -> Iterator[str]:
-        """Yield the elements from back to front."""
+        """Yield the SVG elements of the panel from back to front."""
         for offset, size in self.pool.reserved:
             yield self._rectangle(self.span[0], offset, self.span[1], offset + size, 'fill="#dddddd"')
         alive = {self.problem.index[name] for name in self.live.buffers}
@@ -146,7 +146,7 @@ class _Panel:
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _labels(self) -> Iterator[str]:
-        """Yield ids inside rectangles with enough room; for the largest buffers, shortened or next to them."""
+        """Yield labels inside rectangles with enough room; the largest buffers get a shortened or an outside label."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
@@ -161,7 +161,7 @@ class _Panel:
                 label = shorten(text, room if fits else _LONGEST_LABEL)
                 anchor, width = "middle", _CHARACTER * len(label)
                 if not fits and across < width:
-                    # In the middle the label would cover its surroundings; it goes before a box without room after it.
+                    # A label in the middle would cover other boxes; it is put after its box or, if needed, before.
                     is_behind = self.x(box.end) + width <= _WIDTH
                     anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
                 if not fits:
@@ -174,14 +174,14 @@ class _Panel:
                 yield text_at(x, y, label, style)
 
     def _axes(self) -> Iterator[str]:
-        """Yield the title and the axes with their labels."""
+        """Yield the title, the axes and their labels."""
         right, bottom = _WIDTH - _RIGHT, self.height - _BOTTOM
         address = f" at {self.pool.base_address:#x}" if self.pool.base_address else ""
         used = None if self.use is None else self.use.used
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        least = 2 * _LINE / self.scale  # letters of two lines do not touch
+        least = 2 * _LINE / self.scale  # so that two lines of text do not touch
         step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')
@@ -223,16 +223,16 @@ class _Panel:
 
 
 def text_at(x: float, y: float, text: str, style: str = "") -> str:
-    """Return a text element that begins at a point, unless its style sets another anchor."""
+    """Return an SVG text element that begins at a point, unless its style sets another anchor."""
     return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escape(text)}</text>'
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` characters (at least 4), with an ellipsis in its middle if it was longer."""
+    """Return a text of at most `most` (at least 4) characters, with an ellipsis in its middle if it was longer."""
     head = (most - 1) // 2
     return text if len(text) <= most else f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[head + 1 - most :]}"
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for XML, without characters that XML forbids."""
+    """Return a text escaped for XML, with characters that XML forbids replaced."""
     return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

@@ -1,4 +1,4 @@
-"""Plan formats: memplan's own files, and reports in the formats of other compilers."""
+"""The formats in which plans can be written: memplan's own files, and reports in the formats of other compilers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ JSON = FORMATS["json"].MEDIA_TYPE
 
 
 class PlanFormat(NamedTuple):
-    """A way to write a plan, and its media type; `is_default` if Accept names just that type."""
+    """A format of plans and its media type; `is_default` if a header Accept with that media type selects it."""
 
     write: Callable[[Plan, Problem], bytes]
     media_type: str = JSON
@@ -21,29 +21,29 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Write a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format cannot express that."""
+    """Return a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format cannot express that."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)
 
 
-def _tables(plan: Plan, problem: Problem) -> bytes:
+def _tables_report(plan: Plan, problem: Problem) -> bytes:
     from memplan.api.reports.memory_tables import memory_tables
 
     return memory_tables(problem, plan).encode()
 
 
-def _triples(plan: Plan, problem: Problem) -> bytes:
-    """Write (id, pool, offset) for every buffer, as a list of lists."""
+def _triples_report(plan: Plan, problem: Problem) -> bytes:
+    """Return (id, pool, offset) of every buffer, as a list of lists in JSON."""
     return to_json([[row["id"], row["pool"], row["offset"]] for row in plan.placements.rows()]) + b"\n"
 
 
-def _exir(plan: Plan, problem: Problem) -> bytes:
-    """Write a plan as ExecuTorch's intermediate representation counts: memories from 1, and 0 for constants.
+def _exir_report(plan: Plan, problem: Problem) -> bytes:
+    """Return a plan in the counting of ExecuTorch's intermediate representation: memories from 1, and 0 for constants.
 
-    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime asks for it;
-    `peak_memory_usages_per_memory` has neither, like Cadence's function of that name (whose docstring shows an entry
-    for memory 0 that it does not return). Specs that share bytes have the same `mem_obj_id` in their memory.
+    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires.
+    `peak_memory_usages_per_memory` is not, like Cadence's function of that name (whose docstring shows an entry for
+    memory 0 that it does not return). Specs that share bytes have the same `mem_obj_id` in their memory.
     """
     from memplan.api.reports.memory_tables import peak_over_time
 
@@ -56,12 +56,12 @@ def _exir(plan: Plan, problem: Problem) -> bytes:
         ],
         "peak_memory_usages_per_memory": used,
         "peak_memory_usage": None if peak is None else {"bytes": peak[0], "node": peak[1]},
-        "specs": _specs(plan, problem),
+        "specs": _exir_specs(plan, problem),
     }
     return to_json(report) + b"\n"
 
 
-def _specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
+def _exir_specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
     rows = plan.placements.rows()
     memory = [problem.pool_index[str(row["pool"])] for row in rows]
     ends = [int(row["offset"]) + int(problem.buffers.size[problem.index[row["id"]]]) for row in rows]
@@ -81,8 +81,8 @@ def _specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
 
 PLAN_FORMATS: Mapping[str, PlanFormat] = {
     **{name: PlanFormat(module.write_plan, module.MEDIA_TYPE, is_default=True) for name, module in FORMATS.items()},
-    "tables": PlanFormat(_tables, "text/plain", is_default=True),
-    "triples": PlanFormat(_triples),
-    "exir": PlanFormat(_exir),
+    "tables": PlanFormat(_tables_report, "text/plain", is_default=True),
+    "triples": PlanFormat(_triples_report),
+    "exir": PlanFormat(_exir_report),
 }
-"""The plan formats: formats of files, and formats that are only written; all entrances use this table."""
+"""The formats of plans by name, including formats that memplan cannot read; all entrances use this table."""

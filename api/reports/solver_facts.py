@@ -1,4 +1,4 @@
-"""The facts about each solver, for the command line and HTTP."""
+"""The facts about each solver, for the command and for HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.solvers.portfolio.registry import EVERYTHING, SOLVERS
 from memplan.solvers.reference.table import PREFIX
 
 OF_OTHERS = PREFIX
-"""The prefix for names of reference planners."""
+"""The prefix of the names of reference planners."""
 
 
 class SolverFacts(Answer):
@@ -32,12 +32,12 @@ class SolverFacts(Answer):
 
     @property
     def lacks(self) -> list[str]:
-        """The features that it does not support."""
+        """The constraint kinds and features that the solver does not support, sorted."""
         return sorted(EVERYTHING.difference(self.can))
 
 
 def solver_facts() -> list[SolverFacts]:
-    """Return the facts about all solvers, reference planners last."""
+    """Return the facts about all solvers; reference planners come last."""
     own = [
         SolverFacts.from_fields(
             row, installed=row.is_installed, can=sorted(row.can), needs=list(row.needs), source=None

@@ -1,4 +1,4 @@
-"""Pages of answers, which extensions write: views by name, and their inputs."""
+"""The views: pages of answers, which extensions write, and the values that they show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 
 @dataclass(frozen=True)
 class PlanOf:
-    """A plan that is valid for its problem, with a title."""
+    """A plan that is valid for its problem, with a title for the page."""
 
     problem: Problem
     plan: Plan
@@ -38,13 +38,13 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """The unit of an axis: `bytes`, `number` or `ratio`."""
+    """An axis of a chart: its name, and its unit `bytes`, `number` or `ratio`."""
 
     name: str
     unit: str = "bytes"
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes a view."""
+    """Return the function that writes the named view."""
     found: Callable[..., bytes] = extensions("views")[name].load()
     return found

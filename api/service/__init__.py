@@ -1,1 +1,1 @@
-"""The plan service: admission, quick solves, and the plan cache."""
+"""The plan service: admission of requests, quick searches, answers by child processes, and the plan cache."""

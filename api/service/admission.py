@@ -1,4 +1,4 @@
-"""The admission queue: a request gets a slot, waits, or is refused on arrival."""
+"""The admission queue: a request gets a slot, waits for one, or is refused on arrival."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from math import inf
 from memplan.api.refusals import FullError, NoTurnError
 
 _PARTS = 4
-"""A waiting request tries to make room each time this share of its time has passed."""
+"""The number of times that a waiting request tries to make room during its time limit."""
 MOST = 3
-"""How many times the slots may be overbooked: by long requests, by light ones, and by requests that would be late."""
+"""The factor by which slots may be overbooked: by long requests, by light ones, and by requests that would be late."""
 _SHARE_S, _END_S = 0.05, 0.05
-"""The time for which a slot is held in any case, and the time in which a holder ends after a request to be short."""
+"""The seconds for which a slot is held at least, and in which its holder ends after a signal to be short."""
 _LATE_S = 0.2
 """The seconds by which an answer may miss its deadline."""
 _SOON_S = 0.01
-"""The least time between two looks at a waiting request."""
+"""The least seconds between two looks at a waiting request."""
 _LIGHT_S, _LIGHT_BITS = 0.1, 14
-"""Limits for light requests: expected seconds or, if their sort is unknown, the bits of their size (2**14 bytes)."""
+"""Limits for light requests: expected seconds or, for an unknown sort, the bits of the size (2**14 bytes)."""
 _LIGHT_HELD_S = 0.25
-"""The time after which a light request that is still running counts as an ordinary one."""
+"""The seconds after which a light request that still runs counts as an ordinary one."""
 _FADE_S, _USUAL = 30.0, 8
-"""The half-life of measurements, and the number of recent requests from which an unknown sort is predicted."""
+"""The half-life of measurements in seconds, and the number of recent requests that predict an unknown sort."""
 _OF_TIME = 0.5
-"""The share of its time after which a request should begin, however much is left."""
+"""The share of its time after which a request should begin, however much time is left."""
 Sort = tuple[str, int]
-"""The question and the bit length of its body: requests of one sort take similar time."""
+"""The question of a request and the bit length of its body: requests of one sort take similar time."""
 
 
 @dataclass(eq=False)
 class Seat:
-    """The place of a request, or its wish for one, on the monotonic clock.
+    """A request for a slot, and the slot that it gets; times are seconds of the monotonic clock.
 
-    caller: its key, which may not hold all places.
-    due: the deadline; infinite where it is never refused.
-    sort: its question and the bit length of its body; None for a search for a plan.
-    least_s: the seconds that it needs for a first answer, by the recent times of its sort when it arrived.
-    can_end: it has an answer before its end; where others wait, it `is_short`: that answer is due.
-    has_answer: its caller has one already, so that it is not begun beyond the places.
-    first_at: when it had its first answer.
-    is_beyond: it began beyond the places.
-    refusal: why it has no place, once it `is_decided`.
+    caller: the key of the caller, which may not hold all slots.
+    due: the deadline; infinite for a request that is never refused.
+    sort: the question and the bit length of the body; None for a search for a plan.
+    least_s: the seconds needed for a first answer, from recent times of the sort when the request arrived.
+    can_end: True if there is an answer before the end; when others wait, `is_short` is set to end with that answer.
+    has_answer: True if the caller has an answer already, so that the request does not begin in an overbooked slot.
+    first_at: the time of the first answer.
+    is_beyond: True if the request began in an overbooked slot.
+    refusal: the reason why the request has no slot, once it `is_decided`.
     """
 
     caller: str | None
@@ -66,20 +66,21 @@ class Seat:
 
     @property
     def turn(self) -> float:
-        """The time by which it should begin, so that long time limits do not mean long waits."""
+        """The time by which the request should begin, so that long time limits do not mean long waits."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
 
 class AdmissionQueue:
-    """Grants slots, on one event loop: `places` at once, of which one key's hold at most `of_key`; `length` more wait.
+    """The slots of a server, on one event loop: `places` in all, at most `of_key` for one key; `length` requests wait.
 
     Requests begin in the order in which half of their time is over, except requests of a key that holds its maximum. A
-    request is refused when it arrives if, by the recent times of its sort and of the requests before it, it would have
-    no answer in time. A request that was admitted and has waited for a part of its time signals the request that has
-    held a place for longest, and has no signal yet, to be short; if it would be late all the same, or half of its time
-    is over, it begins beyond the places. Only if the places are taken `MOST` times is it refused, once it has less time
-    left than its sort needs. Light requests have as many separate places. Requests that may not be refused do not count
-    as waiting.
+    request is refused on arrival if it would have no answer in time, judged by the recent times of its sort and of the
+    requests before it.
+
+    An admitted request that has waited for a part of its time signals the request that has held a slot for longest, and
+    has no signal yet, to be short. If it would still be late, or half of its time is over, it begins in an overbooked
+    slot. Only if the slots are overbooked `MOST` times is it refused, once it has less time left than its sort needs.
+    Light requests have as many separate slots. Requests that may not be refused do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -103,11 +104,11 @@ class AdmissionQueue:
         return sum(wish.due < inf for wish in self._queue)
 
     def note_first(self, place: Seat) -> None:
-        """Record that a request now has a first answer."""
+        """Record that a request has a first answer now."""
         place.first_at = place.first_at or time.monotonic()
 
     async def take(self, wish: Seat, cancelled: asyncio.Event | None = None) -> bool:
-        """Acquire a slot; return False if the request was cancelled before. Raises FullError."""
+        """Wait for a slot; return False if the request was cancelled before it got one. Raises FullError."""
         self.ask(wish)
         if not wish.is_decided.is_set():
             events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
@@ -127,12 +128,12 @@ class AdmissionQueue:
         return wish.began is not None
 
     def ask(self, wish: Seat) -> None:
-        """Decide on a request, now or later."""
+        """Decide on a request: grant a slot, refuse it, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
             wish.is_light, wish.least_s = whole_s <= _LIGHT_S, max(wish.least_s, first_s)
         if self._is_free_for(wish):
-            self._seat(wish)
+            self._grant_slot(wish)
             return
         if wish.due < inf:
             free_s, is_late, are_others_late = self._expected_wait(wish)
@@ -145,22 +146,22 @@ class AdmissionQueue:
                 return
         self._queue.append(wish)
         if wish.due < inf:
-            self._press_later(wish)
+            self._schedule_press(wish)
 
     def leave(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release a slot to the first waiting request whose key may have another, or withdraw a request.
+        """Release a slot, which the first waiting request of a key below its maximum gets; or withdraw a request.
 
-        Its duration is recorded for its sort if it `is_measured`.
+        If `is_measured`, the duration is recorded for the request's sort.
         """
         if place in self._queue:
             self._queue.remove(place)
         elif place in self._held:
             self._held.remove(place)
             if is_measured:
-                self._measure(place)
-            self._fill()
+                self._record_times(place)
+            self._fill_slots()
 
-    def _fill(self) -> None:
+    def _fill_slots(self) -> None:
         """Give free slots to waiting requests; refuse requests with too little time left."""
         while may := [wish for wish in self._queue if self._is_free_for(wish)]:
             following = min(may, key=lambda wish: wish.turn)
@@ -168,10 +169,10 @@ class AdmissionQueue:
             if self._is_over(following):
                 self._refuse_for(following, following.least_s)
             else:
-                self._seat(following)
+                self._grant_slot(following)
 
-    def _press(self, wish: Seat) -> None:
-        """Make room for a waiting request, begin it, or refuse it if neither is possible."""
+    def _make_room(self, wish: Seat) -> None:
+        """Make room for a waiting request, begin it in an overbooked slot, or refuse it if neither is possible."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected_wait(wish)
@@ -179,7 +180,7 @@ class AdmissionQueue:
         if is_to_begin and not wish.has_answer and self._is_below(MOST, wish, self._held):
             self._queue.remove(wish)
             wish.is_beyond = True
-            self._seat(wish)
+            self._grant_slot(wish)
             return
         if (is_late and wish.has_answer) or self._is_over(wish):
             self._queue.remove(wish)
@@ -190,15 +191,15 @@ class AdmissionQueue:
         longest = min(may_end, key=lambda place: place.began or now, default=None)
         if longest is not None and now - (longest.began or now) >= _SHARE_S:
             longest.is_short.set()
-        self._press_later(wish)
+        self._schedule_press(wish)
 
-    def _press_later(self, wish: Seat) -> None:
+    def _schedule_press(self, wish: Seat) -> None:
         part_s, least_s = (wish.due - wish.arrived) / _PARTS, wish.least_s
         last_s = wish.due + _LATE_S - least_s - time.monotonic()
         delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, _SOON_S))
         if (turn_s := wish.turn - time.monotonic()) > -_SOON_S:
             delay_s = min(delay_s, max(turn_s, _SOON_S))
-        asyncio.get_running_loop().call_later(delay_s, self._press, wish)
+        asyncio.get_running_loop().call_later(delay_s, self._make_room, wish)
 
     def _refuse_for(self, wish: Seat, free_s: float) -> None:
         rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
@@ -210,43 +211,43 @@ class AdmissionQueue:
 
     def _is_free_for(self, wish: Seat) -> bool:
         lane = [place for place in self._held if place.is_light == wish.is_light]
-        if len(lane) >= self.places or _count(lane, wish.caller) >= self._of_key:
+        if len(lane) >= self.places or _held_count(lane, wish.caller) >= self._of_key:
             return False
-        # Light requests that turn out to take long move to the other lane, beyond its slots.
+        # Light requests that take long become ordinary ones, above the number of ordinary slots.
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if the slots held, in all and by the key, are below their limits multiplied by `times`."""
-        return len(held) < times * self.places and _count(held, wish.caller) < times * self._of_key
+        """True if the numbers of slots held, in all and by the key, are below their limits multiplied by `times`."""
+        return len(held) < times * self.places and _held_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
-        """Return True if a request has less time left than its sort needs."""
+        """True if a request has less time left than its sort needs."""
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
-    def _seat(self, wish: Seat) -> None:
+    def _grant_slot(self, wish: Seat) -> None:
         wish.began = time.monotonic()
         self._held.append(wish)
         if wish.is_light:
-            asyncio.get_running_loop().call_later(_LIGHT_HELD_S, self._weigh, wish)
+            asyncio.get_running_loop().call_later(_LIGHT_HELD_S, self._make_ordinary, wish)
         wish.is_decided.set()
 
-    def _weigh(self, place: Seat) -> None:
-        """Count a light request that still runs as an ordinary one."""
+    def _make_ordinary(self, place: Seat) -> None:
+        """Count a light request that still runs as an ordinary one, and fill the slot that this frees."""
         if place in self._held:
             place.is_light = False
-            self._fill()
+            self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait for a slot, and whether it is too long for this request or for a more urgent one."""
+        """Return the expected wait for a slot, and whether this request, or a less urgent one, would be late."""
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
-        ends, of_callers = self._ends(lane, self.places, now), dict[str | None, list[float]]()
+        ends, of_callers = self._free_times(lane, self.places, now), dict[str | None, list[float]]()
         others = [other for other in self._queue if other.is_light == wish.is_light and other is not wish]
         its, late = now, set[bool]()
         for each in sorted([*others, wish], key=lambda other: other.turn):
             if each.caller not in of_callers:
                 own = [place for place in lane if place.caller == each.caller]
-                of_callers[each.caller] = self._ends(own, self._of_key, now)
+                of_callers[each.caller] = self._free_times(own, self._of_key, now)
             start = max(heapq.heappop(ends), heapq.heappop(of_callers[each.caller]))
             its = start if each is wish else its
             least_s = each.least_s
@@ -256,13 +257,13 @@ class AdmissionQueue:
                 heapq.heappush(each_ends, start + max(_SHARE_S + _END_S, least_s))
         return max(0.0, its - now), True in late, False in late
 
-    def _ends(self, held: list[Seat], places: int, now: float) -> list[float]:
+    def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
         """Return the times at which each slot is expected to be free, as a heap; overbooked requests free none."""
-        ends = [self._end_of(place, now) for place in held] + [now] * (places - len(held))
+        ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
-    def _end_of(self, place: Seat, now: float) -> float:
-        """Return when a slot is expected to be free if others wait for it."""
+    def _expected_end(self, place: Seat, now: float) -> float:
+        """Return the time at which a slot is expected to be free if others wait for it."""
         began = place.began or now
         if not place.can_end:
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
@@ -272,27 +273,27 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and last answers of recent requests of a sort."""
+        """Return the seconds until the first and the last answers of recent requests of a sort."""
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
         faded = max(0.5, 0.5 ** ((time.monotonic() - at) / _FADE_S))
         return first_s * faded, whole_s * faded
 
-    def _measure(self, place: Seat) -> None:
+    def _record_times(self, place: Seat) -> None:
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
             before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)
             took = (place.first_at or now) - place.began, now - place.began
-            first_s, whole_s = (_mean(old, new) for old, new in zip(before, took, strict=True))
+            first_s, whole_s = (_weighted_mean(old, new) for old, new in zip(before, took, strict=True))
             self._measured[place.sort] = first_s, whole_s, now
             self._usual_s += (took[0] - self._usual_s) / _USUAL
 
 
-def _mean(old: float, new: float) -> float:
-    """Return the mean of old and new measurements; an increase has more weight."""
+def _weighted_mean(old: float, new: float) -> float:
+    """Return the mean of an old and a new measurement, in which an increase has more weight."""
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 
-def _count(places: Sequence[Seat], caller: str | None) -> int:
+def _held_count(places: Sequence[Seat], caller: str | None) -> int:
     return sum(place.caller == caller for place in places)

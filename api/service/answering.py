@@ -1,4 +1,4 @@
-"""Answering of questions: each request waits for a slot, and a child process does the work."""
+"""Answer questions: each request waits for a slot, and a child process does the work."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
 
 _ANSWER_S = 0.25
-"""The seconds reserved for returning the answer about a foreign file."""
+"""The seconds reserved for returning the answer about a file of another system."""
 _LEAST_S, _GRACE_S = 0.1, 0.3
-"""The least time for any request, and the grace after its deadline for its answer."""
+"""The least seconds for any request, and the seconds after its deadline in which its answer may arrive."""
 OF_A_LINE = ("id",)
 """The fields that a line of a batch may have in addition to its problem."""
 _CARRY_S = 2e-7
-"""The seconds reserved for each byte of a large problem: to verify and to write its plan."""
+"""The seconds reserved for each byte of a large problem, to verify and to write its plan."""
 
 
 class WorkService:
-    """Answers requests for all calls of a server, on one event loop that only moves bytes."""
+    """The service that answers the requests of a server in child processes; its event loop only moves bytes."""
 
     def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache, metrics: Metrics) -> None:
         self._workers, self._queue, self._cache, self._metrics = workers, queue, cache, metrics
@@ -64,9 +64,9 @@ class WorkService:
     ) -> WorkAnswer:
         """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
 
-        Where others wait it may be the best so far, if it `can_end`. It is begun once again where the child is lost.
-        Raises InputError and other errors of the kind, FullError where no place is free, and NotInTimeError where its
-        time was too short for an answer.
+        If it `can_end` and other requests wait, the answer may be the best so far. The work is repeated once if the
+        child process is lost. Raises the errors of the question, FullError if no slot is free, and NotInTimeError if
+        the time was too short.
         """
         kind, _, body = request
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
@@ -87,10 +87,10 @@ class WorkService:
         cancelled: asyncio.Event,
         key_id: str | None = None,
     ) -> WorkAnswer:
-        """Return the plan of a problem so large that only a child reads it, from the best plan known, as `work` does.
+        """Return the plan of a problem so large that only a child process reads it, searched from the known plan.
 
-        Of equal requests at one time one is answered, and the others get its answer. The time limit counts from its
-        turn where the deadline is infinite.
+        Of equal simultaneous requests, one is answered, and the others get its answer. If the deadline is infinite, the
+        time limit counts from when the request gets its slot.
         """
         name = *request, problem_hash, plan_format, deadline.at == inf
         if is_new := (running := self._running.get(name)) is None:
@@ -126,7 +126,7 @@ class WorkService:
         return answer, "miss" if record is None else "started_from"
 
     async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
-        """Run a task once it has a place."""
+        """Wait for a slot, run the task, and return its answer; a lost child process is replaced once."""
         if not await self._queue.take(place, cancelled):
             raise UnavailableError(f"{task.what}: was cancelled before it had its turn")
         run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
@@ -141,14 +141,14 @@ class WorkService:
 
 
 class _LargePlan:
-    """A large plan that is made for all callers who ask for it now, until none of them waits."""
+    """A large plan that is made once for all callers who request it at the same time, until none of them waits."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
         self._over, self._callers = asyncio.Event(), 0
         self.task = asyncio.create_task(work(self._over))
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
-        """Wait for the answer, and after `cancelled` for the best so far if no other caller waits."""
+        """Wait for the answer; after `cancelled` is set, for the best answer so far if no other caller waits."""
         self._callers += 1
         leaving = asyncio.create_task(cancelled.wait())
         try:
@@ -162,14 +162,14 @@ class _LargePlan:
 
 
 def look(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Parse a request for another process, which does not get its inputs, but the problem hash of a plain plan."""
+    """Return a parsed request without its inputs, for another process, and the problem hash of a plain plan or None."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
 
 
 def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return the body of a request with the plan to keep, instead of its hash, and with all its options."""
+    """Return the body of a request with the plan to keep in place of its hash, and with all options."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
@@ -184,9 +184,9 @@ def perform(
     record: StoredPlan | None = None,
     before: bytes | None = None,
 ) -> WorkAnswer:
-    """Answer a request or a job in a child; raises MemplanError.
+    """Answer a request or a job in a child process; raises MemplanError.
 
-    A plain plan starts from the cached plan, `record`, and from the best so far.
+    The search for a plain plan starts from the cached plan `record`, or from the best answer so far, `before`.
     """
     request = parse_request(kind, head, body)
     if not request.is_plain_plan:
@@ -198,30 +198,30 @@ def perform(
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
         return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
 
-    return _plan(control, request, record, before, write_result)
+    return _plan_answer(control, request, record, before, write_result)
 
 
 def plan_apart(
     control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
 ) -> WorkAnswer:
-    """Return a plain plan in a format, which starts from the cached plan, in a child; raises MemplanError."""
+    """Return a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
-    return _plan(control, request, record, None, work_answer)
+    return _plan_answer(control, request, record, None, work_answer)
 
 
-def _plan(
+def _plan_answer(
     control: TaskControl,
     request: ParsedRequest,
     record: StoredPlan | None,
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Answer with the cached plan if it is enough, or else with the result of a search from the best plan so far."""
+    """Answer with the cached plan if it is good enough, else with the result of a search from the best plan so far."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
@@ -242,7 +242,7 @@ def _plan(
     start = result.plan if result is not None and result.plan.placements else None
     if before is not None:
         start = Plan.model_validate(from_json(before))
-    # Earlier results depend on clocks, and a deterministic plan must not.
+    # A deterministic plan must not depend on earlier results, which depend on clocks.
     start = None if options.deterministic else start
     result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
@@ -254,7 +254,7 @@ def _plan(
 
 
 def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return a search's control that reports progress and best results in the form of a request's answers."""
+    """Return the control of a search that reports its progress and best results as answers to the request."""
 
     def report(said: Any) -> None:
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
@@ -266,7 +266,7 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Answer a parsed request; foreign files are read in a fork. Raises MemplanError."""
+    """Answer a parsed request; files of other systems are read in a forked process. Raises MemplanError."""
     if not request.is_foreign:
         return answer_question(request, control)
     asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)
@@ -274,7 +274,7 @@ def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> Wo
 
 
 def answer_question(request: ParsedRequest, control: Control) -> WorkAnswer:
-    """Answer a parsed question; raises MemplanError."""
+    """Answer a parsed request in this process; raises MemplanError."""
     is_plan, note = request.kind == PLAN, control.note
     if note is not None:
         control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))

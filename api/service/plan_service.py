@@ -1,4 +1,4 @@
-"""Plans problems for every caller: from the cache, quickly in this process, or by a child process.
+"""Plan problems for every caller: from the cache, quickly in this process, or in a child process.
 
 ```
 plan ──> cached? ──no──> is it searched for? ──no──> quick, in this process ──not proved──> queue ──> child
@@ -40,17 +40,17 @@ from memplan.solvers.search.incumbent import Accept
 from memplan.solvers.search.result import SolveResult
 
 _SEARCHED_SHARE = 0.9
-"""If a plan was searched for this share of a caller's time, it is as good as a new search."""
+"""If a plan was searched for this share of a caller's time limit, it counts as good as a new search."""
 _QUICK_S = 0.1
-"""The seconds of a quick search in this process before a child takes over."""
+"""The seconds of a quick search in this process before a child process takes over."""
 _QUICK_BUFFERS = 20_000
-"""Problems with more buffers are tried in this process only if a child would have too little time."""
+"""Problems with more buffers are searched in this process only if a child would have too little time."""
 _CARRIED_S = 1e-5
-"""The overhead of a child for each buffer: to receive the problem, to verify the plan and to return it."""
+"""The seconds that a child takes per buffer to receive the problem, verify the plan and return it."""
 _CHILD_SEED = 2**62
-"""The offset of a child's seed, since another seed often succeeds sooner where one has failed."""
+"""The offset of a child's seed: after one seed has failed, another often succeeds sooner."""
 _LEAST_S = 0.02
-"""The least time of any search; with less, a child achieves nothing."""
+"""The least seconds of any search; a child with less achieves nothing."""
 T = TypeVar("T")
 
 
@@ -58,8 +58,8 @@ T = TypeVar("T")
 class PlanRequest:
     """A caller's request for a plan, with the deadline of the answer and the caller's key.
 
-    One whose deadline is infinite waits for a place as long as it takes, and its time limit counts from then; the
-    others get a FullError where the admission queue is full, or no place becomes free in time.
+    A request with an infinite deadline waits for a slot as long as necessary, and its time limit counts from then.
+    Other requests get a FullError if the admission queue is full or no slot becomes free in time.
     """
 
     problem: CompiledProblem
@@ -72,11 +72,11 @@ class Searches(Protocol):
     """The interface for searches that are not quick; `memplan.api.workers.workers.Workers` implements it."""
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Return a result, at the latest shortly after the deadline."""
+        """Return the result of a search, at the latest shortly after its deadline."""
 
 
 class PlanService:
-    """Plans problems for all calls of a server. For one event loop."""
+    """The service that plans problems for all calls of a server; for one event loop."""
 
     def __init__(
         self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
@@ -89,35 +89,37 @@ class PlanService:
     async def plan(self, request: PlanRequest, cancelled: asyncio.Event) -> Plan:
         """Return the best plan by the deadline, verified, or an explanation why there is none.
 
-        When `cancelled` is set, the best so far is returned. Raises OptionError, FullError and UnavailableError.
+        When `cancelled` is set, the best plan so far is returned. Raises OptionError, FullError and UnavailableError.
         """
         problem, options = request.problem, request.options
         options.check()
-        # Several searches, or one of another instance, are not cached.
+        # Plans with a profile are not cached: they take several searches, or a search of another instance.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
         else:
-            result = await self._search(request, cancelled, None, None if has_profile else self._quick_search(request))
+            result = await self._full_search(
+                request, cancelled, None, None if has_profile else self._quick_search(request)
+            )
         return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
-        """Answer from the cache if that is enough; of equal requests one searches, and the others wait for it."""
+        """Answer from the cache if that is enough; of equal requests, one searches and the others wait for it."""
         problem, options, quick = request.problem, request.options, None
         key = problem.cache_name, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick_search(request)
-            result = None if quick is None else await self._explain(request, quick.begin())
-            if result is not None and _is_enough(result):  # most problems are new, so the query to the store is skipped
+            result = None if quick is None else await self._add_quick_reason(request, quick.begin())
+            if result is not None and _is_enough(result):  # a proved result needs no look-up in the store
                 self._metrics.looked_up("miss")
                 self._metrics.count_solve(result, options.solver, "server")
-                return await self._keep(request, result)
+                return await self._keep_better(request, result)
         cached, start = await self._find_cached(problem)
         while (reason := reason_to_answer(cached, start, options, problem.problem)) is None:
             if (ended := self._running.get(key)) is None:
                 return await self._search_for_all(request, cancelled, key, start, quick)
             self._metrics.looked_up("joined")
-            if (stop := await _wait(ended, cancelled, request.deadline)) is not None:
+            if (stop := await _wait_for_search(ended, cancelled, request.deadline)) is not None:
                 return empty_result(problem, stop) if start is None else replace(start, stop_reason=stop)
             cached, start = await self._find_cached(problem)
         assert start is not None
@@ -137,10 +139,10 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # this was tried when the cached plan was found
+                quick = None  # the quick search was done when the cached plan was found
             elif quick is None:
                 quick = self._quick_search(request)
-            return await self._keep(request, await self._search(request, cancelled, start, quick))
+            return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))
         finally:
             self._running.pop(key).set()
 
@@ -155,7 +157,7 @@ class PlanService:
         begun = problem.start or problem.instance
         return OneSearch(problem.problem, request.options, control, is_quick=True, instance=begun)
 
-    async def _search(
+    async def _full_search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
         """Search quickly, then in a child from the best plan known; raises FullError if neither has a slot."""
@@ -163,7 +165,7 @@ class PlanService:
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.remaining_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
-                best = await self._explain(request, best)
+                best = await self._add_quick_reason(request, best)
             tried_s = time.monotonic() - began
             if best is not None:
                 self._metrics.count_solve(best, request.options.solver, "server")
@@ -175,16 +177,16 @@ class PlanService:
             return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # with the reason found so far
+                return best  # its explanation is the best so far
             is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
             return replace(best, stop_reason="time_limit")  # the best plan so far is better than an error
 
-    async def _explain(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return a result with a quick explanation if a bound shows that nothing fits."""
+    async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
+        """Return a result with a quick explanation if a lower bound shows that nothing fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        if found is None or lack is None or lack.by is not None:  # a search proved it, and others can explain it
+        if found is None or lack is None or lack.by is not None:  # a child explains what a search has proved
             return found
         if not problem.is_small or request.options.deterministic:
             return found
@@ -195,9 +197,9 @@ class PlanService:
     async def _search_in_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
     ) -> SolveResult:
-        """Wait for a slot and search in a child; a request cancelled while waiting gets the best plan so far.
+        """Wait for a slot and search in a child; a request cancelled while it waits gets the best plan so far.
 
-        tried_s: the time of the search here; without its result a child needs as much at least.
+        `tried_s` is the time of the search here; if that found no plan, a child needs at least as much.
         """
         options, deadline = request.options, request.deadline
         has_answer = best is not None and bool(best.plan.placements)
@@ -217,13 +219,13 @@ class PlanService:
         finally:
             self._queue.leave(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        if result.stop_reason == "cancelled" and not cancelled.is_set():  # by the queue, for other waiting requests
+        if result.stop_reason == "cancelled" and not cancelled.is_set():  # the queue ended it for other requests
             result = replace(result, stop_reason="time_limit")
         self._metrics.count_solve(result, options.solver, "worker")
         return result
 
-    async def _keep(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep a result if it is better than the known one; return it, or the known result if that is better."""
+    async def _keep_better(self, request: PlanRequest, found: SolveResult) -> SolveResult:
+        """Keep a result if it is better than the known one, and return the better of the two."""
         problem, searched_s = request.problem, time_searched(found, request.options)
         if (
             cached := await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
@@ -238,7 +240,7 @@ class PlanService:
         return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
     async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return the cached plan, and that plan as a result for this problem."""
+        """Return the cached plan, and that plan as a result for this problem; None for both if there is none."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
@@ -247,26 +249,26 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Do short work: inline if it is quick, else in a thread."""
+        """Run short work and return its result: at once if the problem is small, else in a thread."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
 def _min_child_s(problem: CompiledProblem) -> float:
-    """Return the least time that a child needs for a problem."""
+    """Return the least seconds that a child process needs for a problem."""
     n_buffers = len(problem.problem.buffers)
     return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """Return True if a child could not improve the result; if nothing fits, the explanation is complete, too."""
+    """True if a child could not improve the result; if nothing fits, its explanation must also be complete."""
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
     why = found.plan.explanation
     return why is not None and bool(why.irreducible) and why.would_do is not None and why.would_do.proved
 
 
-async def _wait(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
-    """Wait for another request's search; return the condition that ended the wait."""
+async def _wait_for_search(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
+    """Wait for another request's search; return the reason why the wait ended before the search, or None."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
     left_s = None if deadline.at == inf else max(0.0, deadline.remaining_s)
     try:
@@ -288,20 +290,20 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:
-    """Return the seconds for which a search surely finds nothing better: infinite if its work was completed."""
+    """Return the seconds of search that would find nothing better; the time limit if all work was done."""
     return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 
 def reason_to_answer(
     known: CachedPlan | None, result: SolveResult | None, options: SolveOptions, problem: Problem
 ) -> StopReason | None:
-    """Return the reason why a cached result answers a caller, or None."""
+    """Return the reason why a cached result answers a caller without a search; None if it does not."""
     if known is None or result is None:
         return None
     plan = result.plan
     if plan.status == "optimal":
         return "proved"
-    if known.is_final:  # another process claims it; infeasibility is examined again, for its reason
+    if known.is_final:  # another process proved it, so it is proved here again
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"

@@ -1,4 +1,4 @@
-"""Keys: the text given to the holder, and the hash that is stored."""
+"""Keys of callers: the text that the holder gets, and the hash that is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID_BYTES, _SECRET_BYTES = 8, 32
 class Key:
     """A key in the store, without its secret; times are UTC epoch seconds.
 
-    `max_jobs`, `max_requests_per_minute` and `max_kept_bytes` are the key's quotas; None: those of the settings.
+    `max_jobs`, `max_requests_per_minute` and `max_kept_bytes` are the key's quotas; for None, the settings apply.
     """
 
     id: str
@@ -32,14 +32,14 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None, max_kept_bytes: int | None) -> Caller:
-        """Return the caller for this key; the arguments apply if the key has no quota."""
+        """Return the caller with this key; the arguments are the quotas for a key without its own."""
         most = max_jobs if self.max_jobs is None else self.max_jobs
         most_bytes = max_kept_bytes if self.max_kept_bytes is None else self.max_kept_bytes
         return Caller(self.id, self.name, self.scopes, most, most_bytes)
 
 
 def new_secret() -> tuple[str, str, str]:
-    """Return a new key's id, its text for the holder (`memplan_ID_SECRET`, shown once), and the hash to keep."""
+    """Return a new key's id, its text for the holder (`memplan_ID_SECRET`, shown once), and the hash to store."""
     key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES)
     return key_id, f"{_MARK}_{key_id}_{secret}", digest(secret)
 
@@ -55,11 +55,11 @@ def split(text: str) -> tuple[str, str] | None:
 def digest(secret: str) -> str:
     """Return the hash to store for a secret.
 
-    The secret is 256 random bits, too many to try; so a fast hash keeps it as well as a slow one.
+    The secret has 256 random bits, too many to try, so a fast hash protects it as well as a slow one.
     """
     return sha256(secret.encode()).hexdigest()
 
 
 def is_same(secret: str, kept: str) -> bool:
-    """Return True if a secret matches a hash, in constant time."""
+    """True if a secret has the stored hash; compared in constant time."""
     return hmac.compare_digest(digest(secret), kept)

@@ -11,10 +11,10 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request and its scopes (`admin` includes all); it has no id if no key is required.
+    """The sender of a request and its scopes (`admin` includes all); without an id if no key is required.
 
-    `max_jobs` is the number of the key's jobs that may be unfinished at a time; None: as many as the server takes.
-    `max_kept_bytes` limits the stored bytes of its jobs; None: a share of the limit for all jobs.
+    `max_jobs` is the most unfinished jobs of the key at a time; None for as many as the server takes. `max_kept_bytes`
+    limits the stored bytes of its jobs; None for a share of the limit for all jobs.
     """
 
     key_id: str | None
@@ -29,9 +29,9 @@ class Caller:
         return "admin" in self.scopes
 
     def sees(self, key_id: str | None) -> bool:
-        """Return True if the caller may see a key's jobs."""
+        """True if the caller may see the jobs of a key."""
         return self.sees_all or self.key_id == key_id
 
 
 ANY_CALLER = Caller(key_id=None, name=None, scopes=frozenset(SCOPES))
-"""The caller where no key is required."""
+"""The caller of a request if no key is required."""

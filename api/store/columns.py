@@ -1,4 +1,4 @@
-"""Column types that both databases support."""
+"""Column types that both SQLite and PostgreSQL support."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Any
 from sqlalchemy import ColumnElement, Dialect, LargeBinary, Text, TypeDecorator, type_coerce
 
 _LEVEL = 1
-"""A low compression level, which already saves most."""
+"""A low compression level, which saves nearly as much as a high one."""
 
 
 class Json(TypeDecorator[Any]):
-    """A JSON value in ASCII: PostgreSQL's text takes no NUL, and its numbers in binary columns end at 2^63."""
+    """A column of JSON in ASCII: PostgreSQL's text allows no NUL, and numbers in its binary JSON are limited."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """Write a value; None stays None."""
+        """Return a value as JSON text for the database; None stays None."""
         return None if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """Read a value."""
+        """Return the value of a JSON text from the database."""
         return None if value is None else json.loads(value)
 
 
 class CompressedBytes(TypeDecorator[bytes]):
-    """Bytes, compressed."""
+    """A column of bytes, which are stored compressed."""
 
     impl = LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Compress a value; None stays None."""
+        """Return the compressed bytes of a value for the database; None stays None."""
         return None if value is None else pack(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Read a value."""
+        """Return the value of compressed bytes from the database."""
         return None if value is None else zlib.decompress(value)
 
 
 def pack(value: bytes) -> bytes:
-    """Compress a value before its transaction, which stores the bytes by `packed_value`."""
+    """Return a value compressed, before its transaction begins; `packed_value` stores the bytes."""
     return zlib.compress(value, _LEVEL)
 
 

@@ -24,9 +24,9 @@ from memplan.planner.errors import OptionError
 
 FILE = "memplan.db"
 CONNECTIONS = 8
-"""The number of threads that use the database at once."""
+"""The number of threads that may use the database at once."""
 _CACHE_KIB = 512
-"""SQLite's page cache for each connection, in KiB; most look-ups concern recent rows."""
+"""SQLite's page cache for each connection, in KiB; most look-ups are of recent rows."""
 _BUSY_S = 10
 """The seconds that a transaction waits for another process."""
 _POOL: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": _BUSY_S}
@@ -34,42 +34,42 @@ _MAGIC = b"SQLite format 3\0"
 _NO_CONNECTION = (None, "57P03")
 """PostgreSQL's error states for a server that does not answer, or is starting or stopping."""
 _DISK_FULL, _LOCKED = "53100", "55P03"
-"""Its error states for a full disk, and for a lock that another has."""
+"""PostgreSQL's error states for a full disk, and for a lock that another transaction has."""
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 _FILL = "INSERT INTO probes SELECT repeat('memplan.', 240) FROM generate_series(1, 40)"
-"""Ten pages of rows that PostgreSQL neither compresses nor stores apart; an emptied table has none but new pages."""
+"""Ten pages of rows that PostgreSQL neither compresses nor moves out, so that an emptied table must grow for them."""
 T = TypeVar("T")
 _LOG = logging.getLogger("memplan")
 
 
 class Database:
-    """Connections to one database. Thread-safe; each thread holds one transaction at a time."""
+    """The connections to one database; thread-safe, with one transaction per thread at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite has one writer at a time, and a thread that waits for it in SQLite polls; a lock wakes it.
+        # SQLite has one writer at a time, and a thread that waits in SQLite polls; this lock wakes it instead.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
         self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
         self.lacks_room = False
-        """True if the disk was full when it was last written to or looked at."""
-        self._file: FileIO | None = None  # stays open, as closing it drops the locks on it, also those of SQLite
+        """True if the disk was full at the last write or check."""
+        self._file: FileIO | None = None  # never closed early, since closing it would drop SQLite's locks
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
         """Open the database at `url`, or else a file in `folder`, which is created. Raises OptionError or StoreError.
 
-        With PostgreSQL there are at most `connections` connections, and one more that listens.
+        With PostgreSQL, there are at most `connections` connections, and one more that listens for notifications.
         """
         address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
         if address.get_backend_name() == "sqlite":
-            return cls(_sqlite(address))
-        return cls(_postgresql(address, connections))
+            return cls(_sqlite_engine(address))
+        return cls(_postgresql_engine(address, connections))
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Hold one transaction, durable when the block ends. Raises StoreError."""
+        """Yield the connection of one transaction, which is durable when the block ends. Raises StoreError."""
         with self._translate_errors(), self._writer, self.engine.begin() as connection:
             totals.begin(connection)
             yield connection
@@ -77,12 +77,12 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Hold one read-only transaction. Raises StoreError."""
+        """Yield the connection of one read-only transaction. Raises StoreError."""
         with self._translate_errors(), self._reader.begin() as connection:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Do work that makes room in a transaction; on a full disk with the help of its reserve. Raises StoreError."""
+        """Run work that frees space, in a transaction; a full disk's reserve is released for it. Raises StoreError."""
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -96,8 +96,8 @@ class Database:
             self.disk.keep_reserve()
 
     def check_room(self) -> None:
-        """Raise FullDiskError if there is no room for jobs."""
-        with self._translate_errors(), self._reader.connect() as connection:  # its changes are rolled back
+        """Raise FullDiskError if the disk has no room for jobs."""
+        with self._translate_errors(), self._reader.connect() as connection:  # all changes are rolled back
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
@@ -108,7 +108,7 @@ class Database:
                 except DBAPIError as error:
                     if getattr(error.orig, "sqlstate", "") != _LOCKED:
                         raise
-                    return  # a backup reads it
+                    return  # a backup has a lock on the table
                 connection.exec_driver_sql("TRUNCATE probes")
                 connection.exec_driver_sql(_FILL)
         self.lacks_room = False
@@ -142,7 +142,7 @@ class Database:
             self.lacks_room = True
             raise
         except DBAPIError as error:
-            # The statement and its values stay out: they hold content of callers.
+            # The statement and its values are left out of the error, since they have data of callers.
             state, code = getattr(error.orig, "sqlstate", ""), getattr(error.orig, "sqlite_errorcode", None)
             kind = UnreachableError if state in _NO_CONNECTION else StoreError
             if state == _DISK_FULL or code in _FULL:
@@ -152,7 +152,7 @@ class Database:
             raise StoreError(f"database: all connections stayed taken for {_BUSY_S} s") from None
 
 
-def _sqlite(url: URL) -> Engine:
+def _sqlite_engine(url: URL) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise OptionError("database_url: must name a file, since a database in memory keeps nothing")
     folder = Path(str(url.database)).parent
@@ -160,29 +160,29 @@ def _sqlite(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot make {folder}: {error.strerror}") from error
-    with suppress(OSError):  # SQLite reports faults better; its other files get this file's rights
+    with suppress(OSError):  # SQLite reports errors itself; its other files get the same mode
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say so, below
+        connection.isolation_level = None  # transactions begin in `_begin`, below
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
-            "secure_delete = FAST",  # ON, the default of Debian, writes all bytes that it removes, to a full disk, too
+            "secure_delete = FAST",  # ON, Debian's default, overwrites deleted rows, which a full disk prevents
         ):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A writer that began as a reader would be refused instead of waiting if another one wrote meanwhile.
+        # A transaction that began as a reader cannot become a writer after another write; it would fail.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
     return engine
 
 
-def _postgresql(url: URL, connections: int) -> Engine:
+def _postgresql_engine(url: URL, connections: int) -> Engine:
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
     from psycopg import OperationalError
@@ -194,8 +194,8 @@ def _postgresql(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            "prepare_threshold": None,  # a pooler may use another connection for each transaction
-            # A server that hangs must not hold rows for ever, nor must we wait for one for ever.
+            "prepare_threshold": None,  # poolers may change the connection between transactions
+            # A hanging server must not hold locks for ever, and this process must not wait for one for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
@@ -204,10 +204,10 @@ def _postgresql(url: URL, connections: int) -> Engine:
         },
     )
 
-    @event.listens_for(engine, "connect", insert=True)  # before anything is read, which without an encoding is bytes
-    def _check(connection: Any, _record: object) -> None:
+    @event.listens_for(engine, "connect", insert=True)  # before the first query, whose text needs the encoding
+    def _check_encoding(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # the connection was closed in the meantime
+        if encoding is None:  # the server has closed the connection
             raise OperationalError("the connection ended while it began")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

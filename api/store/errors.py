@@ -1,12 +1,12 @@
-"""The errors of the store.
+"""The errors of the store, and their hierarchy.
 
 ```
 MemplanError
-├── StoreError               the database does not answer, is full, or is of a later version
-│   ├── UnreachableError     it takes no connections now: it starts, or its machine is away
-│   └── FullDiskError        its disk is full
+├── StoreError               the database does not answer, is full, or has a later version
+│   ├── UnreachableError     the database accepts no connections: it starts, or is not reachable
+│   └── FullDiskError        the disk of the database is full
 └── InputError
-    └── RepeatedKeyError     an idempotency key that another request had
+        └── RepeatedKeyError     an idempotency key that was used for another request
 ```
 """
 
@@ -28,4 +28,4 @@ class FullDiskError(StoreError):
 
 
 class RepeatedKeyError(InputError):
-    """An idempotency key that was used for another request."""
+    """An idempotency key that was already used for another request."""

@@ -1,4 +1,4 @@
-"""Jobs as stored: each waits, runs, and ends in one of the final states."""
+"""Jobs as the store has them: a job waits, runs, and ends in one of the final states."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MEANINGS: Mapping[State, str] = {
 
 OPEN: tuple[State, ...] = ("queued", "running")
 ENDED: tuple[State, ...] = tuple(state for state in STATES if state not in OPEN)
-"""The final states. A running job that loses its worker waits again."""
+"""The final states; a running job that loses its worker waits again instead."""
 
 
 def new_id() -> str:
-    """Return a job id that sorts by time of creation (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
+    """Return a new job id that sorts by time of creation (UUID version 7, RFC 9562 section 5.7 and 6.2)."""
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     value = milliseconds << 80 | 7 << 76 | nanoseconds * 4096 // 1_000_000 << 64 | 2 << 62 | secrets.randbits(62)
     text = f"{value:032x}"
@@ -35,7 +35,7 @@ def new_id() -> str:
 
 
 def creation_time(job_id: str) -> float:
-    """Return the time of creation that an id has."""
+    """Return the time of creation that a job id contains, in seconds since 1970."""
     return int(job_id[:8] + job_id[9:13], 16) / 1000
 
 
@@ -43,14 +43,15 @@ def creation_time(job_id: str) -> float:
 class Job:
     """A job, from its submission to its end; the defaults are the values of a new job.
 
-    Times are seconds since 1970; `time_limit_s` counts from its start. It ended `late_s` too late.
+    Times are seconds since 1970; `time_limit_s` counts from the job's start. `late_s` is how late after its deadline it
+    ended.
 
-    idempotency_key: makes one job of equal submissions, with the id of the caller's key before it.
-    request_digest: tells whether they are equal.
-    attempts, lapses, failures: how often it was begun, its worker ended, and it had no answer.
-    lease_holder, lease: the worker that runs it, and how often it was claimed: an old claim can change nothing.
-    head, body: its request, where it is submitted or claimed.
-    answer: its best answer so far, where it is claimed.
+    idempotency_key: the key that makes equal submissions one job, prefixed with the id of the caller's key.
+    request_digest: the hash of the request, which shows whether submissions are equal.
+    attempts, lapses, failures: how often it was started, its worker ended, and it had no answer.
+    lease_holder, lease: the worker that runs it, and the number of its claims, so that an old claim can change nothing.
+    head, body: its request, set when it is submitted or claimed.
+    answer: its best answer so far, set when it is claimed.
     """
 
     problem_hash: str
@@ -90,12 +91,12 @@ class Job:
 class WorkAnswer:
     """The answer to a request.
 
-    content: the bytes of the answer, as they are sent to the caller.
+    content: the bytes of the answer, as the caller gets them.
     status: the status of the plan or of the answer, if it has one.
     is_plan: True for a plan, which can be found by its hash.
-    facts: how good it is, for a job that reports that at its end.
-    known: new facts about the problem, to be used from now on.
-    searched: the result of a search for a plan, without its placements; None where known facts were enough.
+    facts: the quality of the answer, for the last progress report of a job.
+    known: the improved cache entry of the problem; None if there is none.
+    searched: the result of a search for a plan, without placements; None if the cache was good enough.
     """
 
     content: bytes
@@ -107,5 +108,5 @@ class WorkAnswer:
 
     @property
     def hash(self) -> str | None:
-        """The hash of a plan's JSON."""
+        """The hash of a plan's JSON, `sha256:...`; None for another answer."""
         return f"sha256:{sha256(self.content).hexdigest()}" if self.is_plan else None

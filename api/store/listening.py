@@ -13,23 +13,23 @@ from memplan.api.store.errors import StoreError
 from memplan.api.store.writing import CHANNEL
 
 _AGAIN_S = 1.0
-"""The time until a lost connection is made again."""
+"""The seconds until a lost connection is opened again."""
 _LOOK_S = 0.2
-"""The time within which a stopped listener ends."""
+"""The seconds within which a stopped listener ends."""
 
 
 class NotificationThread:
     """A thread that calls `wake` for each notification.
 
-    It is used only after it has heard this process: a pooler that changes the connection of each transaction delivers
-    nothing.
+    `hears` is True once it has received a notification from this process; with a pooler that changes the connection of
+    each transaction, none arrives.
     """
 
     def __init__(self, database: Database, wake: Callable[[], object]) -> None:
         self.hears = False
         self._database, self._wake = database, wake
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._listen_always, name="memplan-listening", daemon=True)
+        self._thread = threading.Thread(target=self._keep_listening, name="memplan-listening", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -37,26 +37,26 @@ class NotificationThread:
         self._closing.set()
         self._thread.join(2 * _AGAIN_S)
 
-    def _listen_always(self) -> None:
+    def _keep_listening(self) -> None:
         from psycopg import Error
 
         while not self._closing.is_set():
             try:
-                self._listen()
-            except (Error, SQLAlchemyError, StoreError):  # the users of the store report the error
+                self._listen_once()
+            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report the error
                 self.hears = False
-                self._wake()  # it polls again
+                self._wake()  # the worker polls again
                 self._closing.wait(_AGAIN_S)
 
-    def _listen(self) -> None:
+    def _listen_once(self) -> None:
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # one more than the pool's connections
+        pooled.detach()  # it is in addition to the pool's connections
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            with self._database.writing() as another:  # with a pooler, this would arrive once only
+            with self._database.writing() as another:  # with a pooler, at most this one would arrive
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():
                 for heard in connection.notifies(timeout=_LOOK_S):

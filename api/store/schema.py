@@ -1,4 +1,4 @@
-"""The tables of this version. A change here is a revision in `migrations`, and the next REVISION.
+"""The tables of this version; a change here needs a module in `migrations`, and the next REVISION.
 
 Times are seconds since 1970 in UTC. Large values have separate tables, because SQLite rewrites a whole row for each
 change.
@@ -29,7 +29,7 @@ METADATA = MetaData()
 alembic_version = Table("alembic_version", METADATA, Column("version_num", String(32), primary_key=True))
 """The revision of the tables."""
 versions = Table("versions", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
-"""The revision in the form that servers without migrations expect."""
+"""The revision again, in the form that servers from before migrations expect."""
 
 
 def _job_id() -> Column[str]:
@@ -68,7 +68,7 @@ jobs = Table(
     Column("plan_hash", Text),
     Column("error", Text),
     Column("late_s", Double),
-    Column("bytes", Integer, nullable=False, server_default="0"),  # the stored bytes; 0: the job is an older server's
+    Column("bytes", Integer, nullable=False, server_default="0"),  # the stored bytes; 0 for a job of an older server
     Index("jobs_in_turn", "state", "priority", "id"),
     Index("jobs_by_lease", "state", "lease_until"),
     Index("jobs_by_deadline", "state", "deadline_at"),
@@ -90,7 +90,7 @@ submissions = Table(
     Column("head", Text, nullable=False),
     Column("body", CompressedBytes, nullable=False),
 )
-"""The requests of jobs: media type, query, and the body as received."""
+"""The requests of jobs: media type, query, and the body as it was received."""
 
 answers = Table("answers", METADATA, _job_id(), Column("content", CompressedBytes, nullable=False))
 """The best answers of jobs so far."""
@@ -114,7 +114,7 @@ plans = Table(
     Column("searched_s", Double, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("updated_at", Double, nullable=False),
-    Index("plans_by_age", "updated_at", "bytes"),  # the only query over all plans
+    Index("plans_by_age", "updated_at", "bytes"),  # for eviction, the only query over all plans
 )
 
 keys = Table(
@@ -140,12 +140,12 @@ totals = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("value", BigInteger, nullable=False),
 )
-"""Totals over rows that are too many to be counted, see `totals`."""
+"""Totals over rows that are too many to count each time; see the module `totals`."""
 
 workers = Table(
     "workers", METADATA, Column("holder", Text, primary_key=True), Column("seen_at", Double, nullable=False)
 )
-"""When each holder of leases was last there."""
+"""The time at which each worker, a holder of leases, was last alive."""
 
 probes = Table("probes", METADATA, Column("content", Text, nullable=False))
-"""Always empty: its pages tell whether the disk of PostgreSQL has room."""
+"""A table that is always empty: filling it in a rolled-back transaction tests whether PostgreSQL's disk has room."""

@@ -24,14 +24,14 @@ from memplan.api.store.tables.plans import Plans
 
 T = TypeVar("T")
 PATIENCE_S = 30.0
-"""The seconds for which a starting server or worker retries a database that is starting, too."""
+"""The seconds for which a starting server or worker waits for a database that is starting as well."""
 _AGAIN_S = 0.5
 _LOG = logging.getLogger("memplan")
 _LOCK = 0x6D656D706C616E  # "memplan"
 
 
 class Store:
-    """Jobs, plans and keys in one database. All methods block; on an event loop, use `briefly`."""
+    """Jobs, plans and keys in one database. All methods block; an event loop calls them by `run_in_thread`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -44,10 +44,10 @@ class Store:
 
     @classmethod
     def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
-        """Open the database that `url` names, or else the database in `data_folder`, and upgrade its tables.
+        """Open the database at `url`, or else the database in `data_folder`, and upgrade its tables.
 
-        One that takes no connections is asked again for `patience_s`. Raises OptionError where there can be none,
-        StoreError where it does not answer, or has the tables of a later version or of others.
+        A database that accepts no connections is tried again for `patience_s`. Raises OptionError if it cannot exist,
+        and StoreError if it does not answer, or has tables of a later version or of another program.
         """
         database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
@@ -74,24 +74,24 @@ class Store:
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def start_listening(self, wake: Callable[[], object]) -> NotificationThread | None:
-        """Start listening for waiting jobs and cancellations, if the database supports it; each one calls `wake`."""
+        """Start to listen for waiting jobs and cancellations, if the database supports it; each one calls `wake`."""
         return None if self._database.is_sqlite else NotificationThread(self._database, wake)
 
     def check(self) -> None:
         """Write and read; raises StoreError if that fails, and FullDiskError if there is no room for jobs."""
         self._database.check_file()
         with self._database.writing() as connection:
-            # Write the same value again: this goes to the disk without changing anything.
+            # Writing the same value again reaches the disk without a change.
             connection.execute(update(versions).values(version=versions.c.version))
         self._database.check_room()
 
     @property
     def lacks_room(self) -> bool:
-        """True if the disk was full when it was last looked at."""
+        """True if the disk was full at the last write or check."""
         return self._database.lacks_room
 
     def tidy(self) -> None:
-        """Keep the reserve that lets jobs be removed from a full disk; if it was full, check for room again."""
+        """Refill the reserve of the disk, which allows to remove jobs; if the disk was full, check it again."""
         if self._database.disk is not None:
             self._database.disk.keep_reserve()
         if self.lacks_room:
@@ -103,13 +103,13 @@ class Store:
 
 
 def bring_up(database: Database) -> int | None:
-    """Upgrade the tables, and return their former revision; None if there were none.
+    """Create or upgrade the tables, and return their former revision; None if there were none.
 
-    Of several servers that start at once, one does. Raises StoreError.
+    If several servers start at once, one of them does it. Raises StoreError.
     """
     with database.writing() as connection:
-        if not database.is_sqlite:  # its transaction already locks the whole database
-            # A migration may take long, and others wait for it.
+        if not database.is_sqlite:  # an SQLite transaction locks the whole database already
+            # A migration may take long, and other servers wait for it.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.exec_driver_sql("SET LOCAL lock_timeout = '10s'")

@@ -1,4 +1,4 @@
-"""A known plan as stored; clients read plans without a database."""
+"""A known plan as the store has it, in a module without a database, so that clients can import it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class StoredPlan:
     """The best known plan of a problem.
 
-    hash: the problem's hash, with the key where plans are kept by key, see `cache_name`.
-    plan: the packed plan and its bounds, in canonical order.
+    hash: the problem's hash, with the id of a key if keys do not share plans (see `cache_name`).
+    plan: the compressed plan and its bounds, in canonical order.
     status: the status that its writer claims.
     searched_s: the seconds of the search.
     bytes: the size of `plan`.
@@ -24,5 +24,5 @@ class StoredPlan:
 
 
 def cache_name(problem_hash: str, key_id: str | None) -> str:
-    """Return the name of a known plan: the hash of its problem, with the key where keys do not share plans."""
+    """Return the name of a known plan: the hash of its problem, with the id of a key if keys do not share plans."""
     return problem_hash if key_id is None else f"{problem_hash} {key_id}"

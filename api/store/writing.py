@@ -1,4 +1,4 @@
-"""The SQL statements that differ between the two databases."""
+"""The SQL statements that differ between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sqlalchemy.dialects import sqlite
 
 T = TypeVar("T")
 CHANNEL = "memplan_jobs"
-"""The PostgreSQL channel that wakes workers."""
+"""The PostgreSQL channel for notifications that wake workers."""
 
 
 def time_in(connection: Connection) -> ColumnElement[float]:
-    """Return the current time in seconds by the database's clock; SQLite uses this machine's clock."""
+    """Return the current time in seconds by the database's clock; with SQLite, by this machine's clock."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    # Not clock_timestamp, which differs for each row, so that no index could be used.
+    # Not clock_timestamp, which is evaluated for each row, so that no index could be used.
     return cast(extract("epoch", func.statement_timestamp()), Double)
 
 
 def wake_workers(connection: Connection) -> None:
-    """Wake listening workers at the end of this transaction; with SQLite, workers poll."""
+    """Wake listening workers at the end of this transaction; with SQLite, workers poll instead."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
@@ -31,8 +31,8 @@ def wake_workers(connection: Connection) -> None:
 def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:
-    """Insert the rows that do not conflict with existing ones; return their values of a column."""
-    insert = _insert(connection)
+    """Insert the rows that do not conflict with existing ones, and return their values of a column."""
+    insert = _dialect_insert(connection)
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 
 
@@ -42,16 +42,16 @@ def put(
     values: Mapping[str, Any],
     change: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> None:
-    """Insert a row, or replace the row with its primary key, or change its columns to the new values."""
-    insert = _insert(connection)
+    """Insert a row; if its primary key exists, replace that row, or change it as the function `change` says."""
+    insert = _dialect_insert(connection)
     keys = {column.name for column in table.primary_key}
     added = insert(table).values(values)
     rest = change(added.excluded) if change else {name: added.excluded[name] for name in values if name not in keys}
     connection.execute(added.on_conflict_do_update(index_elements=sorted(keys), set_=rest))
 
 
-def _insert(connection: Connection) -> Any:
-    """Return an INSERT construct in the database's dialect."""
+def _dialect_insert(connection: Connection) -> Any:
+    """Return the INSERT construct of the database's dialect."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert
     from sqlalchemy.dialects import postgresql

@@ -1,6 +1,6 @@
 """A child process of the pool: it runs one task at a time, reports progress, and ends with its parent.
 
-It reads tasks from standard input; None requests the running task to end early.
+It reads tasks from standard input; the message None requests the running task to end early.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from memplan.solvers.search.control import Deadline
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, for the lines of the log."""
 _TASKS = "memplan.api.service.answering"
-"""The module of most tasks, in a higher layer than this one."""
+"""The module of most tasks, named here since it is in a higher layer than this one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
 class _Reporter:
-    """Sends the reports of a task several times a second until its end, with the best result if it is watched."""
+    """A thread that sends the reports of a task several times a second, with the best result if it is watched."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
         self._send = send
         self._reports: list[Any] = []
         self._best: Callable[[], Any] | None = None
         self._is_done = threading.Event()
-        threading.Thread(target=self._run, daemon=True).start()
+        threading.Thread(target=self._send_periodically, daemon=True).start()
 
     def report(self, report: Any) -> None:
-        """Store a report for the next sending."""
+        """Store a report, which is sent with the next ones."""
         self._reports.append(report)
 
     def watch(self, best: Callable[[], Any]) -> None:
@@ -54,12 +54,12 @@ class _Reporter:
         self._best = best
 
     def end(self) -> None:
-        """Send the last reports."""
+        """Send the last reports, and stop."""
         self._is_done.set()
         if reports := self._take_reports():
             self._send("progress", (reports, None))
 
-    def _run(self) -> None:
+    def _send_periodically(self) -> None:
         sent_at, has_better = time.monotonic(), False
         while not self._is_done.wait(_REPORT_EVERY_S):
             reports, result = self._take_reports(), None
@@ -75,14 +75,14 @@ class _Reporter:
 
 
 class _Child:
-    """The child's side of the pool."""
+    """The child's side of the pool: it receives tasks in one thread, and runs them in another."""
 
     def __init__(self, parent: Parent) -> None:
         self._parent, self._sending = parent, threading.Lock()
         self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
-        """Receive tasks until the parent is gone; then end this process and everything that it started."""
+        """Receive tasks until the parent is gone; then end this process and all processes that it started."""
         cancelled = threading.Event()
         try:
             while True:
@@ -98,11 +98,11 @@ class _Child:
             os.killpg(0, signal.SIGKILL)
 
     def work(self) -> None:
-        """Run one task after another."""
+        """Run one task after another, for ever."""
         while True:
-            self._do(*self._tasks.get())
+            self._run_task(*self._tasks.get())
 
-    def _do(
+    def _run_task(
         self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
     ) -> None:
         take_at_most(most_bytes)
@@ -115,7 +115,7 @@ class _Child:
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)
-        except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
+        except Exception as error:  # noqa: BLE001 - the parent must learn of every error
             reporter.end()
             self._send_error(error)
         else:
@@ -133,8 +133,8 @@ class _Child:
 
 
 def main() -> None:
-    """Run the template, whose standard input is its line, and the children that are forked from it."""
-    gc.disable()  # loaded modules stay; each fork collects only its own garbage
+    """Run the template process, whose standard input is its line to the parent, and the children forked from it."""
+    gc.disable()  # loading leaves no garbage; each fork enables it again
     logging.config.dictConfig(log_config("json" if os.environ.get("MEMPLAN_LOG_FORMAT") == "json" else "text"))
     load_all()
     import_module(_TASKS)

@@ -1,4 +1,4 @@
-"""Reading of foreign files in a fork of a child; the fork is ready at once and has no other task.
+"""Read files of other systems in a fork of a child process; the fork starts at once and has no other task.
 
 Whatever a file does to its reader, the child survives: it gets sentences about the faults, or the bytes of an answer,
 as JSON and never as a pickle.
@@ -26,7 +26,7 @@ from memplan.solvers.processes.harden import write_no_file
 from memplan.solvers.search.control import Control
 
 _KINDS: tuple[type[InputError], ...] = FormatError, TimeOverError, OptionError
-"""The kinds of failures; a failure that is neither late nor about an option is about the file."""
+"""The classes of failures that a fork reports; a failure of another class is reported as FormatError."""
 _LOOK_EVERY_S = 0.02
 _PART = 1 << 16
 
@@ -36,8 +36,9 @@ def run_forked(
 ) -> WorkAnswer:
     """Return the result of work that reads `count` bytes of a file, in a fork that is killed at its limits.
 
-    What the work notes is noted here, and is the answer where it is cancelled. Raises FormatError, also at its limit of
-    memory, TimeOverError, FaultError, and NotInTimeError where it is cancelled and has noted nothing.
+    Interim answers of the work are passed on to the control; after a cancellation, the last one is the result. Raises
+    FormatError, also at the limit of memory, TimeOverError, FaultError, and NotInTimeError if the work is cancelled
+    before its first answer.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -60,7 +61,7 @@ def run_forked(
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be read with {most} bytes of memory, and needs more")
     finally:
-        os.kill(pid, signal.SIGKILL)  # it has ended without an error, but is not reaped yet
+        os.kill(pid, signal.SIGKILL)  # no error if it has ended, as it is not reaped yet
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not sent.is_last or noted is None:
@@ -76,7 +77,7 @@ class _SentAnswers:
         self.is_last = False
 
     def take(self, part: bytes) -> Iterator[WorkAnswer]:
-        """Yield the answers that are complete with this part; raises the errors that the fork reports."""
+        """Yield the answers that this part of the bytes completes; raises the errors that the fork reports."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
             wrong, kind, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
@@ -93,7 +94,7 @@ class _SentAnswers:
 
 
 def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], writing: int) -> NoReturn:
-    """Run the fork, which inherits only its inputs and answers through one pipe."""
+    """Run the work in the fork, which has only its inputs and answers through one pipe, and end the process."""
 
     def send(
         answer: WorkAnswer,
@@ -119,7 +120,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
             kind = next((number for number, one in enumerate(_KINDS) if isinstance(error, one)), 0)
             told = error if isinstance(error, OptionError) else error.prefix_name("file")
             send(WorkAnswer(b""), wrong=[*told.rules_with_ways(str)], kind=kind)
-        except Exception as error:  # noqa: BLE001 - the border of the process: whatever it is, the parent is told
+        except Exception as error:  # noqa: BLE001 - the parent must learn of every error
             fault = error if isinstance(error, ReaderFaultError) else reader_fault(error)
             send(WorkAnswer(b""), fault=Fault.from_error(fault))
     finally:

@@ -21,7 +21,7 @@ from memplan.solvers.search.result import SolveResult
 
 @dataclass(frozen=True, eq=False)
 class PlanSearch:
-    """A search for a plan in a child: the deadline of its answer, and the best plan known."""
+    """The inputs of a search for a plan in a child: its options, its deadline, and the best known plan."""
 
     problem: Problem
     options: SolveOptions
@@ -32,7 +32,7 @@ class PlanSearch:
 def search(
     control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
-    """Search for a plan by the profile of the options, or for the reason why nothing fits; in a child."""
+    """Return the result of a search for a plan by the options' profile, with a reason if nothing fits; in a child."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _search_equal_pools(problem, options, control, start)
@@ -54,7 +54,7 @@ def search(
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best known plan as a result without searching, or an `unknown` result."""
+    """Return the best known plan as a result, without a search; an `unknown` result if there is none."""
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})

@@ -1,4 +1,4 @@
-"""A pool of child processes, one task each; a child beyond its deadline or memory is killed and replaced."""
+"""A pool of child processes, one task each; a child that exceeds its deadline or memory is killed and replaced."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from memplan.planner import errors
 from memplan.solvers.processes.folders import remove_left
 
 _CANCEL_S = 3.0
-"""The time for an answer after a task is cancelled; then its child is killed."""
+"""The seconds for an answer after a task is cancelled, before its child is killed."""
 _END_S = 0.15
-"""The shorter time for a task with a noted answer, which is used instead."""
+"""The shorter time for a task with an interim answer, which then is the answer."""
 _NICE_FROM_S = 10.0
-"""The seconds after which a task lowers its priority; shorter tasks could not wait for others."""
+"""The seconds of a task from which its child lowers its priority; a shorter task could not wait for others."""
 _PART_OF_MEMORY = 0.9
 _LOG = logging.getLogger("memplan")
 
 
 class ChildPool:
-    """Children for any number of simultaneous tasks, forked from one template. Thread-safe.
+    """Child processes for any number of simultaneous tasks, forked from one template; thread-safe.
 
-    `on_loss` is called for each child that ends by itself in a task; failures in a task are noted in `faults`.
+    `on_loss` is called for each child that ends by itself during a task; failures in a task are noted in `faults`.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class ChildPool:
 
     @property
     def count(self) -> int:
-        """The number of children."""
+        """The number of child processes."""
         return len(self._all)
 
     def warm_up(self) -> bool:
-        """Start the template and a child in advance, unless one is idle; return whether there is one."""
+        """Start the template and a child in advance, unless a child is idle; return True if there is one."""
         try:
-            self._leave(self._take_child("memplan"), is_well=True)
+            self._return_child(self._take_child("memplan"), is_well=True)
         except UnavailableError as error:
             _LOG.error("%s", error)
             return False
@@ -70,7 +70,7 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # closed by the thread that reads from the pipe
+        for child in others:  # the thread that reads from its pipe closes it
             child.kill()
         for child in idle:
             child.close()
@@ -86,10 +86,11 @@ class ChildPool:
     ) -> Any:
         """Run a task in a child, and return its answer; its errors are raised in the calling thread.
 
-        `report` gets new progress several times a second, with the best result so far, where that is new; `noted` is
-        called at the first answer that holds. Once it `is_short`, the best so far is answered, as soon as there is one.
-        Raises NotInTimeError where there is no answer in time, UnavailableError where there is none when it is
-        cancelled, or no child, TooMuchMemoryError, and LostWorkersError where the child ended.
+        `report` receives new progress several times a second, with the best result if that is new. `noted` is called at
+        the first interim answer. Once `is_short` is set, the best answer so far is returned as soon as there is one.
+
+        Raises NotInTimeError without an answer in time, UnavailableError if the task is cancelled before an answer or
+        no child starts, TooMuchMemoryError, and LostWorkersError if the child ended.
         """
         child = self._take_child(task.what)
         call = _Call(
@@ -104,15 +105,15 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # A killed child may have noted an answer before, and its end is not seen at once; a child cannot raise its
+            # A killed child may have sent an answer before, and its end may be noticed late. A child cannot raise its
             # priority again.
-            self._leave(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
+            self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome
 
     def _take_child(self, what: str) -> ForkedChild:
-        """Return an idle child; raises UnavailableError if there is none."""
+        """Return an idle or a new child; raises UnavailableError if none starts or the pool is closed."""
         while not self._is_closed:
             with self._changing:
                 child = self._idle.pop() if self._idle else None
@@ -124,10 +125,10 @@ class ChildPool:
                 self._all.add(child)
             if not child.has_ended():
                 return child
-            self._leave(child, is_well=False)
+            self._return_child(child, is_well=False)
         raise UnavailableError(f"{what}: was cancelled before there was an answer")
 
-    def _leave(self, child: ForkedChild, is_well: bool) -> None:
+    def _return_child(self, child: ForkedChild, is_well: bool) -> None:
         with self._changing:
             is_kept = is_well and not self._is_closed
             if is_kept:
@@ -139,7 +140,7 @@ class ChildPool:
 
 
 class _Call:
-    """A task at a child."""
+    """The run of one task at a child, until its answer."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class _Call:
         self._is_given = self._is_told = self.is_nice = False
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
-        """Send the task to the child, and return its answer or raise its error; also raises if the child is gone."""
+        """Send the task to the child, and return its answer; raises its error, or an error if the child is lost."""
         self._child.limit(self._is_over, most_bytes)
         self.is_nice = niceness > 0 and self._due.remaining_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
@@ -170,10 +171,10 @@ class _Call:
             while True:
                 kind, value = self._child.answer()
                 if kind == "failed":
-                    return _error(*value)
+                    return _reported_error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # which is verified as any answer is
+                    return error if self._noted is None else self._noted  # interim answers are verified as well
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value
@@ -186,10 +187,10 @@ class _Call:
         except (EOFError, ValueError):
             if self._noted is not None and self._child.stopped_by == "over":
                 return self._noted
-            raise self._reason() from None
+            raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Tell the child once to end; return True once it has to be killed."""
+        """Request the child once to end, if that is due; return True once it has to be killed."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S
@@ -201,8 +202,8 @@ class _Call:
                 self._stops_at = now + _END_S
         return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s
 
-    def _reason(self) -> errors.MemplanError:
-        """Return the reason why a lost child has no answer."""
+    def _loss_error(self) -> errors.MemplanError:
+        """Return the error that says why a lost child has no answer."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
             return TooMuchMemoryError()
@@ -213,16 +214,16 @@ class _Call:
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 
-def _error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
-    """Return the error that a child reported, by its name."""
+def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
+    """Return the error that a child reported, by the name of its class."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
-    for kind in kinds:  # the loop itself extends the list
+    for kind in kinds:  # the loop extends the list
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.add_way, told))
 
 
 def machine_memory() -> int:
-    """Return the memory of this machine, or the limit of its container."""
+    """Return the memory of this machine in bytes, or the limit of its container if that is less."""
     import psutil
 
     total = int(psutil.virtual_memory().total)

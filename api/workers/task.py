@@ -1,4 +1,4 @@
-"""The tasks of child processes, their answers, and the errors of children."""
+"""The tasks of child processes, and the errors that children report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from memplan.solvers.search.control import Control, Deadline, ignore_report
 
 
 class LostWorkersError(MemplanError):
-    """A child ended in the middle of its task, and so did its predecessors."""
+    """A child process ended during its task, and so did the children that repeated it."""
 
 
 class TooMuchMemoryError(InputError):
-    """A request needs more memory than a child process has."""
+    """A request needs more memory than a child process may use."""
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(*(sentences or ("memplan: must be answered with the memory of one worker, and needs more",)))
@@ -24,7 +24,7 @@ class TooMuchMemoryError(InputError):
 class TaskControl(Control):
     """The control of a task in a child process.
 
-    watch: is called with a function that returns the best result so far, in any thread, to go along with reports.
+    watch: a function that receives a function of the best result so far, which any thread may call for reports.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report
@@ -35,11 +35,11 @@ class Task:
     """Work for a child process: a function of a module, called with its control and `arguments`.
 
     what: the kind of request, as messages name it.
-    deadline: when the answer is due.
-    limit_s: where given, the time counts from when a child begins, and ends at the deadline at the latest.
-    grace_s: how much later the answer may come; then the child is killed.
-    is_search: it has an answer at any time, and gives the best so far when it is to end.
-    is_large: it takes much memory, which its child keeps; another child does what follows.
+    deadline: the time at which the answer is due.
+    limit_s: if given, a time limit that counts from when a child begins; the deadline still applies.
+    grace_s: the seconds after the deadline until the child is killed.
+    is_search: True if it has an answer at any time, so that it can end early with the best so far.
+    is_large: True if it takes much memory, which its child would keep; another child replaces it afterwards.
     """
 
     run: Callable[..., Any]
@@ -59,7 +59,7 @@ class Task:
 
 
 def apply_function(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
-    """Return the result of a function without a control for given arguments, in a child."""
+    """Return `function(*given)`, for a function without a control; the task of a child."""
     return function(*given)
 
 

@@ -1,6 +1,6 @@
-"""The template of a pool's children: a process that has loaded everything, and is forked for each child.
+"""The template of a pool's children: a process that has imported everything, and is forked for each child.
 
-A process that starts loads for more than a second; a fork is ready after some milliseconds, and shares its memory.
+A new process imports modules for more than a second, while a fork is ready after milliseconds and shares memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Line = socket.socket
 
 
 class Template:
-    """The parent's side of a template, started for the first fork and restarted if it is gone. Thread-safe."""
+    """The parent's side of a template, which is started at the first fork and restarted if it is gone; thread-safe."""
 
     def __init__(self) -> None:
         self._line: socket.socket | None = None
@@ -48,7 +48,7 @@ class Template:
         return ForkedChild(self, ForkedProcess(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
-        """Return the exit status of a child, None while it lives; children of a lost template count as killed."""
+        """Return the exit status of a child; None while it is alive. Children of a lost template count as killed."""
         try:
             status = self._request_fork(pid)
         except EOFError:
@@ -58,7 +58,7 @@ class Template:
     def close(self) -> None:
         """End the template."""
         with self._asking:
-            self._forget()
+            self._end_process()
 
     def _request_fork(self, number: int, *pipes: int) -> int:
         with self._asking:
@@ -72,7 +72,7 @@ class Template:
                     return int(_NUMBER.unpack(answer_bytes)[0])
             except OSError:
                 pass
-            self._forget()
+            self._end_process()
             raise EOFError
 
     def _start_process(self) -> socket.socket:
@@ -81,7 +81,7 @@ class Template:
             self._process = start_module(_MODULE, None, _STDERR, its.fileno())
         return ours
 
-    def _forget(self) -> None:
+    def _end_process(self) -> None:
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -91,7 +91,7 @@ class Template:
 
 
 class ForkedChild(ChildProcess):
-    """A child forked from a template, and the wait for its end."""
+    """A child forked from a template, which also reports its exit status."""
 
     def __init__(self, template: Template, made: ForkedProcess) -> None:
         super().__init__(made)
@@ -102,26 +102,26 @@ class ForkedChild(ChildProcess):
 
 
 def fork_always(line: socket.socket) -> None:
-    """Fork on every request on a line, and return in each fork with its pipes as standard input and output.
+    """Fork for every request on a line, and return in each fork with its pipes as standard input and output.
 
-    The template ends with the process at the other end.
+    The template process itself never returns; it ends with the process at the other end of the line.
     """
-    gc.freeze()  # memory that no collection touches stays shared
+    gc.freeze()  # memory that garbage collection does not touch stays shared
     while True:
         try:
             request_bytes, pipes, _, _ = socket.recv_fds(line, _NUMBER.size, 2)
             if len(request_bytes) < _NUMBER.size:
                 os._exit(0)
             if (pid := _NUMBER.unpack(request_bytes)[0]) != _FORK:
-                line.send(_NUMBER.pack(_status_of(pid)))
+                line.send(_NUMBER.pack(_ended_status(pid)))
                 continue
             if (pid := os.fork()) == 0:
                 break
-            os.setpgid(pid, pid)  # before anyone can kill its group; the child itself does so first of all
+            os.setpgid(pid, pid)  # here and in the child, so that its group exists for both
             for pipe in pipes:
                 os.close(pipe)
             line.send(_NUMBER.pack(pid))
-        except ConnectionError:  # the other end was killed while it waited
+        except ConnectionError:  # the process at the other end was killed
             os._exit(0)
     os.setpgid(0, 0)
     line.close()
@@ -130,7 +130,7 @@ def fork_always(line: socket.socket) -> None:
         os.close(pipe)
 
 
-def _status_of(pid: int) -> int:
+def _ended_status(pid: int) -> int:
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

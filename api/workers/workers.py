@@ -1,4 +1,4 @@
-"""Solving and answering in child processes for an event loop: on time, and restarted from the best plan."""
+"""Solve and answer in child processes for an event loop: in time, and restarted from the best plan so far."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from memplan.planner.model.plan import StopReason
 from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
-"""How often a search that lost its child is restarted from the best plan known."""
+"""The number of times that a search whose child was lost is restarted from the best known plan."""
 _CARRY_S, _GRACE_S = 4e-6, 0.25
-"""The seconds for carrying a buffer to a child and its placement back, and the grace for an answer."""
+"""The seconds per buffer to send it to a child and its placement back, and the grace for an answer."""
 
 
 class Workers:
-    """The child processes of a server, for one event loop: at most `most` tasks at once."""
+    """The child processes of a server, for one event loop, which runs at most `most` tasks at once."""
 
     def __init__(self, pool: ChildPool, most: int) -> None:
         self.pool = pool
         self._threads = CapacityLimiter(most)
 
     async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        """Search in a child; return the result within half a second of the deadline.
+        """Search in a child process, and return the result within half a second of the deadline.
 
-        When `cancelled` or `is_short` is set, that is the best so far. Raises OptionError, and LostWorkersError where
-        children end and nothing is known.
+        When `cancelled` or `is_short` is set, the best result so far is returned. Raises OptionError, and
+        LostWorkersError if children are lost and no plan is known.
         """
         carry_s = _CARRY_S * len(asked.problem.buffers)
         deadline, start = asked.deadline.bring_forward(carry_s), asked.start
@@ -83,12 +83,12 @@ class Workers:
     ) -> Any:
         """Run a task in a thread that waits for its child, as ChildPool.run does; `cancelled` ends it early.
 
-        `noted` is called once it has an answer that holds.
+        `noted` is called at its first interim answer.
         """
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
-            with suppress(RuntimeError):  # the loop is gone
+            with suppress(RuntimeError):  # the loop may be closed
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 

@@ -1,1 +1,1 @@
-"""Certify: proofs of plans that can be checked without memplan."""
+"""The question `certify`: proofs of plans that can be checked without memplan."""

@@ -22,21 +22,22 @@ from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, add_
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
-_MOST_TOLD = 10
+_MOST_TOLD = 10  # violations of a plan that an error lists
 _VERIPB: Any = veripb
-"""The input has no types, as it is for people without memplan."""
+"""Typed as Any, since the checkers have no annotations: people read and run them without memplan."""
 
 
 class CertifyOptions(SearchOptions):
-    """Options of a certificate."""
+    """Options of `certify`, in addition to those of all searches, such as the time limit."""
 
     proof_s: Seconds = Field(TIME_LIMIT_S, description="Spend at most this part of the time limit on the proof.")
 
 
 class CertificateAnswer(AnswerOfFile):
-    """The certificate of a plan, and the plan; `text` is the input of `checkers/check.py`, empty with a `reason`.
+    """The certificate of a plan, and the plan.
 
-    `left_open` is what the plan claims beyond it, and why that is not proved.
+    `text` is the input of `checkers/check.py`; it is empty if nothing is proved, and `reason` says why. `left_open`
+    names the claims of the plan that the certificate does not prove, and why.
     """
 
     kind: Literal["live-set", "lemmas", "multipliers", "none"]
@@ -64,7 +65,7 @@ def certify(
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    all_s = running.remaining_s  # computed once, since a later check of the clock may differ
+    all_s = running.remaining_s  # read once, so that both shares add up to it
     proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(
@@ -81,13 +82,13 @@ def certify(
 def certify_plan(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
-    """Return a plan with the facts about its certificate for a file, and the certificate."""
+    """Return a plan that records its certificate in `file`, and the certificate, whose text is empty if none exists."""
     certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return add_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
 def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
-    """Return a certified claim as an OPB formula and a VeriPB proof; raises the same errors as these."""
+    """Return a certified claim as an OPB formula and a VeriPB proof; raises OptionError if VeriPB cannot express it."""
     try:
         formula, proof = _VERIPB.translate(write_problem(problem).decode(), found.text, found.buffers)
     except _VERIPB.NotCoveredError as error:
@@ -96,7 +97,7 @@ def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
 
 
 def lines(found: CertificateAnswer) -> Iterator[str]:
-    """Yield the lines for people: the proof of each claim."""
+    """Yield the lines of text for people: the proof of each claim, or the reason that there is none."""
     if found.reason is not None:
         yield f"no certificate: {found.reason}"
         return

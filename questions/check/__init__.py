@@ -1,1 +1,1 @@
-"""Check: budgets, a baseline, and the differences between two plans."""
+"""The question `check`: budgets, a baseline, and the differences between two plans."""

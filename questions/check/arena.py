@@ -1,4 +1,4 @@
-"""The total memory that a runtime takes for the file of a model, against the budget of its pool."""
+"""Compare the total memory that a runtime takes for a model file, its arena, with the budget of its pool."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memplan.questions.reading import Reader
 
 
 class RuntimeArena(Answer):
-    """The bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
+    """The size in bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
-    `unknown` are operators whose kernels are not known here, and may need more. Of ExecuTorch, the head is what is
-    planned, and the tail what a delegate takes beside it. `temporary` is the most that lies in the head's place before
-    tensors do, `target` the processor and the kernels where these are said, `said` the operators whose scratch somebody
-    says, so that the numbers are the least, and `flash` the bytes of the model itself.
+    `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
+    planned memory, and the tail the memory of a delegate. `temporary` is the most memory that uses the head before
+    tensors do, and `target` the processor and kernels, if given. `said` are operators whose scratch sizes were given by
+    hand, so that the totals are minima, and `flash` is the size of the model itself.
     """
 
     runtime: str = Field("TFLite Micro", exclude_if=lambda name: name == "TFLite Micro")
@@ -38,12 +38,12 @@ class RuntimeArena(Answer):
 
     @property
     def text(self) -> str:
-        """The arena in words."""
+        """The arena as a phrase, with its sizes in bytes and the operators that are not known."""
         return str(ModelArena(self.head, self.tail, self.least, self.unknown, self.temporary, self.target, self.said))
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
-    """Return the broken rule if a model in several pools has kernels that may need more than is known of them."""
+    """Return a failure if a model is split over several pools and its kernels may need more memory than is known."""
     message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
@@ -54,7 +54,7 @@ def _unknown_sentence(arena: RuntimeArena) -> str:
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return the broken rule if an arena is, or may be, larger than the budget of its pool."""
+    """Return a failure if an arena exceeds the budget of its pool, or may exceed it since kernels are unknown."""
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
@@ -66,15 +66,15 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
     return [Failure(rule="over-budget", pool=pool, message=f"{message}{way}")]
 
 
-def _read(value: Any) -> RuntimeArena:
+def _read_arena(value: Any) -> RuntimeArena:
     try:
         return RuntimeArena.model_validate(value)
     except ValidationError as error:
         raise FormatError(*(prefix_sentence("arena.", sentence) for sentence in sentences(error))) from error
 
 
-def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
-    """Return the arena of a model as its file is; None if a plan is given for it."""
+def _arena_of_file(reader: Reader, values: InputValues) -> RuntimeArena | None:
+    """Return the arena that a model file implies; None if a plan is given, or the file's runtime has no known rules."""
     imported = reader.imported
     if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in values:
         head, tail = imported.own_peak, imported.beside
@@ -93,9 +93,9 @@ def _arena_inside(reader: Reader, values: InputValues) -> RuntimeArena | None:
 ARENA = Input(
     "arena",
     RuntimeArena,
-    _read,
+    _read_arena,
     lambda arena: arena.model_dump(mode="json"),
     "The whole arena of the runtime, which a budget of the only pool is for, too.",
-    absent=_arena_inside,
+    absent=_arena_of_file,
     required=False,
 )

@@ -1,4 +1,4 @@
-"""Budgets of pools, their allowed growth, and plans that keep them."""
+"""Budgets of pools in bytes, the tolerated growth of a pool, and the search for plans within budgets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MOST_PERCENT = 1_000_000
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The allowed growth of a pool: a number of bytes, and a share of its former use."""
+    """The growth that a pool is allowed: a number of bytes plus a share of its former use."""
 
     bytes: int = 0
     part: Fraction = Fraction(0)
 
     @classmethod
     def read(cls, text: str) -> Tolerance:
-        """Read `2%`, `512` or `1KiB`; raises OptionError."""
+        """Read a tolerance such as `2%`, `512` or `1KiB`; raises OptionError."""
         try:
             if not text.endswith("%"):
                 return cls(bytes=parse_size(text))
@@ -39,15 +39,15 @@ class Tolerance:
         return cls(part=percent / 100)
 
     def allowed_growth(self, before: int) -> int:
-        """Return the allowed growth in bytes of a pool that used `before` bytes."""
+        """Return the growth in bytes that a pool is allowed which used `before` bytes."""
         return self.bytes + int(self.part * before)
 
 
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
-    """Read budgets, `SIZE` for the only pool or `NAME=SIZE`; return the problem with these pools, and the budgets.
+    """Read budgets: `SIZE` for the only pool, or `NAME=SIZE`. Return the problem with these pools, and bytes by pool.
 
-    If the problem names no pools, several names define them, without sizes, in order of preference. A single budget
-    `unlimited` means none. Raises OptionError.
+    If the problem names no pools, several budgets define them, without sizes, in order of preference. The single budget
+    `unlimited` means no budget. Raises OptionError.
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}
@@ -67,7 +67,7 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
 
 
 def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
-    """Return the problem with each pool limited to its budget."""
+    """Return the problem with the size of each pool reduced to its budget."""
     limits = []
     for pool in problem.pools:
         sizes = [size for size in (pool.size, budgets.get(pool.name)) if size is not None]
@@ -77,17 +77,17 @@ def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
 
 
 class PlanOne(Protocol):
-    """Plans a problem in a share of the remaining time."""
+    """A function that plans a problem in a share (0 to 1) of the remaining time."""
 
     def __call__(self, problem: Problem, /, *, share: float) -> Plan:
-        """Return its plan."""
+        """Return a plan of the problem."""
 
 
 def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne) -> Plan:
-    """Return a plan within the budgets if one is found, else one that shows by how much they are exceeded.
+    """Return a plan within the budgets if one is found, else a plan that shows by how much they are exceeded.
 
-    Budgets are no sizes: first nothing is held to them, as the bounds of such a plan are bounds of the problem. Only
-    where the objective looks at more than the pool's own peak, a second plan is held to them, and has half of the time.
+    The first plan ignores the budgets, so that its lower bounds are bounds of the problem itself. Only if it exceeds a
+    budget and the objective is not the peak of one pool, a second plan gets the budgets as sizes and half of the time.
     """
     is_once = not budgets or (len(problem.pools) == 1 and problem.objective == "peak")
     plan = plan_one(problem, share=1 if is_once else 0.5)
@@ -102,7 +102,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan for smaller pools as a plan of the problem, without claims that no longer hold."""
+    """Return a plan made for smaller pools as a plan of the problem, without the claims that hold only for them."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

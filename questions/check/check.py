@@ -1,4 +1,4 @@
-"""The question `check`: whether a plan keeps budgets and baseline, and which buffers made a peak grow."""
+"""The question `check`: whether a plan keeps its budgets and baseline, and which buffers made a peak grow."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from memplan.questions.question import Answer, AnswerOfFile, Control, Question, 
 from memplan.questions.reading import Reader
 
 _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
-"""The seconds reserved for each buffer of a check, and of its differences; the largest share for both."""
+"""The seconds reserved per buffer for the check and for its differences, and the largest share of time for both."""
 
 
 class CheckOptions(SearchOptions):
-    """Options of a check."""
+    """Options of `check`, in addition to those of all searches, such as the time limit."""
 
     needs = MappingProxyType({"tolerance": ("baseline",)})
 
@@ -71,7 +71,7 @@ class PlacementChanges(Answer):
 
 
 class Check(AnswerOfFile):
-    """The result of checking a plan against budgets and a baseline: pool by pool, and the rules that are broken."""
+    """The result of checking a plan against budgets and a baseline: the use of each pool, and the broken rules."""
 
     passed: bool
     subject: str
@@ -142,7 +142,7 @@ def check(
         making = running.reserve(min(_MOST_KEPT * running.remaining_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         if running.note is not None:
-            with suppress(OptionError):  # if it does not support the problem's features
+            with suppress(OptionError):  # the greedy solver may not support the problem's constraints
                 greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _make_plan(problem, budgets, chosen, making)
@@ -151,6 +151,7 @@ def check(
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
+    """Return a plan within the budgets, made without reports of progress."""
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
@@ -160,11 +161,12 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return a validated baseline; if only placements are compared, it may have no more than these."""
+    """Return the baseline, validated for the problem; returned as it is if only placements are compared."""
     return found if now is None or options.differences else checked_baseline(found, now)
 
 
 def _add_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
+    """Return the check with the difference from the baseline, and a failure if `unmoved` buffers moved."""
     failures = found.failures
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
@@ -180,7 +182,7 @@ def check_plan(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Check:
-    """Check a plan, which is valid as far as that is known."""
+    """Return the check of a plan against budgets and a baseline; the plan is assumed to be valid."""
     pools: tuple[CheckedPool, ...] = ()
     failures: list[Failure] = []
     changes = None
@@ -193,7 +195,7 @@ def check_plan(
             now = occupancies(problem, plan)
             pools = tuple(checked_pools(problem, plan, now, budgets, baseline, tolerance))
             failures = [failure for pool in pools for failure in failures_of(pool, now[pool.name])]
-        changes = None if baseline is None else _changes(plan.placements, baseline.plan.placements)
+        changes = None if baseline is None else _placement_changes(plan.placements, baseline.plan.placements)
     return Check.from_fields(
         plan,
         passed=not failures,
@@ -204,28 +206,28 @@ def check_plan(
     )
 
 
-def _changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
-    places, before = _places(now), _places(then)
+def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
+    places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)
     new, gone = len(places) - len(both), len(before) - len(both)
     return PlacementChanges(same=same, moved=len(both) - same, new=new, gone=gone)
 
 
-def _places(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
+def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
     rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 
 
 def unread(subject: str, sentences: Iterable[str]) -> Check:
-    """Return the failed check of an unreadable model, with the reasons."""
+    """Return the failed check of a model that could not be read, with the reasons."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
     return Check.from_fields(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
 
 
 def lines(found: Check) -> Iterator[str]:
-    """Yield the lines for people: warnings, failures, and the use of each pool."""
+    """Yield the lines of text for people: warnings, failures, and the bytes that each pool uses."""
     for finding in found.findings:
         yield f"warning: {finding.rule}: {finding.message}"
     if found.reproducible is False:
@@ -257,7 +259,7 @@ _BASELINE = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
-    """Return the problem in a file; a plan in it is read separately."""
+    """Return the problem in a file; a plan in the same file becomes the reader's `own_plan`."""
     if (planned := planned_in(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan
@@ -268,7 +270,7 @@ _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPL
 
 
 def _refutation(values: InputValues, answer: Check) -> str | None:
-    """Return the violations of an answer's plan, in the pools that the budgets name."""
+    """Return how a check's plan breaks its problem, with the pools that the budgets name; None if it is valid."""
     problem = values.get("problem")
     pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
     return plan_refuted({**values, "problem": pooled}, answer)

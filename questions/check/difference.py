@@ -1,4 +1,4 @@
-"""The difference of two plans: buffers added, removed and changed, moves with reasons, and growth of peaks."""
+"""The difference between two plans: buffers added, removed, changed and moved (with reasons), and growth of peaks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memplan.questions.plan.baseline import Baseline
 from memplan.questions.question import Answer
 
 MOST_LINES = 50
-"""The most moves listed for people; JSON has all."""
+"""The most moves listed as text for people; JSON has all of them."""
 _MOST_CAUSES = 1000
-"""The most causes of growth listed for a pool."""
+"""The most causes listed for the growth of a pool; the bytes of the others are added up."""
 _NOT_REACHED = "the time was over before its old place was looked at"
 Lifetimes = tuple[tuple[int, int], ...]
 Value = TypeVar("Value")
@@ -49,7 +49,7 @@ class OtherLifetime(_Row):
 
 
 class Moved(_Row):
-    """A buffer that moved; `why` is a sentence about its old place; pools are given if they differ."""
+    """A buffer that moved, with both offsets and, if they differ, pools; `why` is a sentence about its old place."""
 
     id: Id
     before: int = Field(alias="from")
@@ -62,7 +62,7 @@ class Moved(_Row):
 
 
 class PoolChange(_Row):
-    """The use of a pool in both plans, in bytes."""
+    """The bytes that each of the two plans uses in a pool; None if unknown."""
 
     name: str
     before: int | None = Field(alias="from")
@@ -70,7 +70,7 @@ class PoolChange(_Row):
 
 
 class PoolGrowth(Answer):
-    """The growth of a pool's peak: bytes used and alive, times, and causes; `rest` are the bytes of others."""
+    """The growth of a pool's peak: bytes used and live, peak times, causes, and in `rest` the bytes of other causes."""
 
     used_before: int | None
     used: int
@@ -83,10 +83,10 @@ class PoolGrowth(Answer):
 
 
 class Difference(Answer):
-    """The difference of two plans, in bytes; None for unknown values: sizes and lifetimes without problems.
+    """The difference between two plans, in bytes; values are None if unknown, as sizes and lifetimes without problems.
 
-    `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are what the new plan says of keeping places.
-    `growth` has the causes for each pool, where both plans are valid for problems that are known.
+    `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are the new plan's claims about kept placements.
+    `growth` has the causes of growth for each pool, if both plans are valid and their problems are known.
     """
 
     added: tuple[Id, ...]
@@ -111,42 +111,42 @@ _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
 
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
-    """Compare two plans, with their problems if these are known; buffers are matched by id.
+    """Return the difference between two plans, with their problems if known; buffers are matched by id.
 
-    Once it `is_over`, the reasons of the moves that are left are unknown, and say so. Buffers without bytes, and
-    buffers inside of others, which follow them, count neither as moved nor as stayed.
+    Once `is_over()` is true, the reasons of the remaining moves are reported as unknown. Empty buffers, and buffers
+    inside others (aliases, which follow them), count neither as moved nor as stayed.
     """
     old, new = before.plan.placements, after.plan.placements
     both = None if before.problem is None or after.problem is None else (before.problem, after.problem)
-    moved = tuple(_moves(old, new, after.problem, is_over))
+    moved = tuple(_moved_buffers(old, new, after.problem, is_over))
     common = [name for name in new.ids if name in old.row_of and _can_move(after.problem, name)]
     used = _pool_uses(before.plan, before.problem), _pool_uses(after.plan, after.problem)
     places = after.plan.kept
     return Difference(
         added=tuple(name for name in new.ids if name not in old.row_of),
         removed=tuple(name for name in old.ids if name not in new.row_of),
-        resized=None if both is None else tuple(Resized(**row) for row in _changes(*both, _size)),
-        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changes(*both, _lifetimes)),
+        resized=None if both is None else tuple(Resized(**row) for row in _changed_values(*both, _size)),
+        lifetime=None if both is None else tuple(OtherLifetime(**row) for row in _changed_values(*both, _lifetimes)),
         moved=moved,
         stayed=len(common) - len(moved),
         moved_bytes=None if after.problem is None else sum(move.bytes or 0 for move in moved),
-        peak_before=_peak(before.plan, used[0]),
-        peak=_peak(after.plan, used[1]),
+        peak_before=_known_peak(before.plan, used[0]),
+        peak=_known_peak(after.plan, used[1]),
         pools=tuple(
             PoolChange(name=name, before=used[0].get(name), after=used[1].get(name))
             for name in dict.fromkeys((*used[0], *used[1]))
         ),
-        growth=_growth(before, after),
+        growth=_growth_by_pool(before, after),
         **({} if places is None else {name: getattr(places, name) for name in _OF_KEPT}),
     )
 
 
-def _peak(plan: Plan, used: Mapping[str, int]) -> int | None:
+def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
     return plan.peak if plan.peak is not None else sum(used.values()) if used else None
 
 
 def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the use of each pool: by the placements, or as the plan states it if sizes are unknown."""
+    """Return the bytes that a plan uses in each pool: computed from placements, or as claimed if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return pool_uses(problem, PlacedBuffers.from_placements(problem, plan.placements))
@@ -159,8 +159,8 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
     return i is not None and i not in problem.buffers.aliases and int(problem.buffers.size[i]) > 0
 
 
-def _changes(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield the values before and after of buffers in both plans, where they differ."""
+def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
+    """Yield the id, old value and new value of each buffer that both problems have and whose value differs."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
@@ -175,10 +175,10 @@ def _lifetimes(problem: Problem, i: int) -> Lifetimes:
     return tuple(problem.buffers.intervals(i))
 
 
-def _moves(
+def _moved_buffers(
     before: PlacementTable, after: PlacementTable, problem: Problem | None, is_over: Callable[[], bool]
 ) -> Iterator[Moved]:
-    """Yield the moved buffers in the order of the new plan."""
+    """Yield the buffers that moved between two plans, in the order of the new plan."""
     reasons = None
     for row in after:
         k = before.row_of.get(row.id)
@@ -208,8 +208,8 @@ def _moves(
         )
 
 
-def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
-    """Return the causes of each pool's growth, the largest first; None if a plan's problem is unknown."""
+def _growth_by_pool(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
+    """Return the growth of each pool's peak, the largest cause first; None if the problem of a plan is unknown."""
     then, now = before.occupancies, after.occupancies
     if then is None or now is None:
         return None
@@ -229,7 +229,7 @@ def _growth(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] | None:
 
 
 def lines_of_difference(found: Difference) -> Iterator[str]:
-    """Yield the lines for people, one for each fact."""
+    """Yield the lines of text for people, one for each fact of a difference."""
     before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
     change = ""
     if found.peak is not None and found.peak_before is not None:
@@ -246,7 +246,7 @@ def lines_of_difference(found: Difference) -> Iterator[str]:
     for row in (found.resized or ())[:MOST_LINES]:
         yield f"resized {excerpt(row.id)}: {row.before:,} -> {row.after:,} bytes"
     for life in (found.lifetime or ())[:MOST_LINES]:
-        yield f"lifetime {excerpt(life.id)}: {_times(life.before)} -> {_times(life.after)}"
+        yield f"lifetime {excerpt(life.id)}: {_intervals_text(life.before)} -> {_intervals_text(life.after)}"
     for move in found.moved[:MOST_LINES]:
         pools = "" if move.from_pool is None else f" of {move.from_pool} to {move.to_pool}"
         yield f"moved {excerpt(move.id)}: {move.before:,} -> {move.after:,}{pools}{f': {move.why}' if move.why else ''}"
@@ -254,5 +254,5 @@ def lines_of_difference(found: Difference) -> Iterator[str]:
         yield f"... and {len(found.moved) - MOST_LINES:,} more moved"
 
 
-def _times(intervals: tuple[tuple[int, int], ...]) -> str:
+def _intervals_text(intervals: tuple[tuple[int, int], ...]) -> str:
     return ", ".join(f"{start}:{end}" for start, end in intervals) or "none"

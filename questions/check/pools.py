@@ -1,4 +1,4 @@
-"""The use of pools against budgets and baseline, the broken rules, and their sentences."""
+"""Compare the use of pools with budgets and a baseline, and list the broken rules with a sentence for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 class Failure(Answer):
-    """A broken rule, the pool concerned if any, and the sentence about it."""
+    """A broken rule, the pool concerned or None, and a sentence with the numbers."""
 
     rule: Rule
     pool: str | None
@@ -35,9 +35,9 @@ class Failure(Answer):
 
 
 class CheckedPool(Answer):
-    """The use of a pool in bytes, its budget, and its use in the baseline; None if unknown or not given.
+    """The bytes that a plan uses in a pool, its budget, and its use in the baseline (`before`); None if unknown.
 
-    `growth` is the difference of both; `causes` are what `live_set`, that of its peak, has more than there was before.
+    `growth` is `used` minus `before`. `causes` are the buffers by which `live_set`, the live set of the peak, grew.
     """
 
     name: str
@@ -55,12 +55,12 @@ class CheckedPool(Answer):
 
     @property
     def growth_bytes(self) -> int:
-        """The bytes above the former use; 0 if it did not grow or the former use is unknown."""
+        """The bytes by which the pool grew since the baseline; 0 if it did not grow or its former use is unknown."""
         return max(0, self.growth or 0)
 
     @property
     def is_beyond_tolerance(self) -> bool:
-        """True if it grew by more than the tolerance."""
+        """True if the pool grew by more bytes than the tolerance allows."""
         return self.growth_bytes > (self.allowed_growth or 0)
 
 
@@ -97,13 +97,13 @@ def checked_pools(
 
 
 def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
-    """Return the rules that a pool breaks."""
+    """Return a failure for each rule that a pool breaks: its budget, and its growth beyond the tolerance."""
     failures = []
     if pool.over_budget:
         least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
         message = (
             f"pool {excerpt(pool.name)}: uses {pool.used:,} bytes, {pool.over_budget:,} above its budget of "
-            f"{pool.budget:,}{least}. {_live_sentence(pool.live_set, lies.sizes)}"
+            f"{pool.budget:,}{least}. {_live_set_sentence(pool.live_set, lies.sizes)}"
         )
         failures.append(Failure(rule="over-budget", pool=pool.name, message=message))
     if pool.is_beyond_tolerance:
@@ -115,7 +115,7 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
     return failures
 
 
-def _live_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
+def _live_set_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
     where = "" if peak.time is None else f" at {peak.time}"
     named = [f"{excerpt(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
     return f"Alive{where}: {_list_text(named, len(peak.buffers))}"

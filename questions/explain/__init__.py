@@ -1,1 +1,1 @@
-"""Explain: why a problem does not fit or has its peak, and which changes would help."""
+"""The question `explain`: why a problem does not fit or what decides its peak, and which changes would help."""

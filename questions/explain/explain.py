@@ -31,17 +31,17 @@ _INPUTS = extensions("inputs")
 if TYPE_CHECKING:
     OperationGraph = Any
 else:
-    OperationGraph = _INPUTS["graph"].wire  # which arguments are checked against
+    OperationGraph = _INPUTS["graph"].wire  # the class that arguments are checked against
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
 class ExplainAnswer(AnswerOfFile):
-    """The reason why a problem does not fit or, if it fits, what decides the peak of each pool in its best plan.
+    """The reason why a problem does not fit or, if it fits, the reason for the peak of each pool in its best plan.
 
-    `repairs` and `what_if` are there where they were asked for: the fewest changes with which it fits, and what single
-    changes are worth against the best plan, in bytes of its peak, as intervals that are points where they are exact.
-    `stop_reason` says why the search of the best plan ended, as that of a plan does. `note` says where all fits because
-    no pool has a size.
+    `repairs` and `what_if` are None unless requested. `repairs` has the smallest sets of changes with which the problem
+    fits. `what_if` has the bytes that single changes save at the peak, as intervals; an exact value is an interval of
+    one point. `stop_reason` says why the search for the best plan ended. `note` says that every problem fits a pool
+    without a size.
     """
 
     status: Literal["fits", "infeasible", "unknown"]
@@ -68,60 +68,60 @@ def explain(
     other orders, operations that run again, and cascades.
     """
     running = control.begin(options)
-    asked = _problem_of(problem, graph, capacity)
+    asked = _problem_to_fit(problem, graph, capacity)
     for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
         if asked.equal_use and value:
             raise OptionError(f"{name}: must not be given where pools have equal use, got {excerpt(value)}")
     parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
     reason_s, study_s = (min(limit_s, running.remaining_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
-    plan = _solve(asked, options, running, kept_s, accept="fit")
+    plan = _timed_plan(asked, options, running, kept_s, accept="fit")
     note = running.note or ignore_report
-    note(answer := _answer(asked, plan, plan.explanation))
+    note(answer := _answer_from_plan(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
-        answer = _answer(asked, plan, _reason(asked, plan, running.limit_to(reason_s)))
-    elif not running.is_over:  # the reason takes no time, so the best plan gets all of it
-        plan = _solve(asked, options, running, kept_s - reason_s, start=plan)
-        answer = _answer(asked, plan, None)
+        answer = _answer_from_plan(asked, plan, _reported_reason(asked, plan, running.limit_to(reason_s)))
+    elif not running.is_over:  # the reason is quick, so the search for the best plan gets the rest
+        plan = _timed_plan(asked, options, running, kept_s - reason_s, start=plan)
+        answer = _answer_from_plan(asked, plan, None)
     if not (options.repairs or options.what_if):
         return answer
     note(answer)
-    repairs = _repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
+    repairs = _requested_repairs(asked, graph, plan, options, running, study_s) if options.repairs else None
     note(answer := answer.model_copy(update={"repairs": repairs}))
     study = change_worths(asked, plan, options, running.limit_to(study_s)) if options.what_if else None
     return answer.model_copy(update={"what_if": study})
 
 
-def _answer(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer about a plan, or about the lack of one."""
+def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
+    """Return the answer for a plan: its peaks if it has placements, else the explanation why it has none."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
         stop_reason=plan.stop_reason,
         explanation=None if is_placed else explanation,
-        pools=_peaks(problem, plan) if is_placed else (),
+        pools=_pool_peaks(problem, plan) if is_placed else (),
         note=_NO_SIZE if is_placed and all(pool.size is None for pool in problem.pools) else None,
     )
 
 
-def _solve(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
+def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
 
-def _reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
+def _reported_reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
     if plan.status == "infeasible" and plan.explanation is not None:
         control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
     return reason_of(problem, plan, control)
 
 
-def _peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
+def _pool_peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
     return tuple(pool_peaks(problem, plan, placed, places(problem, placed), bounds))
 
 
-def _repairs(
+def _requested_repairs(
     problem: Problem,
     graph: OperationGraph | None,
     plan: Plan,
@@ -129,7 +129,7 @@ def _repairs(
     running: Control,
     limit_s: float,
 ) -> Repairs:
-    """Search for changes with which a problem fits, including changes to its operations."""
+    """Return repairs of a problem and, if they are none and it is from a graph, repairs of the graph's operations."""
     if graph is None:
         return repairs_of(problem, plan, options, running.limit_to(limit_s))
     own = options if options.kinds else options.model_copy(update={"kinds": KINDS_OF_MODELS})
@@ -142,8 +142,8 @@ def _repairs(
     return repairs.model_copy(update={"of_operations": of_operations})
 
 
-def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
-    """Return the problem that should fit; raises InputError."""
+def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
+    """Return the given problem, or that of a graph in one pool of `capacity` bytes; raises InputError."""
     if problem is not None:
         if capacity is not None:
             raise InputError("capacity: must be given with a graph only, as a problem has the sizes of its pools")
@@ -158,7 +158,7 @@ def _problem_of(problem: Problem | None, graph: OperationGraph | None, capacity:
 
 
 def lines(found: ExplainAnswer) -> Iterator[str]:
-    """Yield the rows for people: the sentence, its members, a sufficient size, and the requested studies."""
+    """Yield the lines of text for people: the reason, its members, a sufficient size, and the requested studies."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
     if found.stop_reason not in ("proved", None):
@@ -182,7 +182,7 @@ _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 
 
 def _is_repaired(found: ExplainAnswer) -> bool:
-    """Return True if repairs were requested and found."""
+    """True if repairs were requested and at least one was found."""
     repairs = found.repairs
     return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
 

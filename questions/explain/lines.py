@@ -1,4 +1,4 @@
-"""The lines of explanations for people: the reason, the peaks, repairs, and the worth of single changes."""
+"""Lines of text that explain an answer to people: the reason, the peaks, repairs, and the worth of changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memplan.planner.model.plan import Explanation
 from memplan.questions.explain.values import OrderRepair, OrderRepairs, RepairChange, Repairs, WhatIf
 
 _ROWS = 20
-"""The most buffers in a table for people."""
+"""The most buffers in a printed table."""
 
 
 def lines_of_reason(reason: Explanation) -> Iterator[str]:
-    """Yield the members of a reason, and a sufficient size."""
+    """Yield the lines of a reason: its kind, buffers and rules, the bytes it needs, and a size that is sufficient."""
     text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
     yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
@@ -30,7 +30,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield each repair with its price, those of a model's operations first; or a line that there is none."""
+    """Yield a line for each repair with its price, repairs of operations first, or a line that there is none."""
     if found.of_operations is not None and found.of_operations.repairs:
         yield from _lines_of_operations(found.of_operations)
     for each in found.repairs:
@@ -46,7 +46,7 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
 def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
     for each in found.repairs:
         cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
-        yield f"repair       {_order_text(each)}: {cost}, peak {each.peak_after:,}"
+        yield f"repair       {_operations_repair_text(each)}: {cost}, peak {each.peak_after:,}"
     if not found.repairs:
         text = "is enough" if found.proved else "was found to be enough"
         alive = f"at least {found.least_live_peak:,} bytes are alive in each"
@@ -55,8 +55,8 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
         yield f"not tried    {reason}"
 
 
-def _order_text(each: OrderRepair) -> str:
-    """Return a repair of operations in words."""
+def _operations_repair_text(each: OrderRepair) -> str:
+    """Return a repair of operations as a phrase, with the command that applies it."""
     if each.kind == "in-place":
         return "operations write over inputs that nothing reads later (`memplan plan --in-place`)"
     if each.kind == "recompute":
@@ -71,7 +71,7 @@ def _order_text(each: OrderRepair) -> str:
 
 
 def change_text(change: RepairChange) -> str:
-    """Return a change in words."""
+    """Return a change to a problem as a phrase in the imperative."""
     name = excerpt(change.buffers[0])
     if change.kind == "in-place":
         return f"make {excerpt(change.buffers[1])} in place of {name}"
@@ -89,7 +89,7 @@ def change_text(change: RepairChange) -> str:
 
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
-    """Yield the buffers worth most, then pools and rules."""
+    """Yield the lines of a what-if study: the buffers whose change saves most, then pools, pairs and rules."""
     size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
     yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)

@@ -1,4 +1,4 @@
-"""Values of repairs and of the worth of changes; worth in bytes is an interval, exact if it is a point."""
+"""Values of repairs and of the worth of changes; a worth in bytes is an interval, and exact if it is a point."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Source = Literal["live-set", "plan", "search", "open"]
 Outcome = Literal["fits", "repaired", "none", "unknown"]
 KINDS: tuple[ChangeKind, ...] = ("in-place", "unpin", "alignment", "earlier-end", "later-start", "pool", "spill")
 KINDS_OF_MODELS: tuple[ChangeKind, ...] = ("unpin", "alignment", "pool")
-"""The kinds that a model can take: its lifetimes follow from its operations, which have repairs of their own."""
+"""The kinds of changes for a model, whose lifetimes follow from its operations; operations have other repairs."""
 
 
 class RepairChange(PlanValue):
-    """One change to a problem; `cost_bytes` is the traffic that it adds.
+    """One change to a problem; `cost_bytes` is the memory traffic that it adds.
 
-    `in-place`: the second buffer starts at the offset of the first, which it follows. `unpin`: the pin goes.
-    `alignment`: it becomes `value`. `earlier-end`, `later-start`: the lifetime is shorter by `steps`. `pool`: the
-    buffer moves to `pool`; None: to a memory outside of the problem. `spill`: the buffer is there in its first and its
-    last time step alone, as two buffers, ID#out and ID#in.
+    `in-place`: the second buffer is written over the first, at the same offset. `unpin`: the pin is removed.
+    `alignment`: it becomes `value`. `earlier-end`, `later-start`: the lifetime is shortened by `steps`. `pool`: the
+    buffer moves to `pool`; None means a memory outside the problem. `spill`: the buffer is only alive in its first and
+    its last time step, as two buffers, ID#out and ID#in.
     """
 
     kind: ChangeKind
@@ -41,7 +41,7 @@ class RepairChange(PlanValue):
 
 
 class Repair(PlanValue):
-    """Changes with which the problem fits by a verified plan; `problem` is the changed one."""
+    """A set of changes with which the problem fits, proved by a verified plan; `problem` is the changed problem."""
 
     rank: int
     changes: tuple[RepairChange, ...]
@@ -55,9 +55,9 @@ class Repair(PlanValue):
 
 @dataclass(frozen=True)
 class RegionOrder:
-    """The order of a region's operations, and the `path` to the region, both as positions in the input.
+    """The order of the operations in a region, and the `path` to the region, as positions in the input.
 
-    The path is an operation and one of its regions, then an operation in there and one of its regions, and so on.
+    The path alternates an operation and one of its regions, from the outermost region to the innermost.
     """
 
     path: tuple[int, ...]
@@ -65,15 +65,15 @@ class RegionOrder:
 
 
 class OrderRepair(PlanValue):
-    """A change to a graph of operations with which it fits, by a plan that passed the verifier.
+    """A change to a graph of operations with which it fits, proved by a verified plan.
 
-    `in-place`: element-wise operations write over inputs that nothing reads later. `reorder`: `moves` operations run
-    at another place. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
-    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` has positions of
-    operations as they run, some of them more than once where they run again; it is None for a cascade, which is in its
-    problem. `extra_traffic` is in bytes that are read and written, beyond those of running each operation once, whole.
-    `regions` are the orders inside operations that differ from the given ones. With a `plan`, `problem` is that of the
-    changed program.
+    `in-place`: element-wise operations write over inputs that nothing reads later. `reorder`: `moves` operations run at
+    another position. `recompute`: some operations run again, at an `extra_cost`. `cascade`: regions of operations,
+    named by their first and last one, run in stripes; `extra_cost` is in multiplications. `order` lists the positions
+    of operations as they run, with repetitions if they run again; it is None for a cascade, whose problem has the
+    order. `extra_traffic` is the bytes read and written beyond one run of each whole operation. `regions` are the
+    orders inside operations that differ from the given orders. `problem` is the changed problem, if a `plan` was
+    requested.
     """
 
     kind: OrderChange
@@ -93,7 +93,7 @@ class OrderRepair(PlanValue):
 class OrderRepairs(PlanValue):
     """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
-    `proved`: without a repair, no order fits that runs each operation once. `left_out`: what was not tried, and why.
+    `proved`: if there is no repair, no order fits that runs each operation once. `left_out`: changes not tried, why.
     """
 
     status: Outcome
@@ -106,9 +106,9 @@ class OrderRepairs(PlanValue):
 class Repairs(PlanValue):
     """The repairs found, ordered by the number of changes, then by cost.
 
-    `fewest` is the number of changes of the first; `proved`: no fewer would do, or, where there is none,
-    none of at most `most_changes` changes is enough. `open_questions` counts the sets of changes of
-    which it is not known. `of_operations` are the repairs that change the order of the operations, where it is known.
+    `fewest` is the number of changes of the first repair. `proved`: no smaller set of changes is a repair or, without a
+    repair, no set of at most `most_changes` changes is. `open_questions` counts the sets for which this is not known.
+    `of_operations` are repairs that change the order of the operations, if that is known.
     """
 
     status: Outcome
@@ -124,7 +124,7 @@ class Repairs(PlanValue):
 
 
 class WitnessSet(PlanValue):
-    """The buffers whose simultaneous lifetimes make a peak."""
+    """The buffers of a peak: all are alive at `time`."""
 
     time: int | None
     buffers: Ids
@@ -133,8 +133,8 @@ class WitnessSet(PlanValue):
 class BufferWorth(PlanValue):
     """The worth of a buffer: how far the peak falls without it, and how far it may grow at that peak.
 
-    `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most); `may_grow` is proved to fit, and no
-    more than `may_grow_at_most` does. `by` says what the gain follows from. `exact`: nothing is open about the buffer.
+    `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most) in bytes. Growth by `may_grow` bytes
+    is proved to fit, above `may_grow_at_most` not to fit. `by`: the evidence for the gain. `exact`: all values are exact.
     """
 
     id: Id
@@ -151,7 +151,7 @@ class BufferWorth(PlanValue):
 class PoolWorth(PlanValue):
     """The worth of `more` bytes in a pool: the gain, as (least, most).
 
-    It is in cost for objective `cost`, else in bytes of the last pool.
+    The gain is in units of cost for the objective `cost`, else in bytes of the last pool.
     """
 
     pool: str
@@ -161,7 +161,7 @@ class PoolWorth(PlanValue):
 
 
 class RuleCost(PlanValue):
-    """The gain in bytes of the peak, (least, most), if a rule is dropped."""
+    """The gain in bytes of the peak, as (least, most), if a rule is dropped."""
 
     rule: RuleMember
     gain: tuple[int, int]
@@ -171,8 +171,8 @@ class RuleCost(PlanValue):
 class PairWorth(PlanValue):
     """The worth of a `reuse` pair that pays `cost` in the best plan, in total cost, as (least, most).
 
-    `gain_if_free` is what is saved if its bytes are shared for nothing, `loss_if_apart` what is paid more if they are
-    not to be shared; None where then nothing fits.
+    `gain_if_free` is the cost saved if the pair may share bytes for free. `loss_if_apart` is the cost added if the pair
+    must not share bytes; None if nothing fits then.
     """
 
     buffers: tuple[Id, Id]
@@ -183,10 +183,10 @@ class PairWorth(PlanValue):
 
 
 class WhatIf(PlanValue):
-    """The worth of single changes to a problem with the best `peak`; `status` states whether that is optimal.
+    """The worth of single changes to a problem with the best `peak`; `status` states whether that peak is optimal.
 
-    `left_out` counts the changes that time did not suffice for. Where nothing fits the only pool, `without_size` is
-    its size, which is left out of all that is said here.
+    `left_out` counts the changes for which the time was too short. If nothing fits the only pool, the study ignores the
+    size of the pool, which is `without_size`.
     """
 
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -202,11 +202,11 @@ class WhatIf(PlanValue):
 
 
 MOST_CHANGES = 4
-"""The most changes of a repair; with more it would be another program."""
+"""The most changes of a repair; more would amount to another program."""
 
 
 class ExplainOptions(SearchOptions):
-    """Options of an explanation."""
+    """Options of `explain`, in addition to those of all searches, such as the time limit."""
 
     needs = MappingProxyType(
         dict.fromkeys(("most_changes", "kinds", "with_plans"), ("repairs",))

@@ -1,4 +1,4 @@
-"""The extent of a request, measured in its parsed JSON before anything is validated or compiled."""
+"""The extent of a request: its numbers of rows, counted in parsed JSON before it is validated or compiled."""
 
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from memplan.planner.errors import OperationsError, excerpt
 
 MOST_EXPANDED = 200_000
-"""The most statements and buffers of a program in a body; a server may allow fewer."""
+"""The most statements and buffers of a program in a request body; a server may allow fewer."""
 _DEEPEST = 3
-"""The deepest nesting of a problem, graph or program in objects; a bundle has its file in two."""
+"""The deepest nesting of objects around a problem, graph or program; in a bundle, a file is two objects deep."""
 
 
 class Extent(NamedTuple):
-    """The counts that a server limits, and `n_rows`, the total number of rows.
+    """The counts of a request that a server limits; `n_rows` is the total number of rows.
 
-    `n_pairs` counts the pairs that entries of `bank` make, `n_expanded` the statements and buffers after calls are
-    expanded.
+    `n_pairs` counts the pairs of buffers in entries of `bank`, and `n_expanded` the statements and buffers of a program
+    after its calls are expanded.
     """
 
     n_rows: int = 0
@@ -33,9 +33,9 @@ class Extent(NamedTuple):
 
 
 def extent_of(value: object, depth: int = 0) -> Extent:
-    """Return the extent of a JSON value: of the problems, graphs and programs in it. O(its rows).
+    """Return the extent of a JSON value: of all problems, graphs and programs in it, in time linear in its rows.
 
-    An invalid value counts as nothing: its reader reports the fault.
+    An invalid value counts as empty; the reader that validates it reports the fault.
     """
     if not isinstance(value, dict):
         return Extent()
@@ -58,7 +58,7 @@ def extent_of(value: object, depth: int = 0) -> Extent:
 
 
 def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
-    """Return the extent of models that share pools: all buffers, and the pairs of models that run together."""
+    """Return the extent of models that share pools: their buffers, and pairs of buffers of models that run together."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list(value, "together") if isinstance(group, list)]
     groups += [list(counts)] if isinstance(value.get("after"), dict) else []
@@ -80,12 +80,13 @@ def check_expanded(extent: Extent, most: int) -> None:
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
+    """Return the list in a field of a JSON object; empty if the field has no list."""
     rows = value.get(name)
     return rows if isinstance(rows, list) else []
 
 
 def _expanded_count(functions: dict[str, Any], entry: object) -> int:
-    """Return the number of statements and buffers of a function after its calls are expanded."""
+    """Return the number of statements and buffers of the entry function after its calls are expanded."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = {}
     for name, function in functions.items():
@@ -103,7 +104,7 @@ def _expanded_count(functions: dict[str, Any], entry: object) -> int:
 
 
 def _statements(body: list[Any]) -> Iterator[object]:
-    """Yield the statements of a body, and those inside them."""
+    """Yield the statements of a body, including nested ones."""
     bodies = [body]
     while bodies:
         for statement in bodies.pop():

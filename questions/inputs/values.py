@@ -1,4 +1,4 @@
-"""The inputs of a question: how each is read from JSON and files, and written for a service."""
+"""Classes for the inputs of a question: how each input is read from JSON and files, and written for a service."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from memplan.questions.reading.adapting import ProblemOptions
 
 T = TypeVar("T")
 InputValues = Mapping[str, Any]
-"""The given inputs of a request by name."""
+"""The given inputs of a request, by name."""
 
 
 class Subject(NamedTuple):
@@ -27,17 +27,18 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Input(Generic[T]):
-    """An input of a question: `name` in bodies and in Python, `wire` its type in the schema.
+    """An input of a question: `name` in bodies and in Python; `wire` is its type in the schema.
 
-    `from_json` reads its value in a body, `from_file` the bytes and the name of a file, with the inputs before it, None
-    where it is not in there; `from_text` reads all values of the command's option that can replace the file. Each
-    raises InputError. `to_json` writes it for a service. `absent` gives the value where the command has no file for it,
-    from the content of other files; without `absent`, a file that is not `required` may be left out. Where it is
-    `named_by_flag`, the command has a flag for the file instead of an argument; an input that `reads_last` needs the
-    other inputs. `subject` returns the subject of a request, `extent` its counts, from its JSON before it is read (it
-    raises InputError for counts that are surely too large), and `reading` has the options for reading the file;
-    `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is a file of another
-    system that the question itself reads, as bytes: a service does that in a separate process.
+    `from_json` reads the value from a body. `from_file` reads it from the bytes and name of a file, given the inputs
+    before it; None means that the file does not have it. `from_text` reads all values of the command's option that may
+    replace the file. Each raises InputError. `to_json` writes the value for a service. `absent` derives it from other
+    files if the command got no file for it; without `absent`, a file that is not `required` may be left out.
+
+    The command has a flag for a file that is `named_by_flag`, else an argument. An input that `reads_last` needs the
+    other inputs. `subject` returns the facts for listing a request. `extent` counts its JSON before it is read, and
+    raises InputError for counts that are surely too large. `reading` has the options for reading the file, and `refuse`
+    raises OptionError for options that do not fit the value. An input that `is_foreign` is a file of another system,
+    which the question itself reads as bytes; a service does that in a child process.
     """
 
     name: str
@@ -66,9 +67,9 @@ def read_inputs(
     read: Callable[[Input[Any], Any, InputValues, Reader], Any],
     reader: Reader | None = None,
 ) -> InputValues:
-    """Return the inputs of a question, each read by `read` with the earlier inputs and a reader.
+    """Return the inputs of a question by name, each read by `read` with the earlier inputs and a reader.
 
-    An input that is not given comes from the files that the reader read. Raises InputError.
+    An input that is not given is derived from the files that the reader has read. Raises InputError.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):
@@ -85,7 +86,7 @@ def read_inputs(
 
 
 def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:
-    """Return the facts about the last input that has some: of two problems, the newer one."""
+    """Return the facts for listing a request, from its last input that has some: of two problems, the newer one."""
     about = [each for each in inputs if each.subject is not None and each.name in values]
     assert about, "a question is about something"
     subject = about[-1]
@@ -94,7 +95,7 @@ def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Sub
 
 
 def plan_refuted(values: InputValues, answer: object) -> str | None:
-    """Return the violations of an answer's plan for the question's problem."""
+    """Return how the plan in an answer violates the question's problem; None if it is valid or absent."""
     problem, plan = values.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not one of this problem: {violations[0].message}" if violations else None

@@ -1,4 +1,4 @@
-"""Baselines of checks: a plan, with its problem if that is known."""
+"""Baselines of checks: an earlier plan, with its problem if that is known."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from memplan.questions.reading.plan_files import remove_pins
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier plan; without its `problem`, sizes and lifetimes are unknown."""
+    """An earlier plan to compare with; if its `problem` is None, sizes and lifetimes are unknown."""
 
     plan: Plan
     problem: Problem | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan, and its problem if known, as in bodies."""
+        """Return the plan, and its problem if known, as the JSON value of a request body."""
         its = {} if self.problem is None else {"problem": problem_json(self.problem)}
         return its | {"plan": plan_json(self.plan)}
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The buffers in each pool, if the problem is known and the plan is valid for it."""
+        """The occupancy of each pool by name; None if the problem is unknown or the plan is not valid for it."""
         if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
             return None
         if verify(self.problem, self.plan):
@@ -47,20 +47,20 @@ class Baseline:
 
     @cached_property
     def used(self) -> dict[str, int]:
-        """The bytes used of each pool."""
+        """The bytes used in each pool, computed from the placements if possible, else as the plan claims."""
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
 
 
 def baseline_of(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
-    """Return a plan as a baseline, with its problem if that is given."""
+    """Return a plan as a baseline, with the given problem if there is one."""
     its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
     return its if problem is None else Baseline(its.plan, problem)
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
-    """Read a plan, with its problem as far as the file has it (a table has both). Raises InputError."""
+    """Return the baseline in a file: a plan, with its problem if the file has it, as tables do. Raises InputError."""
     if (kind := importers.detect(data, name)) is not None:
         way = "`memplan check FILE --save-baseline baseline.json` writes one of it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
@@ -68,7 +68,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # a table with offsets only
+        with suppress(InputError):  # a table that has only offsets
             its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)
@@ -85,7 +85,7 @@ def planned_in(data: bytes) -> Baseline | None:
 
 
 def read_baseline_field(value: object, name: str) -> Baseline:
-    """Read a plan in a body's field, alone or in an object with its problem; raises InputError."""
+    """Return the baseline in a body's field: a plan, or an object with plan and problem; raises InputError."""
     content = object_in(value, name)
     if not content.keys() & {"problem", "plan"}:
         return Baseline(read_plan_field(content, name), None)
@@ -101,7 +101,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input for a plan's problem, used if the plan's own file or field has none."""
+    """Return the input for a plan's problem, which is used if the plan's file or field has no problem."""
     return replace(
         PROBLEM,
         name=name,
@@ -117,9 +117,9 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return a validated baseline; a lone plan belongs to the problem `now` if it has its hash and is valid.
+    """Return a validated baseline; a plan alone is given the problem `now` if it has its hash and is valid for it.
 
-    Raises PlanError for a plan that is not valid for its problem, or of which nothing is known.
+    Raises PlanError for a plan that is not valid for its problem, or whose pool uses are unknown.
     """
     if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
         return Baseline(found.plan, now)
@@ -131,7 +131,7 @@ def checked_baseline(found: Baseline, now: Problem) -> Baseline:
 
 
 def write_baseline(problem: Problem, plan: Plan) -> bytes:
-    """Write a problem and its plan, for a later check to compare with."""
+    """Return a problem and its plan as JSON, as a baseline for later checks."""
     parts = (memplan_json.write_problem(problem).strip(), memplan_json.write_plan(plan, problem).strip())
     return b'{"problem": %s,\n"plan": %s}\n' % parts
 

@@ -1,4 +1,4 @@
-"""Shared objects such as textures, with the least sum, and a proof or a gap."""
+"""Assign buffers to shared objects, such as textures, with the least total size, and a proof or a gap."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,20 +19,20 @@ from memplan.questions.question import AnswerOfFile, Control
 from memplan.questions.reading import Reader, ReadOptions
 
 _SWEEP = 0.6
-"""The share of the time for the exact sweep, before the local search."""
+"""The share of the time for the exact sweep, which runs before the local search."""
 _LOOKS_PER_S = 500
-"""The clock checks that count as one second of work: a CPU second has 300 to 3,000."""
+"""The clock checks that count as one second of work; a second of CPU time has 300 to 3,000 of them."""
 _SHOWN = 20
-"""The most objects in the lines for people."""
+"""The most objects that are printed for people."""
 _MOST_BUFFERS = 10_000
-"""The most buffers. For this many, the first heuristic, which has no time limit, and the verifier take 1 s of CPU."""
+"""The most buffers; for so many, the verifier and the first heuristic, which has no limit, take 1 s of CPU time."""
 
 
 class ObjectsAnswer(AnswerOfFile):
-    """Objects and the sum of their bytes, or of the texels of textures: `optimal` where no objects have a smaller sum.
+    """Shared objects and their total size, in bytes or in texels; `optimal` means that no objects have a smaller sum.
 
-    `ways` is what the ways of other systems need, as far as they can (`by-size`, `in-order`, `flow`, `relay` and more),
-    `by` what found the objects.
+    `ways` has the totals of other systems' strategies that apply (`by-size`, `in-order`, `flow`, `relay` and more);
+    `by` is the strategy that found the objects.
     """
 
     status: Literal["optimal", "feasible"]
@@ -45,9 +45,9 @@ class ObjectsAnswer(AnswerOfFile):
 
 
 def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
-    """Assign shared objects to buffers: simultaneous buffers get distinct ones, and the sum of sizes is small.
+    """Assign a shared object to each buffer: buffers alive together get distinct ones, and the total size is small.
 
-    For memory that cannot be cut by offsets, such as textures of GPUs, which have a width, a height and a kind.
+    This is for memory without offsets, such as textures of GPUs, which have a width, a height and a kind.
     """
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
@@ -55,12 +55,12 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     lifetimes = [(each.start, each.end) for each in wanted.buffers]
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.search_control(_LOOKS_PER_S) as whole, running.child(_SWEEP).search_control(_LOOKS_PER_S) as sweep:
-        clocks = partial(_look, whole), partial(_look, sweep)
+        clocks = partial(_count_clock_check, whole), partial(_count_clock_check, sweep)
         answer = search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
     groups: dict[int, list[int]] = {}
     for i, k in enumerate(answer.where):
         groups.setdefault(k, []).append(i)
-    made = tuple(sorted((_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount))
+    made = tuple(sorted((_make_object(wanted, members) for members in groups.values()), key=lambda each: -each.amount))
     total = sum(each.amount for each in made)
     return ObjectsAnswer(
         status="optimal" if total == answer.bound else "feasible",
@@ -73,13 +73,13 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     )
 
 
-def _look(control: Control) -> bool:
-    """Return True if a search is over, by time or by counted clock checks."""
+def _count_clock_check(control: Control) -> bool:
+    """Count one clock check, and return True if the search is over, by time or by counted checks."""
     control.spend(1)
     return control.is_over
 
 
-def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
+def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}
@@ -88,7 +88,7 @@ def _object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
 
 
 def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
-    """Yield the objects for people, and the results of other methods."""
+    """Yield the lines of text for people: the total, the objects, and the totals of other strategies."""
     gap = "" if not found.gap else f", gap {gap_text(found.gap)}"
     bound = f"lower bound {found.lower_bound:,}{gap}, by {found.by}"
     yield f"{found.status}: {found.total:,} in {len(found.objects):,} objects, {bound}"
@@ -104,19 +104,19 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
 
 
 def refuse_reading(options: ReadOptions) -> None:
-    """Raise OptionError for options of reading, none of which is for shared objects."""
+    """Raise OptionError for any reading option, as none applies to shared objects."""
     said = options.model_dump(mode="json", exclude_defaults=True) if options.model_fields_set else {}
     for name in said:
         raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
 
 
 def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
-    """Return the problem in a body's field, of pools or of shared objects; raises InputError."""
+    """Return the problem in a body's field, with pools or with shared objects; raises InputError."""
     content = object_in(value, "problem", ProblemError)
     return ObjectsProblem.model_validate(content) if content.get("kind") == "objects" else read_problem_field(content)
 
 
-def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
+def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
     if b'"objects"' in data and memplan_json.recognises(data):
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)
@@ -126,13 +126,13 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
     return reader.problem(data, name)
 
 
-def _json(problem: ObjectsProblem | Problem) -> Any:
+def _problem_json(problem: ObjectsProblem | Problem) -> Any:
     if isinstance(problem, Problem):
         return problem_json(problem)
     return problem.model_dump(mode="json", exclude_none=True)
 
 
-def _subject(problem: ObjectsProblem | Problem) -> Subject:
+def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
     if isinstance(problem, Problem):
         return problem_subject(problem)
     text = problem.model_dump_json(exclude={"name"})
@@ -140,7 +140,7 @@ def _subject(problem: ObjectsProblem | Problem) -> Subject:
 
 
 def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None:
-    """Return the violation in objects that another program made, or None if they are valid."""
+    """Return the first violation in an answer with shared objects, such as a wrong total; None if it is valid."""
     wrong = next(violations(problem, found.objects), None)
     is_summed = found.total == sum(each.amount for each in found.objects)
     return wrong if wrong is not None else None if is_summed else "total: must be the sum of the objects"
@@ -150,9 +150,9 @@ PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
     "problem",
     Problem | ObjectsProblem,
     read_problem_or_objects,
-    _json,
+    _problem_json,
     "A file: JSON, CSV or a model, or - for standard input.",
-    from_file=_read_file,
-    subject=_subject,
+    from_file=_read_problem_file,
+    subject=_job_subject,
     reading=ReadOptions,
 )

@@ -1,4 +1,4 @@
-"""The question `plan`: a pool and an offset for every buffer, with a proof or an honest gap."""
+"""The question `plan`: a pool and an offset for every buffer, with a proof or the gap to a lower bound."""
 
 import re
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
-    """Return the number in a flag's text; a distance has a separate option."""
+    """Return the number in a flag's text; raises an error for `PLANS@DISTANCE`, which needs two options."""
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
         raise refuse(f"must be a number, beside the option distance: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
 class PlanOptions(SearchOptions, SolveOptions):
-    """Options of a plan and of its solve; with an old plan, `accept` is how far above the best peak it may be."""
+    """Options of `plan` and of its solve; with an old plan, `accept` is how far the peak may exceed the best one."""
 
     needs = MappingProxyType({"least": ("keep",), "distance": ("plans",)})
 
@@ -66,7 +66,7 @@ class PlanOptions(SearchOptions, SolveOptions):
 
     @property
     def is_of_one_plan(self) -> bool:
-        """True if the answer is the single plan of a solve, in pools."""
+        """True if the answer is a single plan in pools, as one solve makes it."""
         return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
 
 
@@ -113,7 +113,7 @@ def plan(
         return _plan_again(problem, keep, options, running)
 
     def first_plan(share: float) -> Plan:
-        # Counted work is not shared: each search has all of it.
+        # Counted work is not divided: each search has the full amount.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
         searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)
@@ -126,13 +126,13 @@ def plan(
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
-    """Plan again with few moves. If the old plan has no placements, hints serve as the old places."""
+    """Re-plan with few moves; if the old plan has no placements, the problem's hints are the old places."""
     from memplan.planner.instance.audit import refuse_other_plan
     from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
 
     options.check()
     refuse_other_plan(problem, old)
-    # The best plan is searched for, unless any that fits is good.
+    # The search is for the best plan, unless any plan that fits is accepted.
     best = {"accept": "fit" if options.accept == "fit" else None}
     return replan(
         problem,
@@ -145,11 +145,11 @@ def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Cont
 
 
 _OF_OBJECTS = {"time_limit_s", "deterministic", "seed", "explain_s"}
-"""The options of a plan that go with shared objects: limits, and a seed that nothing there asks for."""
+"""The options that apply to shared objects: limits, and a seed, which has no effect on them."""
 
 
 def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError for inputs and options of plans in pools."""
+    """Raise OptionError for inputs and options that apply only to plans in pools."""
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     said += options.model_dump(exclude_defaults=True, exclude=_OF_OBJECTS) if options.model_fields_set else ()
     for name in said:
@@ -157,7 +157,7 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError for several plans together with options that allow only one."""
+    """Raise OptionError if several plans are requested with an option that allows only one."""
     others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
     names = [name for name, value in others.items() if value is not None]
     names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
@@ -166,7 +166,7 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
 
 
 def progress(event: Mapping[str, Any]) -> str:
-    """Return the best peak, bound and gap for people, or the reason that nothing fits so far."""
+    """Return the best peak, lower bound and gap as a line for people, or the reason so far that nothing fits."""
     if "stage" in event:
         message: str = event["explanation"]["message"]
         return message

@@ -1,4 +1,4 @@
-"""The explanation in a plan when nothing fits, and the solvers that a plan may name."""
+"""The explanation in a plan if nothing fits, and checks of the solver that a plan's options name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from memplan.planner.instance.instance import Instance
 
 REASON_S = 2.0
-"""The seconds for an explanation when nothing fits."""
+"""The seconds for an explanation if nothing fits."""
 LEAST_REASON_S = 0.05
-"""With less time left, the explanation of the solve is used."""
+"""If less time is left, the plan keeps the solver's own explanation."""
 
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
-    """Raise OptionError for a solver that does not support a problem's features."""
+    """Raise OptionError for a solver that does not support the constraint kinds of a problem."""
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
@@ -41,28 +41,28 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 
 
 def refuse_own_planner(solver: str) -> None:
-    """Raise OptionError for a caller's own planner, whose code no service runs."""
+    """Raise OptionError for a planner of the caller's own code, which a service does not run."""
     if is_own_planner(solver):
         raise OptionError(f"solver: must not be a planner of your own on a service, got {excerpt(solver)}")
 
 
 def is_own_planner(solver: str) -> bool:
-    """Return True for the name of a caller's own planner, module:function."""
+    """True if the name is `module:function`, a planner of the caller's own code."""
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
 def add_reason(
     problem: Problem, plan: Plan, running: Control, reason_s: float = REASON_S, *, is_quick: bool = False
 ) -> Plan:
-    """Return a plan with a detailed reason if nothing fits and time allows.
+    """Return a plan with a detailed reason if nothing fits and the time allows.
 
-    A quick look runs no solver that needs a separate process.
+    With `is_quick`, no solver runs in a child process.
     """
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.remaining_s)
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
-        return plan  # with the search's findings
+        return plan  # it keeps the explanation of the search
     from memplan.questions.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:

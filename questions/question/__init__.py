@@ -1,4 +1,4 @@
-"""A question: a Python function with inputs, options and an answer, from which every entrance is generated."""
+"""A question: a Python function of inputs and options with an answer; all entrances are generated from it."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 
 def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
-    """Yield the names of options, with "or" between."""
+    """Yield the names of options, separated by "or"."""
     for k, name in enumerate(names):
         yield from (" or ",) * bool(k)
         yield Option(name)
@@ -36,7 +36,7 @@ def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
 class QuestionOptions(Value):
     """The options that all questions have.
 
-    `needs`: from an option that says nothing alone to the options and inputs of which one must be given with it.
+    `needs` maps an option that has no effect alone to the options and inputs of which one must be given with it.
     """
 
     error = OptionError
@@ -48,27 +48,27 @@ class QuestionOptions(Value):
 
     @property
     def counts_work(self) -> bool:
-        """True if work is counted instead of time, so that the answer is the same on every machine."""
+        """True if the search counts its work instead of time, so that the answer is the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
     @property
     def can_end(self) -> bool:
-        """True if the best answer so far is right where others wait."""
+        """True if a search may end early, with the best answer so far, when other requests wait."""
         return not self.counts_work
 
     def deadline(self, started: float | None = None) -> Deadline:
-        """Return the deadline of a call that came at `started`, or now; infinite if work is counted."""
+        """Return the deadline of a call that arrived at `started`, by default now; infinite if work is counted."""
         return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
-        """Raise OptionError for an option that would change nothing; `given` are the inputs that are there."""
+        """Raise OptionError for an option that would have no effect; `given` are the names of the given inputs."""
         for name, others in self.needs.items():
-            if self._says(name) and not any(other in given or self._says(other) for other in others):
+            if self._is_changed(name) and not any(other in given or self._is_changed(other) for other in others):
                 rule = ("must be given with ", *_list_options(others), f" only, got {excerpt(getattr(self, name))}")
                 raise OptionError((Option(name), ": ", *rule), way="leave it out")
 
-    def _says(self, name: str) -> bool:
-        """Return True for an option with another value than its default."""
+    def _is_changed(self, name: str) -> bool:
+        """True if an option has another value than its default."""
         about = type(self).model_fields.get(name)
         return about is not None and bool(getattr(self, name) != about.get_default(call_default_factory=True))
 
@@ -78,7 +78,7 @@ class QuestionOptions(Value):
 
 
 class SearchOptions(QuestionOptions):
-    """The options of questions that search."""
+    """The options of questions that search for a plan or a proof."""
 
     deterministic: bool = Field(
         False,
@@ -87,10 +87,10 @@ class SearchOptions(QuestionOptions):
 
 
 class ChartView(NamedTuple):
-    """The chart of an answer that has `points`: the fields for each axis, and the names of the axes.
+    """A chart of an answer that has `points`: the fields for the two axes, the axes' names, and their units.
 
-    A unit is `bytes` or `number`. `drawn` are the fields of the answer that the tables leave out for it.
-    The plan of a point that `is_planned` is made by the page, of the point's `sizes`, `alignment` and `changes`.
+    A unit is `bytes` or `number`. `drawn` are the fields of the answer that only the chart shows. If a point
+    `is_planned`, the page can plan its `sizes`, `alignment` and `changes`.
     """
 
     x: str
@@ -102,10 +102,10 @@ class ChartView(NamedTuple):
 
 
 class PlanLink(NamedTuple):
-    """The link from plans with one of `statuses` to a question about them.
+    """A link from plans with one of the `statuses` to a question about them.
 
-    `rel` is what the answer is to the plan, in the Link header of HTTP; `button` are the words on the page, which opens
-    the question's form with `options`.
+    `rel` is the relation of the answer to the plan in HTTP's Link header. `button` is the text of the page's button,
+    which opens the question's form with `options`.
     """
 
     rel: str
@@ -116,16 +116,15 @@ class PlanLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Question(Generic[A]):
-    """A question that memplan answers: `function(*inputs, options, control) -> answer`, with all that entrances need.
+    """A question that memplan answers: `function(*inputs, options, control) -> answer`, and its form on each entrance.
 
-    Its name, its help and the models of its options and of its answer come from the function; each option is declared
-    once, with its range, its default and its sentence. `lines` writes an answer for people, `exit_status` returns the
-    exit status of the command, `status` the status in lists of jobs. If `any_of` names inputs, one of them must be
-    given. `check` raises InputError for options that cannot go with the inputs. `progress` writes a report of progress
-    for people. A request that `is_brief` needs no worker. `refutes` verifies an answer by the question and its
-    `options`, as it leaves every entrance, and as it comes from elsewhere: it returns the fault, or None. `example` is
-    a body of JSON, `exits` has the meanings of exit statuses, `view` the way in which the page draws an answer with
-    points, `link` the plans that lead to the question.
+    Its name, its help, and the models of its options and answer come from the function. Each option is declared once,
+    with its range, default and description. `lines` writes an answer as text for people, `exit_status` returns the exit
+    status of the command, and `status` the status in lists of jobs. If `any_of` names inputs, one of them must be
+    given. `check` raises InputError for options that do not fit the inputs. `progress` writes a progress report for
+    people. A request that `is_brief` is answered without a worker process. `refutes` verifies an answer, given the
+    inputs and `options`: it returns the fault, or None. `example` is a JSON body, `exits` has the meanings of exit
+    statuses, `view` is the chart of an answer with points, and `link` leads from plans to the question.
     """
 
     function: Callable[..., A]
@@ -146,42 +145,42 @@ class Question(Generic[A]):
 
     @property
     def name(self) -> str:
-        """The name of the command, the call and the function."""
+        """The name of the question: of its function, its command and its HTTP call."""
         return self.function.__name__
 
     @property
     def path(self) -> str:
-        """The path of the HTTP call."""
+        """The path of the question's HTTP call, such as `/v1/plan`."""
         return f"/v1/{self.name}"
 
     @property
     def help(self) -> str:
-        """The help text: the docstring of its function."""
+        """The help text of the question: the docstring of its function."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
     def summary(self) -> str:
-        """The first sentence of the help, without its full stop."""
+        """The first sentence of the help, up to a colon and without its full stop."""
         return self.help.partition("\n")[0].partition(":")[0].rstrip(".")
 
     @cached_property
     def options(self) -> type[QuestionOptions]:
-        """The model of its options, taken from the function's default."""
+        """The model of the question's options: the class of the default of the function's parameter `options`."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
     @cached_property
     def answer(self) -> type[A]:
-        """The model of its answer: the function's return type."""
+        """The model of the question's answer: the return type of its function."""
         answer_type: type[A] = get_type_hints(self.function)["return"]
         return answer_type
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:
-        """The models that an answer may have; most questions have one."""
+        """The models that an answer may have; for most questions, a single one."""
         return get_args(self.answer) or (self.answer,)
 
     def answer_verified(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
-        """Answer a parsed question, verifying the answer and every note on the way. Raises MemplanError."""
+        """Return the answer to a parsed question; it and every interim answer are verified. Raises MemplanError."""
         options.refuse_idle(values)
         if self.check is not None:
             self.check(values, options)
@@ -190,7 +189,7 @@ class Question(Generic[A]):
         return self.require_valid(values, options, self.function(**values, options=options, control=control))
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
-        """Return the answer if nothing refutes it; raises InvalidPlanError otherwise, a fault of memplan."""
+        """Return the answer if it is verified; else raise InvalidPlanError, which reports a fault of memplan."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:
@@ -199,7 +198,7 @@ class Question(Generic[A]):
 
 
 def remove_default(schema: dict[str, Any]) -> None:
-    """Remove the default from the schema of a field that answers omit when it has its default."""
+    """Remove `default` from the schema of a field that answers omit if it has its default value."""
     schema.pop("default", None)
 
 
@@ -210,7 +209,7 @@ class Answer(BaseModel):
 
     @classmethod
     def from_fields(cls, *found: object, **others: Any) -> Self:
-        """Return an answer with the given fields, or else fields of the same name in `found`, the first first."""
+        """Return an answer with the given fields; each other field is copied from the first object that has it."""
         for name in cls.model_fields.keys() - others.keys():
             if (source := next((each for each in found if hasattr(each, name)), None)) is not None:
                 others[name] = getattr(source, name)
@@ -218,13 +217,13 @@ class Answer(BaseModel):
 
 
 class AnswerOfFile(Answer):
-    """The base class of answers about a file; `unknown` has sentences on what its reader does not know."""
+    """The base class of answers about a file; `unknown` has sentences on facts that the file's reader does not know."""
 
     unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
 
 
 class ForeignOptions(ModelOptions, QuestionOptions):
-    """The options of questions that read foreign files; services read the files in a separate process."""
+    """The options of questions about files of other systems; services read such files in a child process."""
 
     name: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="The name of the file, which helps if its bytes do not show its format."

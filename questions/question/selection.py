@@ -1,4 +1,4 @@
-"""Selection of an answer's fields: those named, or all but those excluded."""
+"""Select fields of an answer: the named fields, or all but the excluded ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ HELP = "Only these fields of the answer's JSON, as status,peak, or all but some,
 
 
 class Selection(NamedTuple):
-    """Selected fields of an answer whose fields are `known`, in the answer's order."""
+    """The `names` of the selected fields of an answer, among all its `known` fields."""
 
     names: frozenset[str]
     known: frozenset[str]
 
     @classmethod
     def from_names(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
-        """Return the selection from comma-separated lists of names; None without any.
+        """Return the selection from comma-separated lists of field names; None if there are no names.
 
-        Where an option also takes `formats`, it is called so. Raises OptionError for names that the answer has not.
+        If an option also accepts `formats`, the error names that option. Raises OptionError for unknown fields.
         """
-        models = get_args(answer) or (answer,)  # an answer may be of several models
-        field_names = {name: None for model in models for name in _names_of(model)}
+        models = get_args(answer) or (answer,)  # an answer may have several models
+        field_names = {name: None for model in models for name in _json_field_names(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):
             if name not in field_names:
@@ -41,18 +41,18 @@ class Selection(NamedTuple):
         return cls(frozenset(wanted or field_names) - left_out, frozenset(field_names)) if names else None
 
     def write(self, content: bytes) -> bytes:
-        """Return an answer's JSON with only these fields; raises OptionError for other formats."""
+        """Return the JSON of an answer with only the selected fields; raises OptionError for other formats."""
         fields = from_json(content)
         if not isinstance(fields, dict) or self.known.isdisjoint(fields):
             raise OptionError(f"{FIELDS}: must be left out with another format, whose fields are not the answer's")
         return to_json(self.select(fields)) + b"\n"
 
     def select(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Return these fields of an answer."""
+        """Return the selected fields of an answer, in the answer's order."""
         return {name: value for name, value in content.items() if name in self.names}
 
 
-def _names_of(model: type[BaseModel]) -> Iterable[str]:
+def _json_field_names(model: type[BaseModel]) -> Iterable[str]:
     """Return the JSON field names of a model, following the schema's references."""
     schema = model.model_json_schema(mode="serialization")
     names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
@@ -60,7 +60,7 @@ def _names_of(model: type[BaseModel]) -> Iterable[str]:
 
 
 def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, Any]:
-    """Return some fields of an answer as JSON has them: those named, or all but those named with a minus.
+    """Return some fields of an answer as JSON values: the named fields, or all but the names with a minus.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def select_fields(answer: BaseModel, fields: Iterable[str] = ()) -> dict[str, An
     Raises
     ------
     OptionError
-        Where the answer has no such field.
+        If the answer has no such field.
     """
     chosen = Selection.from_names(type(answer), [fields] if isinstance(fields, str) else fields)
     content = answer.model_dump(mode="json", by_alias=True)

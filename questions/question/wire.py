@@ -1,4 +1,4 @@
-"""Questions as JSON objects: inputs by name, and options."""
+"""Questions as JSON objects: the inputs by name, and the options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Question, QuestionOptions
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Parse a body that must be a JSON object; raises InputError."""
+    """Return the JSON object in a request body; raises InputError for anything else."""
     try:
         content = memplan_json.parse(body)
     except FormatError as error:
@@ -27,12 +27,12 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputValues:
-    """Return the inputs in the fields of a body; raises InputError."""
+    """Return the inputs of a question from the fields of a request body; raises InputError."""
     return read_inputs(question.inputs, content, lambda each, value, *_: each.from_json(value))
 
 
 def read_body_options(question: Question[Any], content: Mapping[str, Any], query: Mapping[str, str]) -> QuestionOptions:
-    """Return the options of a body or its query; raises OptionError."""
+    """Return the options of a question from a request body or its query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must come in the body or in the query, got both")
     options = content.get("options", {})
@@ -46,17 +46,17 @@ def read_body_options(question: Question[Any], content: Mapping[str, Any], query
 
 
 def write_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
-    """Write the body of a request, for a service."""
+    """Return the body of a request to a service, as JSON."""
     inputs = {each.name: each.to_json(values[each.name]) for each in question.inputs if each.name in values}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 
 
 @cache
 def request_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the model that describes a question's bodies."""
+    """Return the pydantic model that describes the request bodies of a question."""
     fields: dict[str, Any] = {
         each.name: each.wire if each.required else (each.wire | None, None) for each in question.inputs
     }
     name = "".join(word.capitalize() for word in question.name.split("-")) + "Request"
-    lazy = ConfigDict(defer_build=True)  # only the schema of the service is made of it
+    lazy = ConfigDict(defer_build=True)  # it is built only for the schema of the service
     return create_model(name, __config__=lazy, **fields, options=(question.options, question.options()))

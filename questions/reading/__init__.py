@@ -1,4 +1,4 @@
-"""The files of questions (problems, models, graphs, operations, plans), with one list of reading options."""
+"""Read the files of questions (problems, models, graphs, operations, plans), with one list of reading options."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 A = TypeVar("A")
 NONE = "none"
-"""The word for models that may not run together."""
+"""The value of `together` if no models may run together."""
 OF_PLANS = ("plan", "keep")
-"""The inputs that are plans of a question's problem."""
+"""The inputs that are plans of the question's problem."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
-    """The options for reading a problem: its changes, the meaning of its ends, and how a model is read."""
+    """The options for reading a problem: adaptations, the meaning of interval ends, and how a model is read."""
 
     inclusive: bool | None = Field(
         None,
@@ -45,12 +45,12 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     @property
     def interval(self) -> "Interval | None":
-        """The meaning of ends; None if only the file states it."""
+        """The meaning of interval ends, `closed` or `half-open`; None if only the file states it."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
-    """Raise OptionError if several files lack `together`, or a single one has it."""
+    """Raise OptionError if several files are given without `together`, or a single file with it."""
     if len(files) == 1 and together:
         raise OptionError(f"together: must be given for several files only, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
@@ -67,7 +67,7 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return a name for each file: the file's own name if it is unique."""
+    """Return a unique name for each file: its name without folder and ending, with a number if that is taken."""
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
@@ -78,9 +78,9 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
-    """Return the application of several files, with models named after them; raises InputError.
+    """Return the application of several problems from files, as models named after the files; raises InputError.
 
-    `together` names the models that may run together, as `asr,kws`, or none of them.
+    `together` has groups of models that may run at the same time, such as `asr,kws`, or is `none`.
     """
     from memplan.planner.model.application import Application
 
@@ -90,35 +90,34 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
-    """Return options from the given fields; raises OptionError, which names each wrong one."""
-    if not given:  # defaults are valid, and a validator takes longer to build than most plans take
+    """Return a model of options with the given fields; raises OptionError, which lists each wrong field."""
+    if not given:  # defaults are valid, and a validator is slow to build
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
         if about is not None and about.deprecated:
             warn(f"{name}: is deprecated {about.deprecation_message}", DeprecationWarning, stacklevel=2)
     try:
-        return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]  # a WireValue
+        return model.model_validate(dict(given))  # type: ignore[attr-defined,no-any-return]
     except ValidationError as error:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
 
 
 @cache
 def _default_read_options() -> ReadOptions:
-    """Return the options for files read without changes."""
+    """Return the default reading options, which leave a file's problem unchanged."""
     return ReadOptions.model_construct()
 
 
 @dataclass(eq=False, repr=False)
 class Reader:
-    """Reads the files of one question, and keeps their additional facts.
+    """A reader of the files of one question, which also keeps facts about them.
 
-    `imported` is the model that was read, `data` and `name` are its file's, `warnings` the findings of readers. If a
-    file has a plan next to its problem, this plan is the `own_plan`; the `problem_of_plan` is the problem of a plan
-    that says how its problem is read: a problem inside of the plan's file, or one that a runtime printed of its model.
-    If a file is a graph of operations, `own_graph` is this graph; several files together make the `application`. Where
-    some of the options were recorded in a plan, `plain` are the given options alone: a problem that has the `plan_hash`
-    with `plain` is read with `plain`.
+    `imported` is the imported model, and `data` and `name` belong to its file; `warnings` are findings of readers. A
+    plan next to a problem in one file is the `own_plan`. If a plan determines how its problem is read,
+    `problem_of_plan` is that problem: it is in the plan's file, or a runtime printed it with the plan. A graph of
+    operations is the `own_graph`, and several files together make the `application`. If some options were recorded in a
+    plan, `plain` are the given options alone; they are used if the problem read with them has the `plan_hash`.
     """
 
     options: ReadOptions = field(default_factory=_default_read_options)
@@ -139,12 +138,12 @@ class Reader:
         return None if self.name is None or self.name == "-" else Path(self.name).name
 
     def load(self, name: str | None) -> None:
-        """Import the reader for a file name before its time limit begins."""
+        """Import the reader for a file name, before the time limit begins."""
         importers.load(name)
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
-        """Return the problem in a file, or of its model or operations; raises InputError."""
-        if self.plain is not None and (problem := self._plain_problem(data, name)) is not None:
+        """Return the problem in a file, also from a model or operations; raises InputError."""
+        if self.plain is not None and (problem := self._problem_read_plainly(data, name)) is not None:
             return problem
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
@@ -161,7 +160,7 @@ class Reader:
             from memplan.planner.lint.problems import closed_ends
 
             self.warnings += closed_ends(problem, data)
-        if not is_model and self.options.alignment is not None:  # a model's buffers are aligned and padded already
+        if not is_model and self.options.alignment is not None:  # the importer has aligned a model's buffers already
             problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             found = problem
@@ -171,20 +170,20 @@ class Reader:
             self.warnings += idle_findings(self.options, self.imported, problem, found)
         return found
 
-    def _plain_problem(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem read without the plan's options, if that has the plan's hash."""
+    def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
+        """Return the problem read without the plan's options, if that problem has the plan's hash; else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # of a model, whose sizes are only in the plan
+        with suppress(InputError):  # the sizes of a model may be known from the plan only
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
         return None
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
-        """Return the plan of a problem from a file, perhaps the problem's own; raises InputError.
+        """Return the plan of a problem from a file, which may be the problem's file; raises InputError.
 
-        One that a runtime printed of its model needs that, and is of a problem that it says itself.
+        A plan that a runtime printed needs its model's file, and replaces the problem by one with the printed sizes.
         """
         from memplan.questions.reading.plan_files import read_plan
 
@@ -233,7 +232,7 @@ class Reader:
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
     def settle_inputs(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the inputs of a question, with the plan's own problem if the plan has it."""
+        """Return the inputs of a question, in which the problem of the plan replaces the problem if there is one."""
         return values if self.problem_of_plan is None else {**values, "problem": self.problem_of_plan}
 
 
@@ -245,7 +244,7 @@ TARGET_NOTE = (
 
 
 def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
-    """Return the findings about options without effect, as the file has nothing that they could change."""
+    """Return a finding for each option without effect, since the file has nothing that it could change."""
     idle = {
         NO_OVERWRITING: options.in_place and len(after.buffers.aliases) == len(before.buffers.aliases),
         "weights: the file has no constants, so that the plan is as without": options.weights is not None
@@ -255,11 +254,11 @@ def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, 
 
 
 def add_reading_facts(answer: A, reader: Reader) -> A:
-    """Return an answer with the reader's unknowns; a plan also records its reading options."""
+    """Return an answer with the facts that the reader does not know; a plan also records its reading options."""
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
-    # Unset options are not dumped, since that would need a complete model.
+    # Only set options are dumped, since dumping needs the complete model, which is slow to build.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:
         changes["read_with"] = fields
@@ -272,7 +271,7 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
 def reading_of_plan(value: object) -> dict[str, Any]:
     """Return the reading options recorded in a plan's JSON, with the problem's hash as `problem_hash`.
 
-    Empty if the value is no such plan: its reader reports the fault.
+    The result is empty for a value that is no such plan; the reader of the value reports the fault.
     """
     if isinstance(value, bytes):
         if b'"read_with"' not in value:

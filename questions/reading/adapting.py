@@ -1,4 +1,4 @@
-"""Problems adapted to a machine by options: pool sizes, weights, pins, reserved ranges, copies."""
+"""Adapt a problem to a machine by options: pool sizes, weights, pins, reserved ranges, copies, and order."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)]
 
 
 def _texts_of_sizes(value: object) -> object:
-    """Return sizes as texts, from a single size or from JSON numbers."""
+    """Return sizes as a tuple of strings, from a single size or from JSON numbers; other values are unchanged."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
     if not isinstance(values, tuple):
         return values
@@ -28,7 +28,7 @@ def _texts_of_sizes(value: object) -> object:
 SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
-"""The default pools for a model whose weights are planned."""
+"""The default pools of a model whose weights are planned."""
 
 
 class ProblemOptions(WireValue):
@@ -75,13 +75,13 @@ class ProblemOptions(WireValue):
 
     @property
     def adaptations(self) -> tuple[str, ...]:
-        """The names of the given options that change anything other than pool sizes."""
+        """The names of the given options that change more than pool sizes."""
         names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare")
         return tuple(name for name in names if getattr(self, name))
 
 
 def refuse_spare(spared: Sequence[str]) -> None:
-    """Raise OptionError for buffers that nothing can write over."""
+    """Raise OptionError if buffers are spared although no operation writes in place."""
     if spared:
         raise OptionError.from_rule(
             "spare", f"must be given with in_place only, got {excerpt(spared[0])}", way="leave it out"
@@ -89,12 +89,12 @@ def refuse_spare(spared: Sequence[str]) -> None:
 
 
 def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
-    """Return a problem adapted by the options; `read` is its model or graph. Raises OptionError and ProblemError."""
+    """Return a problem adapted by options; `read` is its imported model or None. Raises OptionError, ProblemError."""
     if options.in_place:
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
-        # A double-buffered tensor has another buffer in the next run, so that no operation can write over it.
+        # The next run uses another copy of a double-buffered tensor, so no operation may write over it.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:
@@ -113,12 +113,12 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
 
 
 def align_problem(problem: Problem, alignment: int) -> Problem:
-    """Return the problem with all buffers also aligned to `alignment`; aliases keep their offsets inside buffers."""
+    """Return the problem with each buffer also aligned to `alignment` bytes; aliases keep their offsets in buffers."""
     is_free = [
         i not in problem.buffers.aliases and i not in problem.buffers.rules["relative"]
         for i in range(len(problem.buffers))
     ]
-    return _replace_rows(
+    return _replace_buffers(
         problem,
         (
             row | ({"alignment": lcm(row.get("alignment", 1), alignment)} if is_mine else {})
@@ -128,7 +128,7 @@ def align_problem(problem: Problem, alignment: int) -> Problem:
 
 
 def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weights) -> Problem:
-    """Add the constants of operations, alive all the time; the last of several pools is for constants only."""
+    """Return the problem with a model's constants, alive all the time; the last of several pools is only for them."""
     if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
@@ -137,25 +137,25 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
     names = [pool.name for pool in pools]
     writable = names[:-1] or names
     homes = {"flash": names[-1:], "ram": writable, "choose": names}[weights]
-    start, end = _span(problem)
+    start, end = _whole_span(problem)
     rows = [row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _rows(problem)]
     if stuck := next((row for row in rows if not row["pools"]), None):
         raise OptionError(
             f"weights: buffer {excerpt(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
         )
     rows += [{**one, "pools": homes, "start": start, "end": end} for one in constants]
-    changed = _replace_rows(problem.model_copy(update={"pools": pools}), rows)
+    changed = _replace_buffers(problem.model_copy(update={"pools": pools}), rows)
     return replace_profile(changed, "speed") if weights == "choose" else changed
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
-    rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _span(problem)
+    rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _whole_span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not (count.isascii() and count.isdecimal() and 0 < int(count[:4]) <= 64):
             raise OptionError(f"copies: must be NAME=NUMBER with a number from 1 to 64, got {excerpt(text)}")
-        for one in [name] if name else _ends(read):
+        for one in [name] if name else _inputs_and_outputs(read):
             row = _find_row("copies", one, rows)
             _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
@@ -166,11 +166,11 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
             row |= {"start": start, "end": end}
             copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
             rows |= {copy: row | {"id": copy} for copy in copies}
-    return _replace_rows(problem, rows.values())
+    return _replace_buffers(problem, rows.values())
 
 
-def _ends(read: ImportedProblem | None) -> tuple[str, ...]:
-    """Return the input and output buffers of a program."""
+def _inputs_and_outputs(read: ImportedProblem | None) -> tuple[str, ...]:
+    """Return the names of a program's input and output buffers; raises OptionError if the file has none."""
     if read is None or (ends := read.ends) is None:
         raise OptionError("copies: must be NAME=NUMBER where the file says no inputs and outputs")
     return ends
@@ -188,19 +188,19 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")
-        pool, new = name or problem.pools[0].name, (_bytes("reserve", offset or "0"), _bytes("reserve", size))
+        pool, new = name or problem.pools[0].name, (_read_bytes("reserve", offset or "0"), _read_bytes("reserve", size))
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # the file may already have this range
+        ranges[pool] += [new] * (new not in ranges[pool])  # the file may have this range already
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return replace_fields(problem, pools=pools)
 
 
 def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
-    """Separate pairs of buffers unless the order of the given edges, taken transitively, puts one before the other."""
+    """Return the problem with a conflict for each pair of buffers that the order, taken transitively, does not part."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # sets of buffers as bits
+    after = [0] * len(position)  # for each buffer, the set of later buffers as bits
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
@@ -217,7 +217,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # If the two run in turns, no single edge gives the order.
+        # If two buffers alternate in time, a single pair cannot order them.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return replace_fields(problem, conflicts=[*problem.conflicts, *apart])
@@ -241,12 +241,12 @@ def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {excerpt(pool)}"
             )
-        row.update({"offset": _bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
-    return _replace_rows(problem, rows.values())
+        row.update({"offset": _read_bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
+    return _replace_buffers(problem, rows.values())
 
 
 def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
-    """Return the row of a buffer, with or without its function's name; raises OptionError for none or several."""
+    """Return the row of a buffer, found with or without its function's name; raises OptionError for none or several."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )
@@ -259,22 +259,22 @@ def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
 
 
 def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:
-    """Record the buffer of an option; raises OptionError if the option named it before."""
+    """Record that an option names the buffer; raises OptionError if it has named the buffer before."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
         raise OptionError.from_rule(option, f"{rule}, which are both for {excerpt(row['id'])}: leave one out")
     given[row["id"]] = text
 
 
-def _bytes(option: str, text: str) -> int:
+def _read_bytes(option: str, text: str) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
         raise OptionError.from_rule(option, f"{error}") from None
 
 
-def _span(problem: Problem) -> tuple[int, int]:
-    """Return the first start and the last end of all buffers."""
+def _whole_span(problem: Problem) -> tuple[int, int]:
+    """Return the first start and the last end of all buffers; (0, 1) without lifetimes."""
     table = problem.buffers
     return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
 
@@ -283,5 +283,5 @@ def _rows(problem: Problem) -> list[Row]:
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 
-def _replace_rows(problem: Problem, rows: Any) -> Problem:
+def _replace_buffers(problem: Problem, rows: Any) -> Problem:
     return replace_fields(problem, buffers=list(rows))

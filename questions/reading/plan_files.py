@@ -23,11 +23,11 @@ from memplan.solvers.mip.solution_names import recognises
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
     """Return the plan of a problem from the bytes of a file; raises InputError.
 
-    It is JSON or CSV, with its problem or alone, a list of offsets, `{"id": offset}` or `[[id, offset], …]`, the plan
-    inside a model or a dump, or the solution of the problem's integer program.
+    The file is JSON or CSV with a plan, with or without its problem; a list of offsets, `{"id": offset}` or `[[id,
+    offset], …]`; a model or a dump with a plan inside; or the solution of the problem's integer program.
     """
     if recognises(data, name):
-        # Its libraries take longer to import than most commands take to run.
+        # Imported here, since its libraries take longer to import than most commands take to run.
         from memplan.solvers.mip.model_solution import plan_of_solution
 
         return plan_of_solution(problem, data)
@@ -43,18 +43,18 @@ def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOpt
         is_of_offsets = isinstance(value, dict) and all(isinstance(offset, int) for offset in value.values())
         rows = list(value.items()) if is_of_offsets else value
         if isinstance(rows, list):
-            return Plan(placements=_offsets(rows, problem))
+            return Plan(placements=_placements_of_offsets(rows, problem))
     return formats.read_plan(data, problem, name)
 
 
 def plan_beside(value: object) -> Plan | None:
-    """Return the plan in a JSON object that also has a problem; None without one."""
+    """Return the plan in a JSON object of problem and plan; None for other values."""
     if not isinstance(value, dict) or value.keys() != {"problem", "plan"}:
         return None
     return Plan.model_validate(value["plan"])
 
 
-def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
+def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTable:
     """Return the placements for a list of offsets in the only pool; ids match as values or as text."""
     if len(problem.pools) > 1:
         raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
@@ -73,7 +73,7 @@ def _offsets(rows: list[object], problem: Problem) -> PlacementTable:
 
 
 def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
-    """Return a model with views in place or apart, whichever violates its own plan less."""
+    """Return the model read with views in place or apart: the reading that its own plan violates less."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
@@ -85,14 +85,14 @@ def _count_violations(imported: ImportedProblem) -> int:
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError for a plan without visible violations if some storages are invisible."""
+    """Raise FormatError if some storages are invisible and the plan has no visible violation."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:
-    """Return a table's pins as a plan; None if a buffer has no pin, or its place is tied."""
+    """Return a table's pins as a plan; None if a buffer has no pin or an alias, or there are several pools."""
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
         return None

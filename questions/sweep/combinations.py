@@ -1,4 +1,4 @@
-"""The question `sweep`: costs and peaks for combinations of pool sizes, alignments and changes."""
+"""The question `sweep`: costs and peaks for combinations of pool sizes, alignments and changes to the problem."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SizesOf = Mapping[str, range | tuple[int, ...]]
 _REPORT_AFTER = 20
 """The number of combinations between two progress reports, if there are many."""
 _NOTED_PART = 20
-"""The least time between noted answers, as a multiple of the time that noting took."""
+"""The factor between the time that noting interim answers took and the least time until the next note."""
 _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
@@ -78,8 +78,8 @@ Sizes = Annotated[dict[Name, _RangeOrList], Field(min_length=1)]
 _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
-def _bytes(value: object) -> object:
-    """Return the numbers of bytes in texts such as `16` or `16,64`."""
+def _sizes_in_bytes(value: object) -> object:
+    """Return the bytes of sizes such as `16`, `16,64` or a list of these; other values are unchanged."""
     values = [value] if isinstance(value, (int, str)) else value
     if not isinstance(values, (list, tuple)):
         return value
@@ -93,10 +93,10 @@ def _bytes(value: object) -> object:
 
 
 class SweepOptions(SearchOptions, SolveOptions):
-    """Options of a sweep: the options of each plan, and the seconds for each."""
+    """Options of `sweep`: the options of each plan, and the seconds for it."""
 
     each_s: Seconds = Field(1.0, description="Spend at most this part of the time limit on each combination.")
-    alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_bytes)] = Field(
+    alignments: Annotated[tuple[Alignment, ...], BeforeValidator(_sizes_in_bytes)] = Field(
         (), description="Also try these alignments of all buffers, each combined with everything else."
     )
     repetitions: Annotated[int, Field(ge=1, le=100)] = Field(
@@ -105,9 +105,9 @@ class SweepOptions(SearchOptions, SolveOptions):
 
 
 class SweepRow(Answer):
-    """One combination, its plan's quality, and its use in bytes; `size` if a single pool is swept.
+    """One combination of a sweep: its plan's quality and use in bytes; `size` is set if a single pool is swept.
 
-    `alignment` and `changes` are those of the combination, where some are swept.
+    `alignment` and `changes` are set if the sweep varies them.
     """
 
     size: int | None = None
@@ -125,15 +125,15 @@ class SweepRow(Answer):
     reproducible: bool | None
 
     def problem_of(self, problem: Problem) -> Problem:
-        """Return the problem planned for a point, made from the swept one."""
+        """Return the problem that was planned for this point, made from the swept problem."""
         changed = _change_problem(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
 
 class Sweep(AnswerOfFile):
-    """The number of combinations, and the points planned in time; sizes vary fastest, then changes, then alignments.
+    """The points planned in time, out of `combinations`; sizes vary fastest, then changes, then alignments.
 
-    `plans` are those of the points; None where the answer came from a service.
+    `plans` are the plans of the points; None if the answer came from a service.
     """
 
     combinations: int
@@ -162,16 +162,16 @@ def sweep(
         raise OptionError(
             f"sizes: must have a list for each pool, as [65536, 131072], got none for {excerpt(wrong[0])}"
         )
-    combinations = _count(sizes, changes, options)
+    combinations = _combination_count(sizes, changes, options)
     rows: list[SweepRow] = []
     plans: list[Plan] = []
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Note the points so far, if that takes only a small part of the time."""
+        """Note the points planned so far, if that takes only a small part of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
-            more = [_row(point, tuple(sizes), alignment, chosen) for point in found]
+            more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
             planned = (*plans, *(point.plan for point in found))
             running.note(Sweep(combinations=combinations, points=(*rows, *more), plans=planned))
             noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
@@ -192,14 +192,14 @@ def sweep(
                 break
         points_ = propagate_bounds(points) if sizes else points
         plans += [point.plan for point in points_]
-        rows += [_row(point, tuple(sizes), alignment, chosen) for point in points_]
+        rows += [_sweep_row(point, tuple(sizes), alignment, chosen) for point in points_]
         if _is_over(running):
             break
     return Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans))
 
 
-def _count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
-    """Return the number of combinations; raises OptionError for none or too many."""
+def _combination_count(sizes: SizesOf, changes: Sequence[Sequence[Change]], options: SweepOptions) -> int:
+    """Return the number of combinations; raises OptionError if there are none or too many."""
     if not sizes and not changes and not options.alignments:
         raise OptionError(
             "sizes, changes, alignments: one of them is required, got none: "
@@ -218,21 +218,21 @@ def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[C
 
 
 def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
-    """Return the best plan of all repetitions, with consecutive seeds."""
+    """Return the best plan of all repetitions, which differ in their seeds."""
     best: Plan | None = None
     for k in range(options.repetitions):
         control = replace(running.limit_to(options.each_s), report=ignore_report)
         fields = options.fields(*SolveOptions.model_fields)
         chosen = {"seed": options.seed + k, "time_limit_s": control.remaining_s, "explain_s": 0}
         answer = plan(problem, start, options=PlanOptions.model_construct(**fields | chosen), control=control)
-        best = answer if best is None else min(best, answer, key=_rank)
+        best = answer if best is None else min(best, answer, key=_plan_rank)
         if best.status in ("optimal", "infeasible"):
             break
     assert best is not None, "there is one repetition at least"
     return best
 
 
-def _rank(plan: Plan) -> tuple[bool, float, float]:
+def _plan_rank(plan: Plan) -> tuple[bool, float, float]:
     return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
 
 
@@ -240,16 +240,16 @@ def _is_over(running: Control) -> bool:
     return running.deadline.remaining_s <= 0 or running.cancelled.is_set()
 
 
-def _row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
+def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
     size = point.sizes[0] if len(pools) == 1 else None
     sizes = dict(zip(pools, point.sizes, strict=True))
     return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
 
 
 def lines(found: Sweep) -> Iterator[str]:
-    """Yield the rows of a table for people, without empty columns."""
+    """Yield the rows of a table for people, and a line if some combinations were not planned in time."""
     if found.points:
-        rows = list(_cells(found.points))
+        rows = list(_table_rows(found.points))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -257,17 +257,17 @@ def lines(found: Sweep) -> Iterator[str]:
         yield f"{len(found.points):,} of {found.combinations:,} combinations were planned in time"
 
 
-def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
+def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
     is_priced = any(point.cost is not None for point in points)
     priced = ["cost", "at least"] if is_priced else []
     first = points[0]
     yield [
-        *(f"size of {_line_text(pool)}" for pool in first.sizes),
+        *(f"size of {_printable_name(pool)}" for pool in first.sizes),
         *(["alignment"] if first.alignment else []),
         *(["changes"] if first.changes else []),
         "status",
         *priced,
-        *(f"{_line_text(use.name)} used" for use in first.pools),
+        *(f"{_printable_name(use.name)} used" for use in first.pools),
     ]
     for point in points:
         costs = (point.cost, point.cost_lower_bound) if is_priced else ()
@@ -281,15 +281,15 @@ def _cells(points: Sequence[SweepRow]) -> Iterator[list[str]]:
         ]
 
 
-def _check(values: InputValues, options: SweepOptions) -> None:
-    """Refuse too many combinations, unknown names, and an invalid first combination; raises InputError."""
+def _refuse_wrong_sweep(values: InputValues, options: SweepOptions) -> None:
+    """Raise InputError for too many combinations, unknown names, or an invalid first combination."""
     changes = values.get("changes", ())
-    _count(values.get("sizes", {}), changes, options)
+    _combination_count(values.get("sizes", {}), changes, options)
     refuse_unknown(values["problem"], [change for axis in changes for change in axis])
     apply_changes(values["problem"], [axis[0] for axis in changes])
 
 
-def _line_text(name: str) -> str:
+def _printable_name(name: str) -> str:
     return name if name.isprintable() else excerpt(name)
 
 
@@ -318,9 +318,9 @@ def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
 
 
 def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
-    """Read `NAME=FROM:TO:STEP` for each pool; TO is included if a step reaches it. Raises OptionError.
+    """Return the sizes of each swept pool from `NAME=FROM:TO:STEP`; TO is included if a step reaches it.
 
-    The name may be left out where there is one pool.
+    The name may be left out if the problem has one pool. Raises OptionError.
     """
     sizes: dict[str, range] = {}
     for text in texts:
@@ -342,10 +342,10 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
         raise OptionError(f"size: must name its pool where there are several, as {_FORM}, got {excerpt(text)}")
     if equals and name not in names:
         raise OptionError(f"size: must name a pool of the problem ({', '.join(names)}), got {excerpt(name)}")
-    return name or names[0], _range(*parts)
+    return name or names[0], _size_range(*parts)
 
 
-def _range(first: str, last: str, step: str) -> range:
+def _size_range(first: str, last: str, step: str) -> range:
     try:
         low, high, width = map(parse_size, (first, last, step))
     except ValueError as error:
@@ -361,7 +361,7 @@ def _range(first: str, last: str, step: str) -> range:
 
 
 def _sizes_extent(value: object) -> Extent:
-    """Return the extent of sizes; raises OptionError if they exceed the limit of combinations."""
+    """Return the extent of a body's sizes; raises OptionError if there are more sizes than a sweep may have."""
     fields = value if isinstance(value, dict) else {}
     count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
     for what, many in (("pools", len(fields)), ("sizes", count)):
@@ -371,7 +371,7 @@ def _sizes_extent(value: object) -> Extent:
 
 
 def _refuse_capacity(sizes: SizesOf, values: InputValues, options: ProblemOptions) -> None:
-    """Raise OptionError for the size of the only pool, which is swept."""
+    """Raise OptionError for a capacity of the only pool if its size is swept."""
     pools = values["problem"].pools
     if options.capacity and len(pools) == 1 and pools[0].name in sizes and "@" not in options.capacity[0]:
         rule = f"must be left out where the only pool is swept, got {excerpt(options.capacity[0])}"
@@ -403,7 +403,7 @@ QUESTION = Question(
     sweep,
     inputs=(PROBLEM, SIZES, CHANGES, START),
     lines=lines,
-    check=_check,
+    check=_refuse_wrong_sweep,
     exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
     exits={0: "there is a plan for some combination", 1: "nothing fits in any"},
     status=lambda _: "done",

@@ -1,4 +1,4 @@
-"""A problem with other values of its fields, or with many pool sizes, to show the worth of each change."""
+"""A problem with changed fields or many pool sizes, to show the worth of each change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SIZES = 1000
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """The plan for one combination of sizes in bytes, one for each swept pool in order."""
+    """The plan for one combination of pool sizes in bytes, in the order of the swept pools."""
 
     sizes: tuple[int, ...]
     plan: Plan
@@ -34,31 +34,31 @@ class SweepPoint:
 def plans_by_size(
     problem: Problem, sizes: Mapping[str, Iterable[int]], plan_one: Callable[[Problem, Plan | None], Plan]
 ) -> Iterator[SweepPoint]:
-    """Yield a plan for each combination of pool sizes, from the smallest up, the last pool varying fastest.
+    """Yield a plan for each combination of pool sizes, from the smallest up; the last pool varies fastest.
 
-    None is worse than one whose pools are all as small or smaller: `plan_one(problem, start)` plans a problem, no worse
-    than the plan `start`, which is right for smaller pools and so for it. Raises OptionError for a pool that the
-    problem does not have, for no pool, and for more than MOST_SIZES combinations.
+    A plan is never worse than a plan whose pools are all as small or smaller: `plan_one(problem, start)` must return a
+    plan that is no worse than `start`, a valid plan for smaller pools. Raises OptionError for an unknown pool, for no
+    pool, and for more than MOST_SIZES combinations.
     """
     axes = [sorted(set(values)) for values in sizes.values()]
     if not sizes or prod(map(len, axes)) > MOST_SIZES:
-        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_count(axes)}")
+        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_grid_size(axes)}")
     plans: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
         # A plan for a smaller size fits a larger one, so costs never rise with the size.
-        starts = [plans[below] for below in _steps(place, -1) if below in plans and is_found(plans[below])]
-        start = min(starts, key=lambda plan: tuple(value or 0 for value in _score(plan)), default=None)
+        starts = [plans[below] for below in _grid_neighbours(place, -1) if below in plans and is_found(plans[below])]
+        start = min(starts, key=lambda plan: tuple(value or 0 for value in _plan_score(plan)), default=None)
         plans[place] = plan_one(set_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
         yield SweepPoint(chosen, plans[place])
 
 
-def _count(axes: Sequence[Sequence[int]]) -> int:
+def _grid_size(axes: Sequence[Sequence[int]]) -> int:
     return prod(map(len, axes)) if axes else 0
 
 
-def _steps(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the neighbours one step away along one axis."""
+def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
+    """Yield the grid places that are `by` steps away along one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -73,31 +73,31 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
 
 
 def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Return the points with bounds from larger sizes: a plan that is optimal there is optimal here, too.
+    """Return the points with lower bounds propagated from larger sizes to smaller ones.
 
-    So the bound on the cost for a size is never below that for a larger one, and a plan that is no worse than the
-    best one for a larger size is optimal.
+    The cost bound for a size is never below the bound for a larger size, and a plan that equals an optimal plan for a
+    larger size is optimal.
     """
     axes = [sorted(set(values)) for values in zip(*(point.sizes for point in points), strict=True)]
     plans: dict[tuple[int, ...], Plan] = {}
-    # From the largest down: a bound for a size holds for all smaller ones.
+    # From the largest size down, since a bound for a size is valid for all smaller sizes.
     for point in reversed(points):
         place = tuple(axis.index(size) for axis, size in zip(axes, point.sizes, strict=True))
         plans[place] = point.plan
-        for above in _steps(place, 1):
+        for above in _grid_neighbours(place, 1):
             if above in plans:
-                plans[place] = _informed_by(plans[above], plans[place])
+                plans[place] = _apply_larger_bound(plans[above], plans[place])
     return [SweepPoint(point.sizes, plan) for point, plan in zip(points, reversed(plans.values()), strict=True)]
 
 
-def _informed_by(larger: Plan, plan: Plan) -> Plan:
-    # The bound on the larger plan's cost holds among plans that use no more of the last pool.
+def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
+    # The cost bound of the larger size is only valid for plans that use no more bytes of the last pool.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:
         bound = max(larger.cost_lower_bound, plan.cost_lower_bound or 0.0)
         plan = plan.model_copy(update={"cost_lower_bound": min(bound, plan.cost)})
-    if plan.status != "feasible" or larger.status != "optimal" or _score(plan) != _score(larger):
+    if plan.status != "feasible" or larger.status != "optimal" or _plan_score(plan) != _plan_score(larger):
         return plan
     bounds = zip(plan.pools, larger.pools, strict=True)
     pools = tuple(use.model_copy(update={"lower_bound": its.lower_bound}) for use, its in bounds)
@@ -105,12 +105,12 @@ def _informed_by(larger: Plan, plan: Plan) -> Plan:
     return plan.model_copy(update=proved)
 
 
-def _score(plan: Plan) -> tuple[float | None, ...]:
+def _plan_score(plan: Plan) -> tuple[float | None, ...]:
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 
 def is_found(plan: Plan) -> bool:
-    """Return True if a plan places anything."""
+    """True if the plan has placements."""
     return plan.status in ("optimal", "feasible")
 
 
@@ -119,7 +119,7 @@ MOST_COMBINATIONS = 10_000
 
 
 class Change(WireValue):
-    """One change: new values for `fields` of a buffer or pool; without `fields`, the buffer is dropped."""
+    """A change of a sweep: new values for `fields` of a buffer or pool; without `fields`, the buffer is dropped."""
 
     buffer: Id | None = Field(None, exclude_if=lambda name: name is None)
     pool: Name | None = Field(None, exclude_if=lambda name: name is None)
@@ -127,7 +127,7 @@ class Change(WireValue):
 
     @property
     def text(self) -> str:
-        """Return the change in words."""
+        """The change as a phrase, such as `conv1.size=32` or `without conv1`."""
         name = self.pool if self.buffer is None else self.buffer
         if self.fields is None:
             return f"without {name}"
@@ -142,7 +142,7 @@ _GRID: TypeAdapter[tuple[tuple[Change, ...], ...]] = TypeAdapter(Grid)
 def apply_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
     """Return the problem after some changes, without the entries of dropped buffers.
 
-    Raises OptionError for changes of what does not exist, and ProblemError where one makes the problem wrong.
+    Raises OptionError for a change to an unknown object, and ProblemError if a change makes the problem invalid.
     """
     if not changes:
         return problem
@@ -164,7 +164,7 @@ def apply_changes(problem: Problem, changes: Sequence[Change]) -> Problem:
 
 
 def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
-    """Raise OptionError for changes to unknown objects."""
+    """Raise OptionError for a change to a buffer or pool that the problem does not have."""
     for change in changes:
         if (change.buffer is None) == (change.pool is None):
             raise OptionError("change: must name a buffer or a pool")
@@ -181,8 +181,8 @@ def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
         raise OptionError(*sentences(error, ("changes",))) from error
 
 
-def _extent(value: object) -> Extent:
-    """Return the extent of changes; raises OptionError if there are more than combinations can use."""
+def _changes_extent(value: object) -> Extent:
+    """Return the extent of a body's changes; raises OptionError if there are more changes than combinations."""
     count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
     if count > MOST_COMBINATIONS:
         raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")
@@ -196,7 +196,7 @@ CHANGES = Input(
     lambda grid: _GRID.dump_python(grid, mode="json"),
     "A JSON file with lists of changes. Each combination makes one change of every list.",
     from_file=lambda _reader, data, _name, _question: _changes_field(memplan_json.parse(data)),
-    extent=_extent,
+    extent=_changes_extent,
     required=False,
     named_by_flag=True,
 )

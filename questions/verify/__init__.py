@@ -1,1 +1,1 @@
-"""Verify: violations of a plan, what decides its peak, and whether its claims hold."""
+"""The question `verify`: violations of a plan, the causes of its peak, and whether its claims hold."""

@@ -1,4 +1,4 @@
-"""A plan's problem solved again with the same options, and the two answers compared."""
+"""Solve a plan's problem again with the same options, and compare the two answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
-"""The common part of two answers: all bytes; peak, status and cost; or not even these."""
+"""The common part of two answers: all bytes; peak, status and cost; or none of these."""
 _WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
 
 
 class Again(Answer):
-    """A second answer compared with the first: what agrees, and `peak` and `status` of both.
+    """A second answer compared with the first: what agrees, and the `peak` and `status` of both.
 
-    `version_before` is that of memplan where it was another one, `disturbed_by` why the first answer is not
-    `reproducible`, None where it was not deterministic.
+    `version_before` is the first answer's version of memplan, if it differs. `disturbed_by` says why the first answer
+    is not `reproducible`; None if its search was not deterministic.
     """
 
     same: Same
@@ -43,19 +43,18 @@ class Again(Answer):
 
 
 def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
-    """Solve a plan's problem again, by the options recorded in it, or else by the defaults.
+    """Solve a plan's problem again, with the options recorded in the plan or the defaults, and compare the answers.
 
-    A reproducible solve may take as long as it needs, unless the call has a deadline; None where the deadline ended it.
-    Raises OptionError for a plan that keeps places of another plan, and PlanError for recorded options that are
-    invalid.
+    A deterministic solve may take as long as it needs, unless the call has a deadline; None if that deadline ended it.
+    Raises OptionError for a plan that keeps places of another plan, and PlanError for invalid recorded options.
     """
     if plan.kept is not None:
         raise OptionError("again: must be of a plan that keeps no places of another, which is not in it")
-    options = _options_of(plan)
+    options = _recorded_options(plan)
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # this machine may be slower or busier
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # this machine may be slower than the first
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
@@ -66,7 +65,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None
         return None
     before, now = _comparable_plan(plan), _comparable_plan(best_plan)
     same: Same = "bytes" if write_plan(now, problem) == write_plan(before, problem) else "nothing"
-    if same != "bytes" and _value(now) == _value(before):
+    if same != "bytes" and _compared_values(now) == _compared_values(before):
         same = "peak"
     return Again(
         same=same,
@@ -82,7 +81,7 @@ def solved_again(problem: Problem, plan: Plan, running: Control) -> Again | None
     )
 
 
-def _options_of(plan: Plan) -> SolveOptions:
+def _recorded_options(plan: Plan) -> SolveOptions:
     try:
         return SolveOptions.model_validate(plan.options or {})
     except (ValidationError, OptionError) as error:
@@ -91,7 +90,7 @@ def _options_of(plan: Plan) -> SolveOptions:
 
 
 def _comparable_plan(plan: Plan) -> Plan:
-    """Return a plan without its elapsed time, certificate, and findings."""
+    """Return a plan without the parts that may differ between equal answers: time, certificate, findings."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
@@ -101,12 +100,12 @@ def _comparable_plan(plan: Plan) -> Plan:
     )
 
 
-def _value(plan: Plan) -> tuple[Any, ...]:
+def _compared_values(plan: Plan) -> tuple[Any, ...]:
     return plan.peak, plan.cost, plan.peak is None and plan.status
 
 
 def lines_of_again(found: Again) -> Iterator[str]:
-    """Yield the lines for people: what agrees, and what differs."""
+    """Yield the lines of text for people: what agrees, and what differs."""
     why = found.disturbed_by or "the search was not deterministic"
     yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
     if found.same == "nothing":

@@ -1,4 +1,4 @@
-"""A plan compared with the best one: its distance, what lies above the best peak, and the fewest moves to reach it."""
+"""Compare a plan with the best one: its distance, the buffers above the best peak, and the fewest moves to reach it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.search.control import Control
 
 MOST_NAMED = 10
-"""The buffers named in a line; JSON has all."""
+"""The most buffers named in a line; JSON names all."""
 
 
 class PoolBeside(Answer):
-    """A pool: its use, the best known use, and the buffers that end above that, the highest first."""
+    """A pool in a plan compared with the best: both uses in bytes, and the buffers above the best use."""
 
     name: str
     used: int
@@ -33,11 +33,9 @@ class PoolBeside(Answer):
 
 
 class FewestMoves(Answer):
-    """The buffers that must move to reach the best peak; their number is least if `proved`.
+    """The buffers that must move to reach the best peak; `proved` means that no fewer moves are enough.
 
-    Buffers of one offset count as one.
-
-    `not_tried` is the reason why nothing looked for the fewest.
+    Buffers of one `same_offset` group count as one. `not_tried` says why no search for the fewest moves was made.
     """
 
     count: int
@@ -48,12 +46,11 @@ class FewestMoves(Answer):
 
 
 class BesideBest(Answer):
-    """A plan compared with the best one, in bytes; `gap` is its relative distance from the bound.
+    """A plan compared with the best one, in bytes; `gap` is the relative distance of its peak from the lower bound.
 
-    `gap` and `too_much_bytes` are of valid plans: the peak of another one compares with nothing. `best` is the least
-    peak found, `status` that of its plan. What is not known is None: `peak` where buffers are not placed, `best` and
-    moves where no plan was found. `plan` is the one with the best peak that keeps most places.
-    """
+    `gap` and `too_much_bytes` are None for an invalid plan, whose peak is not comparable. `best` is the least peak
+    found, and `status` that of its plan. `peak` is None if buffers are not placed, and `best` and the moves if no plan
+    was found. `plan` has the best peak and keeps most places."""
 
     peak: int | None
     best: int | None
@@ -74,17 +71,17 @@ def compare_with_best(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     control: Control = Control(),
 ) -> BesideBest:
-    """Compare a plan with the best one without trusting its claims, within the time limit.
+    """Compare a plan with the best plan found in the time limit, without trusting its claims.
 
-    The peak is counted from its placements; where some buffers have none, it is not known.
+    The peak is computed from the placements; it is None if buffers with bytes are not placed.
     """
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     has_bytes = problem.buffers.size > 0
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
-    # Empty buffers may lie anywhere and use nothing.
+    # Empty buffers may have any offset and use no bytes.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(pool_uses(problem, placed).values())
-    # eps is 0: only moves that reach the best peak itself are counted.
+    # With eps = 0, only moves that reach the best peak itself are counted.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None
@@ -97,15 +94,15 @@ def compare_with_best(
         too_much_bytes=None if peak is None or best is None or not is_valid else peak - best,
         status=better.status,
         pools=tuple(
-            _pool(problem, placed, ends, q, used[q], used_by_name.get(pool.name))
+            _compared_pool(problem, placed, ends, q, used[q], used_by_name.get(pool.name))
             for q, pool in enumerate(problem.pools)
         ),
-        fewest_moves=_moves(problem, plan, better),
+        fewest_moves=_fewest_moves(problem, plan, better),
         plan=better if len(better.placements) else None,
     )
 
 
-def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
+def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
     places = better.kept
     if places is None:
         return None
@@ -125,7 +122,7 @@ def _moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
     )
 
 
-def _pool(
+def _compared_pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
 ) -> PoolBeside:
     root = placed.root == np.arange(len(placed.root))
@@ -136,7 +133,7 @@ def _pool(
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
-    """Yield the lines for people, one for each fact."""
+    """Yield the lines of text for people, one for each fact of a comparison."""
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"

@@ -1,4 +1,4 @@
-"""The peaks of a valid plan: the buffers that decide each pool's peak, and the effect of removing some."""
+"""The peaks of a valid plan: the buffers that decide each pool's peak, and the effect of removing a buffer."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ from memplan.solvers.certificates.goals import kind_of
 from memplan.solvers.search.to_plan import gap_of
 
 MOST_NAMED = 1_000
-"""The most buffers named for one pool."""
+"""The most buffers that an answer names for one pool."""
 _LEFT_OUT = 12
-"""The number of the largest buffers at the fullest time for which the peak without each is computed."""
+"""The number of buffers, the largest at the fullest time, for which the peak without the buffer is computed."""
 _NAMED = 3
-"""The buffers named in a sentence."""
+"""The most buffers that a sentence names."""
 Bounds = Mapping[str, tuple[int | None, str | None]]
-"""For a pool, the claimed bound on its use, and the check that confirmed it."""
+"""For each pool, the claimed lower bound on its use, and the check that confirmed it; None if unknown."""
 
 
 class PoolPeak(Answer):
-    """The peak of a pool in a plan, in bytes.
+    """The peak of a pool in a plan, in bytes, with the buffers that decide it.
 
-    `lower_bound` is what no plan uses less of, as far as that is claimed or counted here, and `proved_by` what checked
-    it: `placements`, `witness`, `live-set`, or null for a search or a solver, which is not repeated; `gap` is the part
-    that `used` is above it. Where something else is minimised first, both hold `among` the plans that are no worse in
-    that. `highest` end at `used`. `decides` are the buffers that make it: alive together at `time` (`live-set`), the
-    highest one and what it stands on down to one that is pinned, with `idle` bytes between them, of which alignment
-    takes `padding` (`tower`), the highest one alone, as it is pinned (`pinned`), or the `highest` alone. `live` bytes
-    are the most that are alive, `alive` the buffers then; `without` one of them, so many would be. `live_bounds`: no
-    plan with the same buffers in the pool uses less than `live`. `reserved` bytes below `used` are those of reserved
-    ranges. `sentence` says the most of that. Of each kind, MOST_NAMED buffers are named.
+    `lower_bound` is a bound on the use by any plan, as claimed or counted here, and `proved_by` is the check that
+    confirmed it: `placements`, `witness`, `live-set`, or null for an unrepeated search or solver. `gap` is the relative
+    distance of `used` from it. If another goal is minimised first, the bound only holds `among` plans that are no worse
+    in that goal. The `highest` buffers end at `used`.
+
+    `decides` are the buffers that make the peak: alive together at `time` (`live-set`); the highest one and the stack
+    of buffers under it, down to a pinned one or the bottom (`tower`), with `idle` bytes between them, of which
+    alignment takes `padding`; the highest one, which is pinned (`pinned`); or all that end `highest`. `live` is the
+    most bytes alive at once, `alive` are the buffers then, and `without` has that number for each of these left out.
+    `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` are the bytes of reserved
+    ranges below `used`. `sentence` summarizes the above. At most MOST_NAMED buffers of each kind are named.
     """
 
     name: str
@@ -68,21 +70,21 @@ class PoolPeak(Answer):
 def pool_peaks(
     problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
 ) -> list[PoolPeak]:
-    """Return the peak of each pool; `found` has the possible places of buffers, if computed.
+    """Return the peak of each pool; `found` has the lowest possible places of buffers, if they were computed.
 
-    Of pools of equal use, these are the pools that decide it.
+    For pools of equal use, only the pools that decide it are returned.
     """
-    among = [""] * len(problem.pools) if problem.equal_use else _conditions(problem, plan)
+    among = [""] * len(problem.pools) if problem.equal_use else _bound_conditions(problem, plan)
     peaks = [
-        _peak(problem, placed, found, q, bounds.get(pool.name, (None, None)), among[q])
+        _pool_peak(problem, placed, found, q, bounds.get(pool.name, (None, None)), among[q])
         for q, pool in enumerate(problem.pools)
     ]
     most = max((peak.used for peak in peaks), default=0)
     return [peak for peak in peaks if peak.used == most or not problem.equal_use]
 
 
-def _conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, which plans its bound covers: those no worse in all goals before it."""
+def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
+    """Return, for each pool, the condition on the plans that its bound covers: no worse in all earlier goals."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -93,7 +95,7 @@ def _conditions(problem: Problem, plan: Plan) -> list[str]:
     return conditions
 
 
-def _peak(
+def _pool_peak(
     problem: Problem,
     placed: PlacedBuffers,
     found: LowestPlaces | None,
@@ -119,7 +121,7 @@ def _peak(
     without = sorted(((i, load.load_without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
     choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
-    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # the buffer may use no other pool
+    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # no buffer here may use another pool
     if is_at_home and live_bounds and live >= (bound or 0) and by is None:
         bound, by, among = live, "live-set", ""
     ids = problem.buffers.ids
@@ -130,7 +132,7 @@ def _peak(
         proved_by=by,
         gap=gap_of([(used, bound)]),
         among=among,
-        highest=_ids(ids, highest),
+        highest=_ids_at(ids, highest),
         decided_by="live-set"
         if is_live
         else "pinned"
@@ -138,34 +140,34 @@ def _peak(
         else "tower"
         if tower
         else "highest",
-        decides=_ids(ids, decides),
+        decides=_ids_at(ids, decides),
         idle=0 if found is None else sum(int(found.idle[i]) for i in gaps),
         padding=0 if found is None else sum(_padding(problem, placed, found, i) for i in gaps),
         live=live,
         time=time,
-        alive=_ids(ids, alive),
+        alive=_ids_at(ids, alive),
         live_bounds=live_bounds,
         without=tuple((ids[i], bytes_left) for i, bytes_left in without if bytes_left < live),
         reserved=_reserved_below(problem.pools[q].reserved, used),
     )
     ground = tower[-1] if tower and tower[-1] in pinned else None
     at = None if ground is None else int(placed.offset[ground])
-    return peak.model_copy(update={"sentence": _sentence(peak, at)})
+    return peak.model_copy(update={"sentence": _peak_sentence(peak, at)})
 
 
 def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
-    """Return a tower down to its first pinned buffer, which needs no support."""
+    """Return a tower from the top down to its first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the bytes below a buffer that its alignment wastes."""
+    """Return the idle bytes below a buffer if they are due to its alignment; else 0."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
 
 
-def _ids(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
+def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
     return tuple(ids[i] for i in positions[:MOST_NAMED])
 
 
@@ -178,10 +180,10 @@ def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
     return reserved
 
 
-def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
-    """Return a sentence about a pool's peak: whether it is proved, what decides it, and what would lower it.
+def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
+    """Return a sentence about a pool's peak: whether it is proved, the buffers that decide it, and how to lower it.
 
-    `pinned_at` is the offset of the last buffer that decides it, where the problem gives that.
+    `pinned_at` is the offset of the lowest deciding buffer, if that is pinned.
     """
     if peak.used == 0:
         return "nothing with bytes lies here"
@@ -197,16 +199,16 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     ground = "" if pinned_at is None else f", which is pinned at {size_text(pinned_at)}"
     if peak.decided_by == "live-set":
         are = "are alive together" if others else "is alive"
-        why = f"{_names(peak.decides)} {are} at time {peak.time}"
+        why = f"{_names_text(peak.decides)} {are} at time {peak.time}"
     elif peak.decided_by == "highest":
-        why = f"{_names(peak.decides)} end{'' if others else 's'} highest"
+        why = f"{_names_text(peak.decides)} end{'' if others else 's'} highest"
     elif peak.decided_by == "pinned":
         why = f"{excerpt(first)} ends highest{ground}"
     else:
         padding = (
             " for alignment" if peak.padding == peak.idle else f", {size_text(peak.padding)} of them for alignment"
         )
-        stands = f", and stands on {_names(others)}{ground}" if others else ""
+        stands = f", and stands on {_names_text(others)}{ground}" if others else ""
         idle = f", with {size_text(peak.idle)} idle" + (padding if peak.padding else "") if peak.idle else ""
         why = f"{excerpt(first)} ends highest{stands}{idle}"
     less = ""
@@ -218,7 +220,7 @@ def _sentence(peak: PoolPeak, pinned_at: int | None) -> str:
     return f"{size_text(peak.used)}, {text}: {why}{less}"
 
 
-def _names(names: Sequence[Id]) -> str:
+def _names_text(names: Sequence[Id]) -> str:
     first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
@@ -231,7 +233,7 @@ def _join_words(told: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Load:
-    """Bytes alive over time in one pool; a buffer kept alive by an alias counts once."""
+    """The bytes alive over time in one pool; the lifetimes of a buffer and its aliases are merged."""
 
     size: I64
     buffer: I64
@@ -254,8 +256,8 @@ class _Load:
             buffer, start, end = np.array(joined, dtype=np.int64).reshape(-1, 3).T
         return cls(table.size, buffer, start, end)
 
-    def _steps(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return times and the bytes alive from each on, for some lifetimes."""
+    def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
+        """Return the times at which the live bytes change, and the bytes alive from each on, for some lifetimes."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:
@@ -266,8 +268,8 @@ class _Load:
         return when, np.cumsum(change)
 
     def peak_load(self) -> tuple[int | None, int, list[int]]:
-        """Return the first fullest time, its bytes, and its buffers, the largest first."""
-        when, load = self._steps()
+        """Return the first fullest time, the bytes alive then, and the buffers alive, the largest first."""
+        when, load = self._load_over_time()
         if len(when) == 0:
             return None, 0, []
         k = int(np.argmax(load))
@@ -276,6 +278,6 @@ class _Load:
         return int(when[k]), int(load[k]), alive.tolist()
 
     def load_without(self, i: int) -> int:
-        """Return the most bytes alive without one buffer."""
-        load = self._steps(self.buffer != i)[1]
+        """Return the most bytes alive at any time without buffer `i`."""
+        load = self._load_over_time(self.buffer != i)[1]
         return int(load.max()) if len(load) else 0

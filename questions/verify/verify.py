@@ -1,4 +1,4 @@
-"""The question `verify`: the violations of a plan, the causes of its peaks, and the unchecked claims."""
+"""The question `verify`: the violations of a plan, the causes of its peaks, and the checks of its claims."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ _BY_SEARCH = ("search", "engines")
 
 
 class ClaimCheck(Answer):
-    """A claim of a plan, by its field, and what checked it; None if nothing did."""
+    """A claim of a plan, named by its field, and the check that confirmed it; None if there was no check."""
 
     claim: str
     by: By | None
 
 
 class BufferPlaces(Answer):
-    """For each buffer of the problem, in its order: the lowest offset that keeps every rule while all others stay, the
-    position of the buffer that it stands on (-1: the bottom of the pool, -2: a reserved range), the bytes between, and
-    the position of the next buffer above it (-1: none). `lowest` is -1 where it was not found.
+    """The lowest possible place of each buffer, in the problem's order, while all other buffers stay.
+
+    `lowest`: the lowest offset that keeps every rule, or -1 if it was not found. `under`: the position of the buffer
+    below (-1: the bottom of the pool, -2: a reserved range). `idle`: the bytes between. `over`: the position of the
+    next buffer above (-1: none).
     """
 
     lowest: tuple[int, ...]
@@ -55,7 +57,7 @@ class BufferPlaces(Answer):
 
 
 class VerifyOptions(QuestionOptions):
-    """Options of a verification."""
+    """Options of `verify`."""
 
     needs = MappingProxyType({"with_plans": ("better", "again")})
 
@@ -76,18 +78,17 @@ class VerifyOptions(QuestionOptions):
 
     @property
     def can_end(self) -> bool:
-        """True, as the verdict names the checks that were not made."""
+        """True, since a verdict may be given early: it lists the checks that were not made."""
         return True
 
 
 class Verdict(AnswerOfFile):
-    """The verdict on a plan: valid or not, with all violations; for a valid plan, the peak of each pool.
+    """The verdict on a plan: valid or not, with all violations; for a valid plan, also the peak of each pool.
 
-    `claims` are those of the plan, each with what checked it; none where it is not valid. `proved` is what the checker
-    says of a certificate; `unrepeated` is the kind of its proof where that is not made again. `places`, `better` and
-    `again` are there where they were asked for, `places` unless too many pairs of buffers would have to be compared for
-    them; `not_done` names those for which the time was too short. `unmendable` says of a plan that is not valid why a
-    plan that keeps places of it cannot be.
+    `claims` are the claims of a valid plan with their checks. `proved` is the result of checking a certificate, and
+    `unrepeated` the kind of a proof that is not repeated. `places`, `better` and `again` are None unless requested;
+    `places` also if too many pairs of buffers would have to be compared. `not_done` names the requested parts for which
+    the time was too short. `unmendable` says why no valid plan can keep places of an invalid plan.
     """
 
     valid: bool
@@ -147,7 +148,7 @@ def _drop_plan(part: A, options: VerifyOptions) -> A:
 def verdict_on(
     problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
 ) -> Verdict:
-    """Verify a plan, with the possible places of its buffers if at most `most_pairs` pairs must be compared."""
+    """Return the verdict on a plan, with places of buffers if at most `most_pairs` pairs must be compared."""
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -157,7 +158,7 @@ def verdict_on(
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
     claims = {} if violations else verdicts.checks(problem, plan, proof, proved)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
-    pools, lowest = ((), None) if violations else _peaks(problem, plan, claims, most_pairs)
+    pools, lowest = ((), None) if violations else _peaks_and_places(problem, plan, claims, most_pairs)
     return Verdict(
         valid=not violations,
         violations=violations,
@@ -172,11 +173,11 @@ def verdict_on(
 
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
-    """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits."""
+    """Return why no valid plan can keep places of this one: it is for another problem, or nothing fits; else None."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        # The answer's text names options as command lines, as its other remedies do.
+        # The answer is a text for people, so it names options as flags of the command.
         return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None
@@ -187,10 +188,10 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     return f"no plan is right in these pools: {explain(problem, instance, bound).message}"
 
 
-def _peaks(
+def _peaks_and_places(
     problem: Problem, plan: Plan, claims: Mapping[str, By | None], most_pairs: int
 ) -> tuple[tuple[PoolPeak, ...], BufferPlaces | None]:
-    """Return the peak of each pool in a valid plan, and the lowest possible place of its buffers."""
+    """Return the peak of each pool in a valid plan, and the lowest possible place of each buffer."""
     if len(plan.placements) == 0:
         return (), None
     placed = PlacedBuffers.from_placements(problem, plan.placements)
@@ -208,11 +209,11 @@ def _peaks(
 
 
 _LISTED = 5
-"""The violations shown for a plan of another problem, where their number says little."""
+"""The violations shown for a plan of another problem, which has too many to be of use."""
 
 
 def lines(found: Verdict) -> Iterator[str]:
-    """Yield the lines for people: violations and findings, then the checked and the unchecked claims."""
+    """Yield the lines of text for people: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
         yield "the plan is of another problem: its problem_hash is not that of this one"
@@ -226,7 +227,7 @@ def lines(found: Verdict) -> Iterator[str]:
     elif not found.valid:
         yield "`memplan plan --keep PLAN` keeps what is right, and moves the rest"
     else:
-        yield from _lines_of_valid(found)
+        yield from _valid_lines(found)
     if found.better is not None:
         yield from lines_beside_best(found.better)
     if found.again is not None:
@@ -235,7 +236,7 @@ def lines(found: Verdict) -> Iterator[str]:
         yield f"not done in time: {', '.join(found.not_done)}"
 
 
-def _lines_of_valid(found: Verdict) -> Iterator[str]:
+def _valid_lines(found: Verdict) -> Iterator[str]:
     note = "" if found.unrepeated is None else "; its proof by search is not repeated"
     yield f"valid, {count_text(found.placements, 'placement')}{note}"
     for pool in found.pools:
@@ -249,14 +250,14 @@ def _lines_of_valid(found: Verdict) -> Iterator[str]:
         yield found.proved
 
 
-def _certificate_in(value: object) -> ProofText:
+def _certificate_field(value: object) -> ProofText:
     if not isinstance(value, str):
         raise FormatError(f"certificate: must be a text, got {excerpt(value)}")
     return ProofText(value)
 
 
 def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputValues) -> ProofText:
-    """Return a certificate together with the file of its problem, unless that is a model."""
+    """Return a certificate together with the file of its problem, unless that file is a model."""
     is_plain = reader.imported is None
     try:
         problem = reader.data.decode() if is_plain else None
@@ -272,7 +273,7 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputV
 CERTIFICATE = Input(
     "certificate",
     str,
-    _certificate_in,
+    _certificate_field,
     lambda proof: proof.text,
     "Check this certificate of the plan against the file of the problem.",
     from_file=_certificate_file,
@@ -287,10 +288,10 @@ def _exit_status(found: Verdict) -> int:
         return 3
     if "again" in found.not_done:
         return 6
-    return 0 if found.again is None else _OF_AGAIN[found.again.same]
+    return 0 if found.again is None else _STATUS_OF_AGAIN[found.again.same]
 
 
-_OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
+_STATUS_OF_AGAIN = {"bytes": 0, "peak": 4, "nothing": 5}
 QUESTION = Question(
     verify,
     inputs=(
@@ -307,7 +308,7 @@ QUESTION = Question(
         5: "again: another peak",
         6: "again: not done in time",
     },
-    # Verification is faster than finding a worker, and callers verify plans of any size.
+    # A worker process would take longer than the verification itself, also for large plans.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
         "problem": EXAMPLE,

@@ -54,7 +54,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database."""
+    """Return the URL of an empty database of the given kind."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/memplan.db"
     return _make_database(request.getfixturevalue("postgres"), "template1")
@@ -62,13 +62,13 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def second_url(postgres: PostgreSQL) -> str:
-    """The address of another empty PostgreSQL database."""
+    """Return the URL of another empty PostgreSQL database."""
     return _make_database(postgres, "template1")
 
 
 @pytest.fixture
 def store(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A store with its tables, copied from one that was migrated, which takes less time."""
+    """Yield an empty store. Its tables are copied from a migrated store, which is faster than migrating."""
     if kind == "sqlite":
         shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / FILE)
         url = None

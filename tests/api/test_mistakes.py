@@ -128,7 +128,7 @@ def test_errors_of_calls_state_location_reason_and_remedy(each: Mistake) -> None
 
 
 @pytest.mark.usefixtures("sample_folder")
-def test_a_wrong_problem_is_told_the_same_in_requests_and_in_python(server: RunningServer) -> None:
+def test_a_wrong_problem_gets_the_same_error_in_requests_and_in_python(server: RunningServer) -> None:
     for each in PROBLEMS:
         Path("p.json").write_text(each.content)
         headers = {"content-type": "application/json"}
@@ -157,7 +157,7 @@ def test_a_wrong_flag_is_reported_as_an_option_of_a_request(server: RunningServe
     assert tried > 9
 
 
-def test_answers_meet_most_rules_of_the_rubric() -> None:
+def test_error_messages_score_well_on_the_rubric() -> None:
     kinds = {each.kind.partition(":")[0] for each in MISTAKES}
     of_kind = {kind: [each for each in MISTAKES if each.kind.startswith(kind)] for kind in kinds}
     assert {kind for kind, rows in of_kind.items() if len(rows) < 39} == set()
@@ -166,13 +166,13 @@ def test_answers_meet_most_rules_of_the_rubric() -> None:
         assert sum(points) / len(points) >= MEAN, kind
 
 
-def test_a_wrong_attribute_of_an_answer_is_reported_with_the_one_that_is_meant() -> None:
+def test_a_misspelt_attribute_of_an_answer_is_reported_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match=r"'Plan' object has no attribute 'peek' \(did you mean peak\?\)"):
         PLAN.peek  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])
-def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
+def test_the_flag_time_limit_accepts_a_unit(text: str | float, found: float) -> None:
     assert seconds(text) == found
 
 
@@ -186,7 +186,7 @@ def test_a_time_limit_may_have_a_unit(text: str | float, found: float) -> None:
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
     ],
 )
-def test_a_file_of_another_kind_is_identified(
+def test_a_file_of_the_wrong_kind_is_reported_with_its_kind(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], content: dict[str, Any], line: str, sentence: str
 ) -> None:
     (tmp_path / "file.json").write_text(json.dumps(content))
@@ -195,7 +195,7 @@ def test_a_file_of_another_kind_is_identified(
 
 
 @pytest.mark.parametrize(("of", "wrong"), [(TWO.buffers, "a"), (PLAN.placements, "a")])
-def test_rows_are_not_taken_by_name(of: Any, wrong: str) -> None:
+def test_indexing_rows_by_name_is_refused_with_a_hint(of: Any, wrong: str) -> None:
     with pytest.raises(TypeError, match=r"plan\[name\]"):
         of[wrong]
 
@@ -205,6 +205,6 @@ def test_rows_cannot_be_changed_in_place() -> None:
         TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 
 
-def test_a_name_that_memplan_does_not_have_is_reported() -> None:
+def test_an_unknown_name_of_memplan_is_reported() -> None:
     with pytest.raises(AttributeError, match="did you mean plan"):
         getattr(memplan, "plann")  # noqa: B009

@@ -36,13 +36,13 @@ def test_the_documentation_names_the_defaults() -> None:
                 assert float(said) == field.default, name
 
 
-def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_environment_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_DATABASE_URL", "")
     monkeypatch.setenv("MEMPLAN_WORKERS", "")
     assert read_settings().database_url is None
 
 
-def test_data_go_where_the_users_data_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_data_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("MEMPLAN_DATA_FOLDER", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert read_settings().data_folder == tmp_path / "memplan"
@@ -80,7 +80,7 @@ SECRET = "hunter2-and-" + "more" * 8
         ("JOB_KEPT_S", "0", 'must be greater than 0.0, got "0"'),
     ],
 )
-def test_a_wrong_setting_is_reported_and_secrets_are_not(
+def test_a_wrong_setting_is_reported_without_secrets(
     name: str, value: str, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PREFIX + name, value)
@@ -89,7 +89,7 @@ def test_a_wrong_setting_is_reported_and_secrets_are_not(
     assert caught.value.sentences == (f"{PREFIX}{name}: {rule}",)
 
 
-def test_settings_that_are_printed_keep_their_secrets() -> None:
+def test_printed_settings_hide_secrets() -> None:
     settings = Settings(admin_key=SECRET, database_url=f"postgresql://me:{SECRET}@here/x")
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings)

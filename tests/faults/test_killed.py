@@ -71,7 +71,7 @@ def test_if_one_of_two_servers_on_postgresql_is_killed_the_other_completes_all_j
 
 
 @pytest.mark.slow
-def test_what_a_server_starts_has_no_secret_and_a_template_that_is_killed_is_replaced(tmp_path: Path) -> None:
+def test_child_processes_get_no_secrets_and_a_killed_template_is_replaced(tmp_path: Path) -> None:
     only = server("server", tmp_path, workers="0", admin_key="secret" * 8)
     with machines(only):
         assert only.process is not None
@@ -88,7 +88,7 @@ def test_what_a_server_starts_has_no_secret_and_a_template_that_is_killed_is_rep
 
 
 @pytest.mark.slow
-def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+def test_all_processes_of_a_server_end_with_it(tmp_path: Path) -> None:
     only = server("server", tmp_path, workers="1")
     with machines(only):
         assert only.process is not None
@@ -98,6 +98,6 @@ def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         wait_until(lambda: not any(process.is_running() for process in left), "they end", 10.0)
 
 
-def test_a_child_process_has_a_group_of_its_own_in_the_session_of_its_parent() -> None:
+def test_a_child_process_has_its_own_group_in_the_session_of_its_parent() -> None:
     with ChildProcess("memplan.solvers.reference.own") as child:
         assert (os.getsid(child.pid), os.getpgid(child.pid)) == (os.getsid(0), child.pid)

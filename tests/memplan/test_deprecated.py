@@ -41,7 +41,7 @@ def test_a_deprecated_question_warns_in_python_and_is_answered() -> None:
     assert "1505280" in said
 
 
-def test_a_deprecated_command_says_so_in_a_line_and_runs() -> None:
+def test_a_deprecated_command_prints_a_warning_and_runs() -> None:
     said = output_of(
         "from memplan.api.cli.main import main; main(['plan', 'examples/mobilenet_v2.csv', '--format', 'peak'])"
     )
@@ -49,7 +49,7 @@ def test_a_deprecated_command_says_so_in_a_line_and_runs() -> None:
     assert '{"peak":1505280}' in said
 
 
-def test_a_deprecated_path_has_a_header_and_a_mark_in_its_description(tmp_path: Path) -> None:
+def test_a_deprecated_call_has_a_header_and_is_marked_in_the_schema(tmp_path: Path) -> None:
     program = (
         "from fastapi.testclient import TestClient; from memplan.api.http.app import create_app\n"
         "from pathlib import Path; from memplan.api.settings import Settings\n"

@@ -34,7 +34,7 @@ SUBJECTS: dict[str, list[Any]] = {
 """Subjects for each question: paths, and JSON objects."""
 
 
-def test_it_offers_all_questions_and_no_other_names() -> None:
+def test_memplan_exports_all_questions_and_refuses_unknown_names() -> None:
     offered = {*question_rows(), "Buffer", "Plan", "Pool", "Problem", "solve", "read_problem", "write_plan"}
     assert offered <= {*memplan.__all__}
     assert {f"{name.capitalize()}Options" for name in question_rows()} <= offered | {*memplan.__all__}
@@ -43,7 +43,7 @@ def test_it_offers_all_questions_and_no_other_names() -> None:
         memplan.planned  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_type_checkers_read_the_names_that_are_imported_when_they_are_asked_for() -> None:
+def test_type_checkers_see_the_lazily_imported_names() -> None:
     of_checkers = next(each for each in ast.parse(Path(memplan.__file__).read_text()).body if isinstance(each, ast.If))
     imports = [each for each in of_checkers.body if isinstance(each, ast.ImportFrom) and "memplan" in str(each.module)]
     table = {f"{each.module}.{alias.name}" for each in imports for alias in each.names}
@@ -54,7 +54,7 @@ def test_type_checkers_read_the_names_that_are_imported_when_they_are_asked_for(
 
 
 @pytest.mark.parametrize("name", dir(memplan))
-def test_each_name_is_there_documented_and_the_same_after_a_pickle(name: str) -> None:
+def test_each_public_name_exists_is_documented_and_survives_pickling(name: str) -> None:
     value = getattr(memplan, name)
     if name != "__version__":
         assert pickle.loads(pickle.dumps(value)) is value
@@ -71,7 +71,7 @@ def test_importing_memplan_loads_no_other_library() -> None:
     assert found.stdout == ";"
 
 
-def test_solve_has_a_signature_of_its_own() -> None:
+def test_solve_has_an_explicit_signature() -> None:
     parameters = inspect.signature(memplan.solve).parameters
     assert next(iter(parameters)) == "problem"
     assert {"time_limit_s", "solver", "accept", "seed", "control"} <= parameters.keys()
@@ -87,7 +87,7 @@ def test_each_question_takes_paths_and_objects_and_its_options_by_name_or_in_one
 
 
 @pytest.mark.parametrize("name", ["solve", *question_rows()])
-def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside(name: str) -> None:
+def test_help_of_a_question_lists_each_option_with_its_default_and_no_internals(name: str) -> None:
     text, signature = str(inspect.getdoc(getattr(memplan, name))), inspect.signature(getattr(memplan, name))
     assert not {"Deadline", "array", "Event", "object at"} & set(re.findall(r"\w+(?: at)?", str(signature)))
     fields = {} if name == "solve" else QUESTIONS[name].options.model_fields
@@ -96,7 +96,7 @@ def test_help_names_each_option_with_its_default_and_nothing_of_what_runs_inside
     assert fields.keys() <= signature.parameters.keys()
 
 
-def test_a_forgotten_lifetime_is_a_warning() -> None:
+def test_a_buffer_without_a_lifetime_gives_a_python_warning() -> None:
     problem = Problem(buffers=[Buffer(id="a", size=3)])
     for ask in (memplan.plan, memplan.solve):
         with pytest.warns(UserWarning, match='buffer "a": has no lifetime and no conflict'):

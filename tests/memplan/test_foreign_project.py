@@ -44,5 +44,5 @@ def run_in(project: Path, program: str) -> None:
 
 
 @pytest.mark.parametrize("order", [(OWN, THROUGH_THE_FACE), (THROUGH_THE_FACE, OWN)])
-def test_both_are_imported_in_either_order(their_project: Path, order: tuple[str, str]) -> None:
+def test_memplan_and_a_foreign_project_import_in_either_order(their_project: Path, order: tuple[str, str]) -> None:
     run_in(their_project, "".join(order))

@@ -78,7 +78,7 @@ def test_the_action_fails_above_a_budget_with_the_reason_in_its_summary(workspac
     assert (workspace / "out" / "of here" / "memplan.sarif").exists()
 
 
-def test_a_folder_is_held_to_its_file_of_budgets(workspace: Path) -> None:
+def test_the_action_checks_a_folder_against_its_budgets_file(workspace: Path) -> None:
     (workspace / "budgets.toml").write_text('["my model.csv"]\nbudget = "95"\n')
     done, outputs, summary = step(workspace, problem=".", budgets="budgets.toml")
     assert (done.returncode, outputs) == (1, "passed=false\n")
@@ -96,7 +96,7 @@ def test_the_action_fails_if_memory_has_grown(workspace: Path) -> None:
     assert '| "b" | +1 | grown | 32 | 33 |' in summary
 
 
-def test_wrong_input_fails_without_a_stale_summary(workspace: Path) -> None:
+def test_wrong_input_fails_the_action_without_an_old_summary(workspace: Path) -> None:
     reports = workspace / "memplan-reports"
     reports.mkdir()
     (reports / "memplan.md").write_text("of another run")
@@ -105,7 +105,7 @@ def test_wrong_input_fails_without_a_stale_summary(workspace: Path) -> None:
     assert "must be given for models only" in done.stderr
 
 
-def test_names_are_no_shell_code(workspace: Path) -> None:
+def test_file_names_are_not_run_as_shell_code(workspace: Path) -> None:
     name = "$(touch done) `touch done`; touch done.csv"
     (workspace / name).write_text(ROWS)
     done, _, _ = step(workspace, problem=name, budget="96")
@@ -113,7 +113,7 @@ def test_names_are_no_shell_code(workspace: Path) -> None:
     assert not (workspace / "done").exists()
 
 
-def test_inputs_reach_the_shell_as_variables_only() -> None:
+def test_inputs_of_the_action_reach_the_shell_only_as_variables() -> None:
     for found in ACTION["runs"]["steps"]:
         assert "${{" not in found["run"]
     used = {name for found in ACTION["runs"]["steps"] for name in _inputs_of(found)}
@@ -133,7 +133,7 @@ def test_the_action_installs_the_locked_versions() -> None:
 
 
 def blocks_of(lock: str) -> dict[tuple[str, str], str]:
-    """Return what a lock file has of each package, by its name and where it applies."""
+    """Return the entry of each package in a lock file, by the package's name and environment marker."""
     texts = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
     found = (re.match(r"([\w.-]+)==\S+(.*)", text) for text in texts)
     return {(match[1], match[2]): text for match, text in zip(found, texts, strict=True) if match}

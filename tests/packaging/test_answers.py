@@ -1,4 +1,4 @@
-"""Questions that were written down before anybody looked for their answers, and where the documents have these."""
+"""Questions written down before anybody looked for answers, and the places in the documents that answer them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_the_documents_answer(question: str) -> None:
+def test_the_documentation_answers_common_questions(question: str) -> None:
     page, words = ANSWERS[question]
     assert words in " ".join((DOCS / page).read_text(encoding="utf-8").split())

@@ -1,4 +1,4 @@
-"""What works with only the base installed, and the messages about missing extras."""
+"""Commands that work with only the base package installed, and the messages about missing extras."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PROGRAM = (
     "sys.modules.update(dict.fromkeys(missing.split(',')));"
     "from memplan.api.cli.main import main; sys.exit(main(arguments))"
 )
-"""Runs the command as if packages were not installed."""
+"""Script that runs the command as if some packages were not installed."""
 LINES = (
     "import os, shlex, sys; missing, *lines = sys.argv[1:];"
     "sys.modules.update(dict.fromkeys(missing.split(',')));"
     "from memplan.api.cli.main import main; out = os.dup(1); os.dup2(os.open(os.devnull, os.O_WRONLY), 1);"
     "[os.write(out, f'{main(shlex.split(line)[1:])}\\n'.encode()) for line in lines]"
 )
-"""Runs lines in one process as if packages were not installed, and prints the exit status of each."""
+"""Script that runs lines in one process as if packages were not installed, and prints each exit status."""
 EXTRAS = sorted(("torch", *(package for packages in PACKAGES.values() for package in packages)))
 HARD = "examples/problems/minimalloc/A.1048576.csv"
 
@@ -124,7 +124,7 @@ def test_an_unbuilt_core_is_reported_with_the_command_that_builds_it(tmp_path: P
         _ = Library(tmp_path).handle
 
 
-def test_a_checkout_that_was_not_built_is_no_fault_of_memplan(tmp_path: Path) -> None:
+def test_an_unbuilt_checkout_is_not_reported_as_a_fault(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.rmtree(tmp_path / "solvers/core/built")
     shutil.copy(ROOT / "examples/mobilenet_v2.csv", tmp_path)

@@ -72,7 +72,7 @@ def test_a_build_fails_above_a_budget(workspace: Workspace) -> None:
     assert "over-budget" in done.stderr
 
 
-def test_a_build_is_held_to_its_table_in_a_file_of_budgets(workspace: Workspace) -> None:
+def test_a_bazel_build_is_checked_against_its_table_in_a_budgets_file(workspace: Workspace) -> None:
     (workspace.folder / "budgets.toml").write_text('["buffers.csv"]\nbudget = 95\n["elsewhere.tflite"]\nbudget = 1\n')
     declare(workspace, "memplan_plan", "arena", budgets="budgets.toml", to="malloc-c")
     done = workspace.actions[0]()
@@ -81,7 +81,7 @@ def test_a_build_is_held_to_its_table_in_a_file_of_budgets(workspace: Workspace)
     assert run_target(workspace, "memory_test").returncode == 1
 
 
-def test_a_test_fails_where_memory_has_grown_and_its_log_is_junit(workspace: Workspace) -> None:
+def test_a_bazel_test_fails_after_growth_with_a_junit_log(workspace: Workspace) -> None:
     baseline = workspace.folder / "it's memory.json"
     subprocess.run([MEMPLAN, "check", workspace.folder / "buffers.csv", "--save-baseline", baseline, "-q"], check=True)
     declare(workspace, "memplan_check_test", "memory_test", baseline="it's memory.json", tolerance="1%")

@@ -31,7 +31,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installed_core(tmp_path: Path) -> Path:
-    """What an installation has of the core, with the note of its sources."""
+    """Return a folder with the files of an installed core, and the note that identifies its sources."""
     (tmp_path / f"memplan-{__version__}.dist-info").mkdir()
     (tmp_path / f"memplan-{__version__}.dist-info" / "METADATA").write_text(f"Name: memplan\nVersion: {__version__}\n")
     for folder in folders(ROOT):

@@ -58,7 +58,7 @@ def test_the_example_is_planned_checked_compiled_and_run(project: Path) -> None:
     assert "memplan: " not in assert_success(build(project))
 
 
-def test_a_file_of_budgets_is_one_that_the_build_is_held_to(project: Path) -> None:
+def test_a_cmake_build_is_checked_against_a_budgets_file(project: Path) -> None:
     (project / "budgets.toml").write_text('["buffers.csv"]\nbudget = "sram=767"\n')
     lists = project / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace("  REPORT", "  BUDGETS budgets.toml\n  REPORT"))
@@ -78,7 +78,7 @@ def test_a_profile_of_cmake_selects_the_pools_that_are_used(project: Path) -> No
     assert "memplan: fast: 0 bytes" in assert_success(build(project, "--target", "arena"))
 
 
-def test_a_build_fails_above_the_budget_and_where_memory_has_grown(project: Path) -> None:
+def test_a_cmake_build_fails_above_the_budget_or_after_growth(project: Path) -> None:
     buffers = project / "buffers.csv"
     buffers.write_text(buffers.read_text().replace("1,3,256", "1,3,272"))
     assert_success(configure(project))

@@ -18,7 +18,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("FROM ") :]
 
 
-def test_every_stage_stands_on_the_base_that_the_builder_chooses_and_images_of_others_are_pinned_by_digest() -> None:
+def test_every_stage_uses_the_chosen_base_image_and_foreign_images_are_pinned_by_digest() -> None:
     base, *stages = re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE)
     assert stages == ["FROM ${BASE} AS build", "FROM ${BASE}"]
     others = re.findall(r"^ +image: (?!memplan$)(.*)", (ROOT / "docker/compose.yml").read_text(), re.MULTILINE)
@@ -31,12 +31,12 @@ def test_the_image_does_not_run_as_root() -> None:
     assert "0" not in user
 
 
-def test_the_last_stage_installs_nothing_and_says_how_it_is() -> None:
+def test_the_last_stage_installs_no_package_and_has_a_health_check() -> None:
     assert "RUN" not in LAST_STAGE
     assert "HEALTHCHECK" in LAST_STAGE
 
 
-def test_the_image_as_it_comes_answers_without_keys_and_says_so_in_its_command() -> None:
+def test_the_default_image_serves_without_keys_as_its_command_states() -> None:
     (command,) = re.findall(r"^CMD (\[.*\])$", LAST_STAGE, re.MULTILINE)
     assert json.loads(command) == ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
 
@@ -87,7 +87,7 @@ def test_the_container_tests_are_skipped_with_a_reason_where_its_build_tool_is_m
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
-def test_lower_bounds_admit_no_version_with_a_known_vulnerability_and_the_locks_keep_them(lock: str) -> None:
+def test_lower_bounds_exclude_vulnerable_versions_and_the_locks_respect_them(lock: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
     for extra, name, least in (

@@ -75,7 +75,7 @@ def code_block(language: str, number: int = 0) -> str:
     return str(blocks[number])
 
 
-def test_the_command_says_where_the_sources_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_core_prints_the_folder_of_its_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["core", "--where"]) == 0
     where = Path(capsys.readouterr().out.strip())
     assert (where / "memplan.h").exists()
@@ -101,14 +101,14 @@ def test_the_program_of_the_page_links_as_c_and_needs_the_c_library_alone(linked
     assert run(linked_folder / "main") == f"{TWO}, at least 602112\n"
 
 
-def test_files_made_to_be_copied_name_their_licence(linked_folder: Path) -> None:
+def test_sources_of_the_core_name_their_licence(linked_folder: Path) -> None:
     for file in (linked_folder / "memplan.h", linked_folder / "memplan.cpp", CORE / "memplan.hpp"):
         assert "SPDX-License-Identifier: Apache-2.0" in file.read_text().splitlines()[0]
 
 
 @pytest.fixture(scope="module")
 def sanitized_planner(linked_folder: Path) -> Path:
-    """Return the planner, compiled to look at each address and each sum."""
+    """Return the planner, compiled with checks for bad memory addresses and undefined behavior."""
     made = linked_folder / "watched.o"
     run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
     return made
@@ -124,7 +124,7 @@ def test_the_example_program_of_the_page_selects_memories_and_explains_why_nothi
     assert f"```\n{run(linked_folder / 'choose')}```" in PAGE
 
 
-def test_choices_of_memories_pass_the_check_and_their_claims_are_those_of_all_choices(
+def test_memory_choices_of_the_core_pass_the_check_and_match_brute_force(
     linked_folder: Path, sanitized_planner: Path
 ) -> None:
     include = (f"-I{linked_folder}", f"-I{CORE}", f"-I{DRAWN}")
@@ -135,7 +135,7 @@ def test_choices_of_memories_pass_the_check_and_their_claims_are_those_of_all_ch
     assert 0 < explained <= none
 
 
-def test_wrong_homes_are_refused_with_the_row_and_the_rule(linked_folder: Path, sanitized_planner: Path) -> None:
+def test_the_core_refuses_wrong_homes_with_the_row_and_the_rule(linked_folder: Path, sanitized_planner: Path) -> None:
     program = linked_folder / "homes"
     sources = (PROGRAMS / "homes.c", sanitized_planner)
     run("cc", "-std=c11", *WATCHED, f"-I{linked_folder}", "-c", sources[0], "-o", linked_folder / "homes.o")
@@ -143,7 +143,7 @@ def test_wrong_homes_are_refused_with_the_row_and_the_rule(linked_folder: Path, 
     run(program)
 
 
-def test_a_program_in_c_plans_csv_files(linked_folder: Path) -> None:
+def test_a_c_program_plans_csv_files_with_the_core(linked_folder: Path) -> None:
     program, file = linked_folder / "plan_csv", linked_folder / "two.csv"
     pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
     run("cc", *pedantic, f"-I{linked_folder}", ADAPTERS / "plan_csv.c", linked_folder / "memplan.o", "-o", program)
@@ -171,20 +171,20 @@ def test_the_program_of_the_page_in_cpp_plans(linked_folder: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
-def test_a_program_in_rust_links_it(linked_folder: Path) -> None:
+def test_a_rust_program_links_the_core(linked_folder: Path) -> None:
     run("ar", "rcs", linked_folder / "libmemplan.a", linked_folder / "memplan.o")
     run("rustc", ADAPTERS / "main.rs", "-L", linked_folder, "-lstatic=memplan", "-o", linked_folder / "rust")
     assert run(linked_folder / "rust") == f"{TWO} at [0, 401408]\n"
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_optimises_where_no_kind_of_build_is_named(tmp_path: Path) -> None:
+def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
     run("cmake", "-S", CORE, "-B", tmp_path, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     assert (tmp_path / "compile_commands.json").read_text().count(" -O2 ") == len(SOURCES)
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cmake_finds_the_core_installed_as_sources_and_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = tmp_path / "prefix"
     # Not optimised, and each text once, as compiling takes most of the time. Square roots are then function calls.
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))
@@ -226,7 +226,7 @@ def test_cmake_finds_it_installed_as_sources_and_fetched(tmp_path: Path, monkeyp
         assert TWO in run(tmp_path / "by_pkg_config")
 
 
-def test_adapters_are_short() -> None:
+def test_adapters_have_at_most_150_lines() -> None:
     long = {path.name: n for path in ADAPTERS.iterdir() if (n := len(path.read_text().splitlines())) > 150}
     assert long == {}
 
@@ -268,7 +268,7 @@ def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(li
     assert (done.returncode, done.stderr) == (1, "NOT_FOUND: nothing fits\n")
 
 
-def test_problems_of_pypto_have_all_that_they_ask_for(linked_folder: Path) -> None:
+def test_the_pypto_adapter_supports_the_features_of_its_problems(linked_folder: Path) -> None:
     program = compile_program(linked_folder, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
     said = {line.split()[0]: [*map(int, line.split()[1:])] for line in run(program).splitlines()}
     feasible, infeasible, unsupported = 0, 1, 4
@@ -281,7 +281,7 @@ def test_problems_of_pypto_have_all_that_they_ask_for(linked_folder: Path) -> No
     assert said["banks"][0] == unsupported
 
 
-def test_a_model_runs_with_the_plan_of_two_arenas(linked_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_runs_with_a_plan_of_two_arenas(linked_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
     program = compile_program(linked_folder, PROGRAMS / "tflm.cpp", ADAPTERS / "tflm_planner.cpp")
     data, fast = KEYWORDS.read_bytes(), 8800

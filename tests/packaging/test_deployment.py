@@ -75,7 +75,7 @@ def test_no_object_is_duplicated() -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_image_is_one_that_the_kustomization_sets() -> None:
+def test_the_kustomization_sets_every_image() -> None:
     images = {entry["name"] for entry in KUSTOMIZATION["images"]}
     assert {container(found)["image"] for found in DEPLOYMENTS.values()} == images
 
@@ -94,7 +94,7 @@ def test_every_referenced_object_exists() -> None:
     assert all(f"--from-literal={key}=" in documented for key in SECRETS["memplan"])
 
 
-def test_selectors_select_the_pods_that_they_mean() -> None:
+def test_every_selector_matches_its_pods() -> None:
     labels = {name: found["spec"]["template"]["metadata"]["labels"] for name, found in DEPLOYMENTS.items()}
     for name, found in DEPLOYMENTS.items():
         assert found["spec"]["selector"]["matchLabels"] == labels[name]
@@ -145,7 +145,7 @@ def settings_of(said: Mapping[str, str]) -> Settings:
 
 
 def containers() -> Iterator[tuple[str, Settings, int, int]]:
-    """Yield each container of memplan: its command, settings, limit, and what its files in memory may take; bytes."""
+    """Yield each memplan container: command, settings, memory limit, and most bytes of its files in memory."""
     literals = dict(text.split("=", 1) for text in KUSTOMIZATION["configMapGenerator"][0]["literals"])
     for pod in map(container, DEPLOYMENTS.values()):
         said = literals | {one["name"]: one["value"] for one in pod["env"] if "value" in one}
@@ -177,7 +177,7 @@ OWN_BYTES = 400_000_000
 """The memory of a server with its template process and its caches, without the requests of callers."""
 
 
-def test_no_callers_of_one_key_take_a_container_above_six_tenths_of_its_memory() -> None:
+def test_one_key_can_use_at_most_six_tenths_of_a_containers_memory() -> None:
     found = list(containers())
     assert sorted(command for command, *_ in found) == ["serve", "serve", "worker", "worker"]
     for command, settings, limit, in_memory in found:
@@ -185,7 +185,7 @@ def test_no_callers_of_one_key_take_a_container_above_six_tenths_of_its_memory()
         assert memory_limit(command, settings, of_key=False) + in_memory < limit, (command, limit)
 
 
-def test_the_reckoning_of_memory_stands_in_the_docs() -> None:
+def test_the_docs_have_the_formulas_of_a_servers_memory() -> None:
     pages = " ".join((ROOT / "docs" / "operations.md").read_text().split())
     own, model = f"{OWN_BYTES / 1e9:g} GB", max_bytes("model", Settings(max_body_bytes=1))
     assert f"`{own} + {BODIES_HELD // 2} B + (1 + {MOST} S) W`" in pages
@@ -193,13 +193,13 @@ def test_the_reckoning_of_memory_stands_in_the_docs() -> None:
     assert f"`{OWN_BYTES / 2e9:g} GB + J ({model} B + W)`" in pages
 
 
-def test_what_is_in_memory_in_compose_has_a_limit() -> None:
+def test_memory_file_systems_of_compose_have_a_size_limit() -> None:
     for service in COMPOSE["services"].values():
         assert "memory" in service["deploy"]["resources"]["limits"]
         assert all("size=" in place for place in service.get("tmpfs", ()))
 
 
-def test_servers_are_probed_where_they_answer() -> None:
+def test_probes_use_the_paths_and_ports_of_servers() -> None:
     server = container(DEPLOYMENTS["server"])
     probes = {name: server[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
@@ -211,7 +211,7 @@ def test_every_server_that_others_can_reach_requires_keys() -> None:
         assert "--without-keys" not in arguments
 
 
-def test_containers_are_started_with_what_the_command_knows() -> None:
+def test_containers_are_started_with_flags_that_the_command_has() -> None:
     for found in DEPLOYMENTS.values():
         assert_arguments_are_known(container(found)["args"])
     for service in COMPOSE["services"].values():
@@ -219,7 +219,7 @@ def test_containers_are_started_with_what_the_command_knows() -> None:
             assert_arguments_are_known(service["command"])
 
 
-def test_every_variable_is_a_setting() -> None:
+def test_every_environment_variable_of_a_container_is_a_setting() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     said = {text.partition("=")[0] for text in KUSTOMIZATION["configMapGenerator"][0]["literals"]}
     for found in DEPLOYMENTS.values():
@@ -248,7 +248,7 @@ def test_only_servers_are_reached_from_outside() -> None:
     assert reached == {"server"}
 
 
-def test_every_alarm_is_tried_where_it_rings_and_where_it_does_not() -> None:
+def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
     folder = ROOT / "docker" / "prometheus"
     rules = [rule for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"] for rule in group["rules"]]
     tried = [
@@ -263,7 +263,7 @@ def test_every_alarm_is_tried_where_it_rings_and_where_it_does_not() -> None:
 
 
 @pytest.mark.slow
-def test_alarms_ring_where_they_should() -> None:
+def test_alerts_fire_in_the_tests_of_prometheus() -> None:
     if (program := shutil.which("promtool")) is None:
         pytest.skip("promtool, which Debian's package prometheus brings, is not installed")
     folder = ROOT / "docker" / "prometheus"
@@ -272,7 +272,7 @@ def test_alarms_ring_where_they_should() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_prometheus_has_a_key_and_its_alarms_are_of_metrics_that_there_are() -> None:
+def test_prometheus_has_a_key_and_its_alerts_use_existing_metrics() -> None:
     folder = ROOT / "docker" / "prometheus"
     monitor = yaml.safe_load((folder / "monitor.yaml").read_text())
     (endpoint,) = monitor["spec"]["endpoints"]

@@ -68,7 +68,7 @@ def test_the_examples_of_verification_run_as_their_page_shows() -> None:
     assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
 
 
-def test_systems_are_read_and_written_as_their_page_says(problem: Problem) -> None:
+def test_the_examples_of_other_systems_run_as_their_page_shows(problem: Problem) -> None:
     names = run_page("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
     assert len(names["model"].problem.buffers) > 0
     assert set(names["files"]) == {".h", ".c"}
@@ -78,11 +78,11 @@ def test_the_examples_of_explanations_run_as_their_page_shows() -> None:
     assert run_page("explanations.md")["reason"].kind == "core"
 
 
-def test_programs_are_built_as_their_page_says() -> None:
+def test_the_examples_of_programs_run_as_their_page_shows() -> None:
     assert solve(run_page("liveness.md")["problem"]).status == "optimal"
 
 
-def test_cascades_are_found_as_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_cascades_run_as_their_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     # Checking all 15 points takes 12 s; tests of the search check those of smaller networks.
     points = run_page("cascades.md", without=", check=True")["answer"].points
@@ -99,13 +99,13 @@ def test_the_examples_of_the_client_run_as_their_page_shows(problem: Problem, se
     assert names["best"].peak == names["plan"].peak == 16_000
 
 
-def test_problems_and_plans_are_written_as_their_page_shows() -> None:
+def test_the_formats_page_shows_problems_and_plans_as_they_are_written() -> None:
     problem, plan = (json.loads(block) for block in blocks("formats.md", "json"))
     assert solve(read_problem(json.dumps(problem).encode()), accept="fit").placements
     assert Plan.model_validate(plan).peak == plan["peak"]
 
 
-def test_operations_are_written_as_their_page_shows() -> None:
+def test_the_operations_page_shows_operations_as_they_are_written() -> None:
     (block,) = blocks("liveness.md", "json")
     assert solve(problem_of(operations_from(json.loads(block)))).status == "optimal"
 
@@ -245,7 +245,7 @@ def test_outputs_shown_on_pages_equal_those_of_the_commands() -> None:
     assert sum(len(sessions(page)) for page in SHOWING) > 20
 
 
-def test_pages_show_commands_that_run() -> None:
+def test_commands_shown_on_pages_run() -> None:
     assert sum(len(commands(page, language)) for page in PAGES for language in ("", "sh")) > 35
 
 
@@ -262,7 +262,7 @@ def named_commands(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
-def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> None:
+def test_commands_named_on_pages_exist_with_their_flags(page: Path) -> None:
     for line in named_commands(page):
         name, *rest = shlex.split(line)[1:]
         if name == "lint":  # the command of an example
@@ -279,7 +279,7 @@ def test_every_command_that_a_page_names_is_there_with_its_flags(page: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
-def test_exports_are_planned_as_their_page_says() -> None:
+def test_the_examples_of_exported_programs_run_as_their_page_shows() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("executorch.exir", reason="needs the extra executorch")
     exported = torch.export.export(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (torch.randn(2, 8),))

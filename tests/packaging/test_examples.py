@@ -25,7 +25,7 @@ def run_example(number: int, *arguments: str) -> str:
     return subprocess.run(command, env=settings, check=True, capture_output=True, text=True, timeout=200).stdout
 
 
-def test_there_are_five_short_examples_which_their_page_lists() -> None:
+def test_the_examples_page_lists_the_five_short_examples() -> None:
     assert [path.stem[:10] for path in EXAMPLES] == [f"example_{number}_" for number in range(1, 6)]
     assert [path.name for path in EXAMPLES if len(path.read_text().splitlines()) > MOST_LINES] == []
     page = (FOLDER / "README.md").read_text()
@@ -33,28 +33,28 @@ def test_there_are_five_short_examples_which_their_page_lists() -> None:
 
 
 @pytest.mark.slow
-def test_a_list_is_planned_with_a_proof() -> None:
+def test_the_first_example_plans_a_list_with_a_proof() -> None:
     first, *rows = run_example(1).splitlines()
     assert first == "optimal: 192 bytes, and no plan has fewer than 192"
     assert len(rows) == 4
 
 
 @pytest.mark.slow
-def test_the_fast_memory_gets_what_is_moved_most() -> None:
+def test_the_second_example_places_busy_buffers_in_the_fast_memory() -> None:
     said = run_example(2)
     assert "  hidden in sram at " in said
     assert "     log in psram at " in said
 
 
 @pytest.mark.slow
-def test_a_reason_and_its_repairs_are_found() -> None:
+def test_the_third_example_finds_a_reason_and_repairs() -> None:
     said = run_example(3)
     assert "the buffers in the way: conv1, conv2; 192 bytes would do" in said
     assert re.search(r"^repair 1: .* of conv1.*; then the peak is \d+ bytes$", said, re.MULTILINE)
 
 
 @pytest.mark.slow
-def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: RunningServer) -> None:
+def test_the_fourth_example_calls_the_service_from_python_and_curl(server: RunningServer) -> None:
     said = run_example(4, f"http://127.0.0.1:{server.port}")
     assert "call: optimal, 192 bytes\n" in said
     assert "succeeded\n" in said
@@ -62,6 +62,6 @@ def test_a_service_answers_calls_and_jobs_from_python_and_from_curl(server: Runn
 
 
 @pytest.mark.slow
-def test_a_solver_of_ones_own_is_run_and_verified() -> None:
+def test_the_fifth_example_runs_and_verifies_a_user_defined_solver() -> None:
     own, best = map(int, re.findall(r"(\d+) bytes", run_example(5)))
     assert own >= best == 1_505_280

@@ -67,5 +67,5 @@ def test_the_checkers_need_only_the_standard_library() -> None:
         ("docs/formats.md", '"version": "{}"'),
     ],
 )
-def test_texts_have_the_version_of_memplan(place: str, text: str) -> None:
+def test_files_that_state_a_version_have_that_of_memplan(place: str, text: str) -> None:
     assert text.format(__version__) in (ROOT / place).read_text(encoding="utf-8")

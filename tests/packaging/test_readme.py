@@ -53,14 +53,14 @@ def test_a_file_among_the_examples_that_is_missing_is_reported_with_what_writes_
     assert (main([command]), main(["plan", "examples/mobilenet_v2.csv"])) == (0, 0)
 
 
-def test_the_library_does_what_it_says(examples_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_of_the_readme_runs(examples_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = blocks(README, "python")
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.split()[:2] == ["optimal", "192"]
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_its_first_commands_set_up_all_that_they_need_and_test_as_ci_does() -> None:
+def test_first_commands_of_the_readme_set_up_the_environment_and_test_as_ci_does() -> None:
     named = re.findall(r"^make (\w+) ", blocks(README, "")[0], re.MULTILINE)
     assert named == ["demo", "test"]
     for name, runs in zip(named, ("examples/demo.py", "-m tests"), strict=True):
@@ -81,12 +81,12 @@ def test_the_demo_plans_over_http_and_ends(tmp_path: Path) -> None:
     assert {"mobilenet_v2.svg", "A.1048576.svg", "service.log"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_every_solver_is_in_the_table() -> None:
+def test_the_table_of_the_readme_lists_every_solver() -> None:
     table = (ROOT / "docs" / "search.md").read_text(encoding="utf-8").partition("## Solvers")[2].partition("\n## ")[0]
     assert [row.name for row in registry.SOLVERS if f"`{row.name}`" not in table] == []
 
 
-def test_the_picture_is_that_of_the_example() -> None:
+def test_the_picture_of_the_readme_is_drawn_from_its_example() -> None:
     assert "default: peak 1,505,280 bytes (1.436 MiB), optimal" in (ROOT / "docs" / "plan.svg").read_text(
         encoding="utf-8"
     )
@@ -114,7 +114,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in list_files("*.md") if "/vendor/" not in name])
-def test_links_of_a_page_lead_somewhere(name: str) -> None:
+def test_every_link_of_a_page_has_a_target(name: str) -> None:
     page = ROOT / name
     links = re.findall(r"\]\(([^)\s]+)\)", remove_code(page.read_text(encoding="utf-8")))
     broken = []

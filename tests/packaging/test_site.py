@@ -44,7 +44,7 @@ def test_the_reference_of_python_has_every_public_name(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_words_of_a_reader_are_found_by_search(site: Path) -> None:
+def test_the_search_of_the_site_finds_common_terms(site: Path) -> None:
     entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     text = " ".join(entry["text"] for entry in entries)
     assert [word for word in ("memplan_choose", "may_share", "--together", "dynamic batch") if word not in text] == []

@@ -1,4 +1,4 @@
-"""What an installation gets: one package, and nothing else, from a checkout and from a source archive alike."""
+"""The contents of an installation: one package and nothing else, from a checkout as from a source archive."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LINKED = {
     path.name: path.resolve().relative_to(ROOT).as_posix() for path in (ROOT / "memplan").iterdir() if path.is_symlink()
 }
-"""The names of the links in the package, and the folders that they lead to."""
+"""The links in the package, by name, and the folders that they point to."""
 ABOUT = f"memplan-{__version__}.dist-info"
 
 
@@ -63,7 +63,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def content(wheel: Path) -> dict[str, bytes]:
-    """Return the files of a wheel, without the list of them that it carries."""
+    """Return the contents of the files in a wheel, by name, without the wheel's own list of files."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if name != f"{ABOUT}/RECORD"}
 
@@ -97,7 +97,7 @@ def _place_in_package(name: str) -> str:
     return f"{link}{name.removeprefix(folder)}"
 
 
-def test_the_wheel_holds_one_package_and_the_command(wheel: Path) -> None:
+def test_the_wheel_contains_one_package_and_the_command(wheel: Path) -> None:
     names = content(wheel)
     assert {name.partition("/")[0] for name in names} == {"memplan", ABOUT}
     assert {
@@ -238,7 +238,7 @@ def test_an_installed_wheel_is_imported_from_its_folder_and_takes_its_extras_fro
 
 
 def ignored_names(folder: str, _: list[str]) -> set[str]:
-    """Return what `.dockerignore` leaves out of a folder: the page's bundles are in one named `built`, too."""
+    """Return the names in a folder that `.dockerignore` excludes. Bundles of the page lie in folders named `built`."""
     return {"__pycache__", *(["built"] if Path(folder).name == "core" else [])}
 
 

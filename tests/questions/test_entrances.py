@@ -24,7 +24,7 @@ from tests.support.server import RunningServer, run_server
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
-"""The inputs that the command takes as text, from the examples."""
+"""The inputs of the examples that the command reads as text."""
 TIMES = {"wall_time_s"}
 
 
@@ -49,7 +49,7 @@ def remove_times(content: str | bytes) -> Any:
 
 
 def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) -> list[str]:
-    """Return the command line that asks the same as a request body."""
+    """Return the command line that asks the same question with the same options as a request body."""
     arguments = [question.name]
     values = read_question(question, body)
     for each in question.inputs:
@@ -110,7 +110,7 @@ def test_a_written_answer_has_the_same_table_and_exit_status_when_read_again(nam
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_every_option_has_a_sentence_and_stands_on_every_entrance(name: str, server: RunningServer) -> None:
+def test_every_option_has_a_description_and_exists_on_every_entrance(name: str, server: RunningServer) -> None:
     question = QUESTIONS[name]
     fields = question.options.model_fields
     assert [field for field, about in fields.items() if not about.description] == []
@@ -127,12 +127,12 @@ def test_a_wrong_option_of_python_is_refused_in_a_sentence(name: str, option: di
         QUESTIONS[name].options(**option)
 
 
-def test_features_of_the_command_alone_belong_to_a_question() -> None:
+def test_no_command_without_a_question_has_the_name_of_one() -> None:
     assert not set(COMMANDS) & set(QUESTIONS)
 
 
 @pytest.mark.parametrize("name", ["schedule", "cascade", "order", "sweep", "compare", "liveness", "explain"])
-def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -> None:
+def test_a_question_notes_an_interim_answer_before_its_last_one(name: str) -> None:
     question, noted = QUESTIONS[name], list[Any]()
     body = dict(question.example)
     body = body if body.keys() & {each.name for each in question.inputs} else {question.inputs[0].name: body}
@@ -143,7 +143,7 @@ def test_a_question_notes_a_first_answer_before_it_has_its_last_one(name: str) -
     assert question.write(noted[0])
 
 
-def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:
+def test_error_messages_spell_an_option_as_each_entrance_does() -> None:
     error = OptionError.from_rule(
         "budgets", "needs its dims, as in ", Option("dims", "n=[1]"), ", or ", Option("least", "")
     )
@@ -151,5 +151,5 @@ def test_an_option_in_a_sentence_is_written_as_each_entrance_has_it() -> None:
     assert tuple(error.sentences_in_syntax(flag_text)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
 
 
-def test_the_manual_is_that_of_the_definitions() -> None:
+def test_the_manual_page_is_up_to_date_with_the_definitions() -> None:
     assert PAGE.read_text() == manual(), "make it anew by python -m lab.manual"

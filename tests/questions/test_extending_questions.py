@@ -134,7 +134,7 @@ print("padded")
 """
 
 
-def test_the_guides_list_few_files() -> None:
+def test_the_guides_list_the_few_files_that_a_new_question_changes() -> None:
     assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py", "memplan/__init__.py"}
     assert guide("How to add an option for reading models") == {
         "planner/foreign/model_options.py",
@@ -162,7 +162,7 @@ def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     assert " 0 broken." in layers.stdout, layers.stdout + layers.stderr
 
 
-def test_a_toy_option_for_models_is_taken_on_every_entrance(tmp_path: Path) -> None:
+def test_a_toy_option_for_models_is_accepted_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     padding = '    padding: int = Field(0, ge=0, description="Bytes behind each buffer.")\n'
     extend(

@@ -25,7 +25,7 @@ def rows() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "option"), [*rows()])
-def test_an_option_that_says_nothing_alone_is_refused_with_what_it_goes_with(name: str, option: str) -> None:
+def test_an_option_without_effect_is_refused_with_the_option_that_it_needs(name: str, option: str) -> None:
     model: Any = QUESTIONS[name].options
     partners = model.needs[option]
     rule = f"^{option}: must be given with {' or '.join(partners)} only, got "
@@ -37,7 +37,7 @@ def test_an_option_that_says_nothing_alone_is_refused_with_what_it_goes_with(nam
         model(**{option: _OTHERS[option], **said}).refuse_idle({"problem"} | ({partner} - said.keys()))
 
 
-def test_each_entrance_refuses_it() -> None:
+def test_each_entrance_refuses_an_option_without_effect() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]})
     rule = re.escape("distance: must be given with plans only, got 3")
     with pytest.raises(OptionError, match=rule):

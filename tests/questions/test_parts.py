@@ -56,13 +56,13 @@ def noted_answers(name: str, most: int) -> list[Any]:
     return found
 
 
-def test_each_question_has_parts_or_is_known_to_be_of_one() -> None:
+def test_every_question_is_listed_with_its_interim_answers_or_as_having_none() -> None:
     assert {*PARTS} | SINGLE == {*QUESTIONS}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
-def test_a_question_that_is_stopped_after_a_part_has_what_it_found_by_then(name: str) -> None:
+def test_a_question_stopped_after_an_interim_answer_returns_that_answer(name: str) -> None:
     question, fields = QUESTIONS[name], PARTS[name][1]
     for most in range(1, max(1, len(fields)) + 1):  # it is stopped after each of its parts, the first one first
         found = noted_answers(name, most)
@@ -75,7 +75,7 @@ def test_a_question_that_is_stopped_after_a_part_has_what_it_found_by_then(name:
         assert all(getattr(first, field) is None for field in fields)
 
 
-def test_a_verdict_says_what_was_not_done() -> None:
+def test_a_verdict_lists_the_parts_that_were_not_done() -> None:
     first, second = noted_answers("verify", 2)
     assert (first.valid, first.not_done, second.not_done) == (True, ("better", "again"), ("again",))
     assert second.better is not None

@@ -32,7 +32,7 @@ def server() -> Iterator[RunningServer]:
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_every_answer_can_be_had_in_part(name: str) -> None:
+def test_fields_of_every_answer_can_be_selected(name: str) -> None:
     answer, models = QUESTIONS[name].answer, QUESTIONS[name].answers
     schemas = {model.__name__: model.model_json_schema(mode="serialization") for model in models}
     first, *others = {
@@ -48,7 +48,7 @@ def test_every_answer_can_be_had_in_part(name: str) -> None:
         Selection.from_names(answer, fields=["no_such"])
 
 
-def test_python_takes_fields_of_an_answer() -> None:
+def test_select_fields_returns_the_named_fields_of_an_answer() -> None:
     plan = memplan.solve(memplan.Problem.model_validate(PROBLEM))
     assert memplan.select_fields(plan, fields=["status", "peak"]) == {"status": "optimal", "peak": 96}
     assert memplan.select_fields(plan, fields="peak") == {"peak": 96}
@@ -57,7 +57,7 @@ def test_python_takes_fields_of_an_answer() -> None:
         memplan.select_fields(plan, fields=["peaks"])
 
 
-def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_selected_fields(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(PROBLEM))
     assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
@@ -72,7 +72,7 @@ def test_the_command_writes_fields_beside_whole_files(tmp_path: Path, capfd: pyt
     assert 'got "pek" (did you mean peak?)' in err
 
 
-def test_calls_and_jobs_have_them_in_their_query(server: RunningServer) -> None:
+def test_calls_and_jobs_select_fields_by_their_query(server: RunningServer) -> None:
     client = server.client
     for _ in range(2):  # the second from what was written
         answer = client.post("/v1/plan?fields=status,peak&time_limit_s=2", json=PROBLEM)
@@ -129,7 +129,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "plan full.json --keep plan.json --accept 0 -o new.json",
     ],
 )
-def test_a_plan_is_asked_about_without_its_options(folder: Path, line: str) -> None:
+def test_commands_about_a_plan_use_its_recorded_reading_options(folder: Path, line: str) -> None:
     assert main([*line.split(), "-q"]) == 0
     if (new := folder / "new.json").exists():
         kept = json.loads(new.read_text())["kept"]
@@ -147,7 +147,7 @@ def test_advice_about_a_plan_repeats_its_options(folder: Path, capfd: pytest.Cap
 @pytest.mark.parametrize(
     "line", ["plan p.json --keep bare.json", "convert p.json bare.json --to c", "verify p.json bare.json"]
 )
-def test_for_a_plan_without_its_options_the_missing_option_is_named(
+def test_a_plan_without_recorded_options_is_refused_with_the_missing_option(
     folder: Path, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads(Path("plan.json").read_text())
@@ -163,7 +163,7 @@ def ask(kind: str, content: dict[str, Any], query: str = "") -> Any:
     return json.loads(asked.answer(Control.from_limit(10))[0])
 
 
-def test_a_plan_is_asked_about_over_http_without_its_options() -> None:
+def test_calls_about_a_plan_use_its_recorded_reading_options() -> None:
     problem = {"buffers": BUFFERS}
     plan = ask("plan", problem, "capacity=sram%3D4KiB&pin=b%3Dsram:256&copies=b%3D2")
     assert plan["read_with"] == {"capacity": ["sram=4KiB"], "pin": ["b=sram:256"], "copies": ["b=2"]}

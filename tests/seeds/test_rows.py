@@ -27,7 +27,7 @@ def test_each_row_has_a_test_and_each_test_a_row() -> None:
     assert len(ROWS) == 109
 
 
-def test_rows_about_tvm_have_a_test_inside_of_it() -> None:
+def test_rows_about_tvm_have_a_test_that_runs_in_tvm() -> None:
     tests = (HERE.parents[1] / "extensions/tvm/tests/test_source_rows.py").read_text(encoding="utf-8")
     names = re.findall(r"^def test_s(\d)_(\d\d)_", tests, re.MULTILINE)
     assert [f"S{source}.{int(row)}" for source, row in names] == INSIDE_TVM

@@ -1,4 +1,4 @@
-"""A child process that answers as its task says; run by `ChildProcess`, which finds this module on PYTHONPATH."""
+"""A child process for tests of `ChildProcess`, which finds this module on PYTHONPATH; its task says how it answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARRAYS = {"one": np.arange(5), "two": np.eye(3, dtype=bool), "none": np.zeros((0
 
 
 class Harm:
-    """What creates a file where it is unpickled."""
+    """An object whose pickle creates a file when it is loaded, as a harmful pickle could."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

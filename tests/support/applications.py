@@ -1,4 +1,4 @@
-"""Small applications, drawn, and their least peak of all orders; conflicts are derived anew from their definition."""
+"""Random small applications, and their least peak over all orders; conflicts are derived again from the definition."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def draw_application(seed: int) -> dict[str, Any]:
 
 
 def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[frozenset[str]]]:
-    """Return the sizes by full names, and the pairs that may be alive together."""
+    """Return the buffers' sizes by full name, and the pairs of buffers that may be alive together."""
     models = application["models"]
     size = {f"{name}/{row['id']}": row["size"] for name, model in models.items() for row in model["buffers"]}
     before = {name: set(application.get("after", {}).get(name, ())) for name in models}
@@ -70,14 +70,14 @@ def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[froze
         meets = any(x[m][0] < y[m][1] and y[m][0] < x[m][1] for m in x.keys() & y.keys())
         meets = meets or frozenset((a.partition("/")[0], b.partition("/")[0])) in beside
         meets = meets or bool({a, b} & set(application.get("persistent", ())))
-        # Where both are alive in one model, their windows in it decide.
+        # If both buffers are in one model, their time windows in it decide.
         if meets or any(frozenset((m, n)) in beside for m in x.keys() - y.keys() for n in y.keys() - x.keys()):
             found.add(frozenset((a, b)))
     return size, found
 
 
 def min_peak(size: dict[str, int], pairs: set[frozenset[str]]) -> int:
-    """Return the least peak over all orders of stacking."""
+    """Return the least peak in bytes over all orders of stacking the buffers."""
     best = sum(size.values())
     for order in permutations(size):
         end: dict[str, int] = {}

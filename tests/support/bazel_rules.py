@@ -1,7 +1,6 @@
-"""A stand-in for Bazel that is enough for `bazel/defs.bzl`: it loads the file, analyses targets and runs their actions.
+"""A stand-in for Bazel that can run `bazel/defs.bzl`: it loads the file, analyses targets and runs their actions.
 
-Starlark is a subset of Python, so Python can run it. Bazel's other parts (sandboxes, caches, the graph of targets) are
-not here.
+Starlark is a subset of Python, so Python can run it. Bazel's sandboxes, caches and graph of targets are not modelled.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class File:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What a rule says of one attribute."""
+    """The declaration of one attribute of a rule."""
 
     kind: str
     default: Any = None
@@ -62,7 +61,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class DefaultInfo:
-    """What a target gives to others."""
+    """The files that a target provides to other targets."""
 
     files: Sequence[File] = ()
     executable: File | None = None
@@ -70,7 +69,7 @@ class DefaultInfo:
 
 
 class Runfiles(tuple[File, ...]):
-    """Files that a test needs."""
+    """The files that a test needs when it runs."""
 
     def merge(self, other: Sequence[File]) -> Runfiles:
         return Runfiles((*self, *other))
@@ -78,14 +77,14 @@ class Runfiles(tuple[File, ...]):
 
 @dataclass
 class Workspace:
-    """A folder with targets: the declared ones, and the actions that make them, in order."""
+    """A folder with targets: the declared files, and the actions that make them, in order."""
 
     folder: Path
     actions: list[Callable[[], subprocess.CompletedProcess[str]]] = field(default_factory=list)
     targets: dict[str, DefaultInfo] = field(default_factory=dict)
 
     def load(self, path: Path) -> dict[str, Any]:
-        """Run a .bzl file, and return its definitions."""
+        """Run a .bzl file, and return its definitions by name."""
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             assert not isinstance(node, _FORBIDDEN), f"line {getattr(node, 'lineno', '?')}: not Starlark"

@@ -1,4 +1,4 @@
-"""What every bound must be: never above what brute force finds."""
+"""The check of every lower bound: it must not be above the optimum by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of problems that a cache may take for one another, and facts that it must not transfer."""
+"""Pairs of problems that a cache might confuse, and checks that it transfers no wrong claims between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 2**62
 
 
 def _scale_to_limit(data: Data, rng: random.Random) -> Data:
-    """Scale so far that the sizes together come near the end of the address space, or pass it."""
+    """Return a problem scaled so that its total size comes near the end of the address space, or exceeds it."""
     largest = max(row["size"] for row in data["buffers"]) or 1
     return scale(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
 
@@ -83,7 +83,7 @@ TRANSFORMS: tuple[Callable[[Data, random.Random], Data], ...] = (
 
 
 def pairs(seed: int, count: int) -> Iterator[tuple[Problem, Problem]]:
-    """Yield pairs of a problem and a transformed one, half of them the other way around."""
+    """Yield pairs of a problem and a transformed copy, half of them with the copy first."""
     rng = random.Random(seed)
     made = 0
     while made < count:
@@ -105,7 +105,7 @@ class Verdicts:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, told: Plan, fresh: Plan) -> None:
-        """Compare an answer with a fresh one: neither may be below the lower bound that the other one claims."""
+        """Compare an answer with a fresh one: neither peak may be below the other answer's lower bound."""
         self.asked += 1
         if told.status == "infeasible" or fresh.status == "infeasible":
             is_wrong = len(told.placements) > 0 and fresh.status == "infeasible"

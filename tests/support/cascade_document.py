@@ -1,4 +1,4 @@
-"""An interpreter of cascades that knows the JSON of an answer, as docs/cascades.md says it, and what operations do."""
+"""An interpreter of cascades, which uses only the JSON of an answer (docs/cascades.md) and the operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memplan.extensions.cascade.regions.values import (
 
 
 def spans(said: Mapping[str, Any]) -> list[Span]:
-    """Return the ranges of all steps: a table, or a line of ends, where each begins at the end of the previous one."""
+    """Return the ranges of all steps, given as a table, or as a list of ends in which ranges follow each other."""
     if "table" in said:
         return [(first, end) for first, end in said["table"]]
     ends = [min(max(said["A"] * y + said["B"], 0), said["top"]) for y in range(said["steps"])]
@@ -30,7 +30,7 @@ def spans(said: Mapping[str, Any]) -> list[Span]:
 
 
 class Interpreter:
-    """Runs one point in an arena of its peak; `graph` says what the operations of the model do."""
+    """An interpreter that runs one point of a cascade in an arena of its peak; `graph` has the model's operations."""
 
     def __init__(self, graph: AccessGraph, told: Mapping[str, Any], point: Mapping[str, Any]) -> None:
         self.graph, self.told, self.point = graph, told, point
@@ -43,7 +43,7 @@ class Interpreter:
         self.taken = {t: np.zeros_like(self.expected[t]) for t in graph.kept}
 
     def run(self) -> None:
-        """Run all regions, and compare what the outputs are."""
+        """Run all regions, and compare the outputs with those of the plain model."""
         made = {tensor for row in self.makes for tensor in row}
         for tensor in range(len(self.tensors)):
             if tensor not in made and f"t{tensor}" in self.point["offsets"]:
@@ -72,12 +72,12 @@ class Interpreter:
         return self.view_of_arena(f"t{tensor}", row["rows"], row["columns"], row["pixel"])
 
     def buffers(self, number: int, region: Mapping[str, Any]) -> dict[int, Bytes8]:
-        """Return the tensors for which a region has its own buffers."""
+        """Return the tensors for which a region has separate buffers, by number."""
         rows = [row for row in region["buffers"] if row["mode"] != "whole"]
         return {row["tensor"]: self.view_of_arena(f"t{row['tensor']}.r{number}", *row["capacity"]) for row in rows}
 
     def fetch_tensor(self, v: int, buffers: Mapping[int, Bytes8]) -> Any:
-        """Return how an operation reads a tensor of the model."""
+        """Return the function by which an operation reads a tensor of the model."""
         wanted = [read.tensor for read in self.graph.operations[self.origins[v]].reads]
         numbers = dict(zip(wanted, self.reads[v], strict=True))
 
@@ -168,7 +168,7 @@ class Interpreter:
         return slice(channels[0] * each, channels[1] * each)
 
     def fetch_channels(self, v: int, buffers: Mapping[int, Bytes8], channels: Span, top: int, is_added: bool) -> Any:
-        """Return a function that fetches tensors: of streamed and summed tensors only the channels of the step."""
+        """Return a function that fetches tensors: of streamed and summed tensors, only the channels of the step."""
         reads = self.graph.operations[self.origins[v]].reads
         numbers = dict(zip([read.tensor for read in reads], self.reads[v], strict=True))
 
@@ -192,7 +192,7 @@ class Interpreter:
 
 
 def index_of(buffer: Bytes8 | None, rows: Span, columns: Span) -> Any:
-    """Return the index of rows and columns: direct, or modulo the size of a ring."""
+    """Return the index of rows and columns in a buffer: direct, or modulo the size of a ring buffer."""
     if buffer is None:
         return slice(*rows), slice(*columns)
     return np.ix_(np.arange(*rows) % buffer.shape[0], np.arange(*columns) % buffer.shape[1])

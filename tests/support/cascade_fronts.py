@@ -1,4 +1,4 @@
-"""Fronts of chains of regions against all chains there are."""
+"""Fronts of chains of cascade regions, compared with all chains that exist."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Costs = tuple[int, ...]
 
 
 def beats(one: Costs, other: Costs) -> bool:
-    """Return True if one is another, and as good in everything."""
+    """True if one cost vector is different from another, and as good or better in every cost."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def fronts_differ(seed: int, most: int) -> list[str]:
-    """Return the fronts of a random network's regions, `most` of them, that miss a chain of brute force."""
+    """Return the fronts of a random network's regions (at most `most`) that miss a chain found by brute force."""
     rng = random.Random(seed)
     graph = random_network(rng, 3)
     n = len(graph.operations)
@@ -49,9 +49,9 @@ def fronts_differ(seed: int, most: int) -> list[str]:
 
 
 def beaten(seed: int) -> list[Costs]:
-    """Return the chains of all regions in stripes of rows of a random graph that beat those found, by peak and MACs.
+    """Return the chains of regions in row stripes, of a random graph, that beat the found ones in peak and MACs.
 
-    All intervals and all heights, rolled and recomputed, are laid out one by one, and counted from their ranges.
+    All intervals and all heights, rolled and recomputed, are laid out one by one, and their costs counted.
     """
     rng = random.Random(seed)
     graph = random_six(rng)
@@ -78,7 +78,7 @@ def beaten(seed: int) -> list[Costs]:
 
 
 def _is_within(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region and its smaller forms multiply no more than the search allows."""
+    """True if a region and its smaller forms need no more multiplications than the search allows."""
     macs = base = 0
     for v in reversed(range(region.first_operation, region.end)):
         made, once = region.ranges[v], graph.macs_of(v)

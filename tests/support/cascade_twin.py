@@ -1,4 +1,4 @@
-"""The costs of a region counted from its ranges and buffers: the plain twin of the kernels that search."""
+"""The costs of a region counted from its ranges and buffers: a simple twin of the search kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def coarse(graph: OperationGraph) -> AccessGraph:
 
 
 def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> CascadeRegion:
-    """Return the region of a row of the search."""
+    """Return the cascade region that a row of the search describes."""
     return RegionSteps(graph, options).region(row)
 
 

@@ -1,4 +1,4 @@
-"""Graphs that are chains of operations, from shapes."""
+"""Graphs that are chains of operations, made from shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changed problems, the fewest moves by brute force, and plans by hand: food and judges for re-plans."""
+"""Changed problems, the fewest moves by brute force, and plans made by hand, for tests of re-plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Id = int | str
 
 
 def rows_of(problem: Problem) -> dict[str, Any]:
-    """Return a problem as JSON has it."""
+    """Return a problem as its JSON object."""
     found: dict[str, Any] = problem.model_dump(mode="json", exclude_defaults=True)
     return found
 
@@ -43,9 +43,9 @@ def change_problem(problem: Problem, seed: int, share: float, step: int = 1) -> 
 
 
 def min_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
-    """Return the least number of buffers that must leave their old places, by trying all sets that stay.
+    """Return the least number of buffers that must leave their old places, by trying all sets that may stay.
 
-    `ends` are the sizes of the pools. None where nothing fits.
+    `ends` are the sizes of the pools in bytes. None if nothing fits.
     """
     document = rows_of(problem)
     document["objective"] = "fit"
@@ -60,7 +60,7 @@ def min_moves(problem: Problem, old: Plan, ends: dict[str, int]) -> int | None:
 
 
 def _pin_places(document: dict[str, Any], stays: dict[Id, Any]) -> Problem | None:
-    """Return the problem with old places pinned, or None where a pool or a pin forbids one."""
+    """Return the problem with old places pinned; None if a pool or a pin forbids one of them."""
     rows = []
     for row in document["buffers"]:
         place = stays.get(row["id"])

@@ -1,4 +1,4 @@
-"""Mutants of a module's functions: the smallest changes to their code, each put in place while it is tried."""
+"""Mutants of a module's functions: the smallest changes to their code, each applied while it is tested."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _TURNED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,),
     ast.Sub: (ast.Add,),
 }
-"""The replacements of an operator in a mutant: its contrary and, of a comparison, its strict or weak form."""
+"""For each operator, its replacements in a mutant: the opposite and, for a comparison, its strict or weak form."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module with one change in its functions; `name` is the old and the new line."""
+    """A module with one change in its functions; `name` has the old and the new line."""
 
     module: ModuleType
     name: str
@@ -57,9 +57,9 @@ class Mutant:
 def survivors(
     module: ModuleType, tried: list[tuple[Case, object]], said: Callable[[Case], object], without: Collection[str] = ()
 ) -> tuple[int, set[str]]:
-    """Return how many mutants a module has, and the names of the mutants under which all cases give the same answers.
+    """Return the number of a module's mutants, and the names of those under which all cases give the same answers.
 
-    `tried` are the cases, each with the answer of `said` without mutants; its order changes.
+    `tried` has the cases with the answers that `said` gives without mutants; its order changes.
     """
     count, alive = 0, set[str]()
     for mutant in mutants(module, without):
@@ -68,7 +68,7 @@ def survivors(
             killer = next((k for k, (case, before) in enumerate(tried) if said(case) != before), None)
         if killer is None:
             alive.add(mutant.name)
-        else:  # a case that finds one mutant finds most of the next ones, too
+        else:  # a case that detects one mutant detects most others
             tried.insert(0, tried.pop(killer))
     return count, alive
 
@@ -79,13 +79,13 @@ def equivalent_names(module: ModuleType, names: Collection[str]) -> set[str]:
 
 
 def mutants(module: ModuleType, without: Collection[str] = ()) -> Iterator[Mutant]:
-    """Yield the mutants of all functions but some: operators replaced, and yields omitted."""
+    """Yield the mutants of all functions except some: operators are replaced, and yields omitted."""
     tree = ast.parse(getsource(module))
     lines = getsource(module).splitlines()
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         if function.name in without:
             continue
-        # A loop whose end is changed may never end.
+        # A loop with a changed end condition may never end.
         endless = {id(node) for loop in ast.walk(function) if isinstance(loop, ast.While) for node in ast.walk(loop)}
         for statement in function.body:
             for node in ast.walk(statement):
@@ -107,7 +107,7 @@ def _node_mutants(module: ModuleType, tree: ast.Module, node: ast.AST, lines: li
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    """Yield fields of a node, and what each becomes."""
+    """Yield the fields of a node that can be changed, with the new value of each."""
     if isinstance(node, ast.Compare):
         for k, op in enumerate(node.ops):
             for turned in _TURNED.get(type(op), ()):
@@ -116,7 +116,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         for turned in _TURNED.get(type(node.op), ()):
             yield "op", turned()
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom):
-        # It stays a generator.
+        # The function must stay a generator.
         nothing = ast.YieldFrom(ast.Tuple([], ast.Load()))
         yield "value", ast.fix_missing_locations(ast.copy_location(nothing, node.value))
 

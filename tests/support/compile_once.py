@@ -1,6 +1,6 @@
-"""Compile a text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects are kept near Python.
+"""Compile each text with the same flags once: `python compile_once.py COMPILER ARGUMENT...`; objects are cached.
 
-The core has the same text in wheels, in CMake builds and in installations; compiling it takes 14 s of CPU each time.
+The core has the same text in wheels, CMake builds and installations, and compiling it takes 14 s of CPU time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 ONCE = (sys.executable, __file__)
 FOLDER = Path(sys.prefix) / "objects"
 MOST = 40
-"""The number of objects kept; the oldest objects make room."""
+"""The most objects in the cache; the oldest ones are removed."""
 
 
 def main(command: list[str]) -> int:
-    """Run a compiler, or take its earlier result for the same text; return its exit status."""
+    """Run a compiler, or copy its earlier result for the same text, and return its exit status."""
     if "-c" not in command or "-o" not in command:
         return subprocess.run(command, check=False).returncode
     at = command.index("-o")
@@ -42,7 +42,7 @@ def main(command: list[str]) -> int:
 
 
 def keep(made: Path, kept: Path) -> None:
-    """Keep an object, and no more of the others than there is room for."""
+    """Put an object into the cache, and remove the oldest objects above the limit."""
     FOLDER.mkdir(exist_ok=True)
     whole = kept.with_suffix(f".{os.getpid()}")
     shutil.copy(made, whole)

@@ -9,11 +9,11 @@ from memplan.planner.model.buffer_table import I64
 
 
 class ConflictMasks:
-    """Bits by which buffers conflict: `shows[i]` of buffer `i` meets `asks[j]` of each buffer `j` in conflict with it.
+    """Bit masks of conflicts: buffers `i` and `j` conflict if shows[i] & asks[j] is not 0.
 
-    Bit t of `shows[i]` says that buffer `i` is alive in live set t; if there are explicit conflicts, one further bit
-    identifies the buffer. `asks[i]` has these live sets, the bits of the buffers in explicit conflict with it, and a
-    bit that only `reserved` ranges show. Bytes that show `mask` are barred to buffer `i` if asks[i] & mask is not 0.
+    Bit t of `shows[i]` means that buffer `i` is alive in live set t; if there are explicit conflicts, one further bit
+    identifies the buffer. `asks[i]` has the same live sets, the bits of the buffers in explicit conflict with `i`, and
+    a bit that only `reserved` ranges show.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -32,6 +32,6 @@ class ConflictMasks:
 
 
 def neighbours(first: I64, neighbour: I64) -> list[list[int]]:
-    """Return symmetric adjacency lists as lists."""
+    """Return symmetric adjacency arrays as lists."""
     bounds, flat = first.tolist(), neighbour.tolist()
     return [flat[low:high] for low, high in pairwise(bounds)]

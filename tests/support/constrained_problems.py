@@ -1,4 +1,4 @@
-"""Random problems from a seed with rigid groups, pairs that share, pages, banks and companies; and a naive check."""
+"""Random problems from a seed with rigid groups, sharing pairs, pages, banks and colocation; and a naive check."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ OTHERS = ("holes", "conflicts", "pools", "alignment", "pins", "reserved")
 
 
 def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Problem:
-    """Return a problem of `n` buffers; the last pool is unlimited unless a `capacity` is given.
+    """Return a random problem of `n` buffers; the last pool is unlimited unless a `capacity` is given.
 
-    Weights come with the objective `cost`. A relative buffer is above its base by less than a small size.
+    Weights of banks imply the objective `cost`. A relative buffer is a few bytes above its base.
     """
     rng = np.random.default_rng(seed)
     names = ["fast", "slow"] if "pools" in features else ["only"]
@@ -56,14 +56,14 @@ def constrained_problem(seed: int, n: int, features: frozenset[str], capacity: i
 
 
 def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: int | None = None) -> Instance:
-    """Return such a problem compiled; "clearances" and "intervals", which no field asks for, are columns alone."""
+    """Return a random problem compiled; the features "clearances" and "intervals" are only columns of instances."""
     instance = compile_problem(constrained_problem(seed, n, features, capacity))
     instance = add_intervals(instance, seed) if "intervals" in features else instance
     return add_clearances(instance, seed) if "clearances" in features else instance
 
 
 def add_intervals(instance: Instance, seed: int) -> Instance:
-    """Return the instance with ranges that are barred to the offsets of some buffers that are not pinned."""
+    """Return the instance with ranges of offsets barred to some buffers that are not pinned."""
     rng = np.random.default_rng(seed)
     lows = rng.integers(0, 9, (3, 2))
     ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in lows.tolist()]
@@ -97,13 +97,13 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 def _pairs(rng: np.random.Generator, ids: list[int], count: int) -> list[list[int]]:
-    """Draw pairs of two, each once."""
+    """Return random pairs of ids, each pair once."""
     found = {tuple(sorted(pair)): None for pair in rng.choice(ids, (count, 2)).tolist() if pair[0] != pair[1]}
     return [[int(a), int(b)] for a, b in found]
 
 
 def _add_relatives(rng: np.random.Generator, rows: list[dict[str, Any]], free: list[int], count: int) -> None:
-    """Lay some buffers above an earlier one; those have no alignment and no page, so that some offset suits all."""
+    """Place some buffers relative to an earlier one, without alignment and page, so that some offset is legal."""
     for i in free[len(free) - count :]:
         to = int(rng.choice(free[: max(1, len(free) // 2)]))
         if to != i:
@@ -125,7 +125,7 @@ def _groups(rows: list[dict[str, Any]]) -> list[int]:
 
 
 def violated_rules(instance: Instance, q: int, offset: dict[int, int]) -> list[str]:
-    """Return the broken rules of buffers in memory `q`, one by one and pair by pair, at the instance's level."""
+    """Return the rules that buffers in memory `q` break, of single buffers and of pairs, in units of the instance."""
     wrong = [f"{i}: {rule}" for i, at in offset.items() for rule in _violated_buffer_rules(instance, q, i, at)]
     for (i, x), (j, y) in combinations(sorted(offset.items()), 2):
         if instance.anchor[i] == instance.anchor[j]:
@@ -174,7 +174,7 @@ def _touches_common_bank(instance: Instance, q: int, i: int, x: int, j: int, y: 
 
 
 def conflict(instance: Instance, i: int, j: int) -> bool:
-    """Say whether two buffers are alive together or in conflict by name."""
+    """True if two buffers are alive together or in conflict by name."""
     lives = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
     start, end = instance.start, instance.end
     meets = any(start[a] < end[b] and start[b] < end[a] for a in lives[0] for b in lives[1])
@@ -182,10 +182,10 @@ def conflict(instance: Instance, i: int, j: int) -> bool:
 
 
 def may_share(instance: Instance, i: int, j: int) -> bool:
-    """Say whether two buffers may have one offset although they are alive together."""
+    """True if two buffers may have one offset although they are alive together."""
     return j in neighbours_of(instance.share_first, instance.share, i)
 
 
 def neighbours_of(first: np.ndarray, neighbour: np.ndarray, i: int) -> list[int]:
-    """Return the neighbours of one buffer."""
+    """Return the neighbours of one buffer in adjacency arrays."""
     return [int(j) for j in neighbour[first[i] : first[i + 1]]]

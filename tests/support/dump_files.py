@@ -1,4 +1,4 @@
-"""Small files of the formats that say lifetimes: recorded ones in tests/dumps, and others that are written here."""
+"""Small files in formats that state lifetimes: recorded files in tests/dumps, and files written here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEMORIES = json.dumps(
 
 
 def node(name: str, func: str | None = None, *inputs: Sequence[int], outputs: int = 1) -> dict[str, Any]:
-    """Return a node of a graph: an argument, or where there is a function, what calls it."""
+    """Return a node of a TVM graph: an argument or, with a function, a call."""
     found: dict[str, Any] = {"op": "null", "name": name, "inputs": [list(row) for row in inputs]}
     if func is not None:
         found |= {"op": "tvm_op", "attrs": {"func_name": func, "num_outputs": str(outputs), "flatten_data": "0"}}
@@ -82,5 +82,5 @@ def perceptron() -> bytes:
 
 
 def dump_bytes(*names: str) -> list[bytes]:
-    """Return files of tests/dumps."""
+    """Return the bytes of files in tests/dumps."""
     return [(DUMPS / name).read_bytes() for name in names]

@@ -1,4 +1,4 @@
-"""The content of an ELF file, little-endian, of 32 or 64 bits: symbols, and bytes by address."""
+"""A reader of little-endian ELF files of 32 or 64 bits: symbols, and bytes by address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WITH_BYTES, _SYMBOLS = 1, 2
 
 @dataclass(frozen=True)
 class Section:
-    """A section header: `link` is the position of the section that has a symbol table's names."""
+    """A section header; `link` is the position of the section with the names of a symbol table."""
 
     kind: int
     address: int
@@ -21,7 +21,7 @@ class Section:
 
 
 class Elf:
-    """A linked file; `pointer_size` is that of its machine."""
+    """A linked file; `pointer_size` is the bytes of a pointer on its machine."""
 
     def __init__(self, data: bytes) -> None:
         assert data[:4] == b"\x7fELF"
@@ -35,7 +35,7 @@ class Elf:
         self.symbols = self._symbols()
 
     def pointer(self, name: str) -> int:
-        """Return the value of a pointer variable that is initialised."""
+        """Return the value of an initialised pointer variable."""
         address = self.symbols[name]
         for section in self.sections:
             if section.kind == _WITH_BYTES and 0 < section.address <= address < section.address + section.size:

@@ -1,4 +1,4 @@
-"""Runs an engine on many problems in one child process, as each child takes half a second to start.
+"""Run an engine on many problems in one child process, since each child takes half a second to start.
 
 highspy, pulp and OR-Tools must not be loaded into the process of the tests.
 """
@@ -33,7 +33,7 @@ LIMIT_S = 20.0
 
 @dataclass(frozen=True)
 class Job:
-    """A problem; `is_untold` keeps the bound from the engine, `has_start` gives it a plan, a poor one."""
+    """A problem for an engine; `is_untold` withholds the lower bound from it, `has_start` gives it a poor plan."""
 
     problem: Problem
     is_untold: bool = False
@@ -65,7 +65,7 @@ class Answer:
 
 
 def ask(engine: str, jobs: list[Job]) -> list[Answer]:
-    """Run the jobs one after the other in one child process."""
+    """Run the jobs one after another in one child process, and return their answers."""
     command = [sys.executable, "-W", "ignore", "-c", f"from {__name__} import main; main()", engine]
     child = subprocess.run(command, input=pickle.dumps(jobs), stdout=subprocess.PIPE, cwd=ROOT, check=True)
     answers: list[Answer] = pickle.loads(child.stdout)
@@ -73,8 +73,8 @@ def ask(engine: str, jobs: list[Job]) -> list[Answer]:
 
 
 def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
-    """Ask for problems with and without the bound and a start, and hold the answers against brute force."""
-    problems = [p for p in problems if not compile_problem(p).unplaceable]  # which reach no solver
+    """Run an engine with and without the bound and a start, and compare its answers with brute force."""
+    problems = [p for p in problems if not compile_problem(p).unplaceable]  # these do not reach a solver
     ways = [Job(p, is_untold=k % 2 == 0, has_start=k % 3 == 0) for k, p in enumerate(problems)]
     for problem, answer in zip(problems, ask(engine, ways), strict=True):
         wanted = best_score(problem)
@@ -87,7 +87,7 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
 
 
 def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
-    """Return a plan with the buffers in their order, each in the last memory that it may use."""
+    """Return a plan with the buffers stacked in their order, each in the last memory that it may use."""
     pool = column(len(instance.pools) - 1 - instance.allowed[::-1].argmax(axis=0))
     offset = drop(instance, pool, np.arange(len(instance)))
     return None if offset is None else (pool, offset)
@@ -123,6 +123,6 @@ def _score_in_bytes(instance: Instance, score: Score) -> Score:
 
 
 def main() -> None:
-    """Be the child."""
+    """Read jobs and write answers, as the child process."""
     answers = [_solve(sys.argv[1], job) for job in pickle.load(sys.stdin.buffer)]
     sys.stdout.buffer.write(pickle.dumps(answers))

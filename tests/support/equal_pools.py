@@ -1,4 +1,4 @@
-"""The least use of pools of equal use by all offsets of up to five buffers; shares no code with the planner."""
+"""The least use of pools of equal use over all offsets of up to five buffers; independent of the planner's code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MOST_TRIES = 1_500
 
 
 class TooManyError(Exception):
-    """There are too many plans to try them all."""
+    """There are too many plans to try all of them."""
 
 
 def min_use(problem: Problem) -> int | None:
-    """The least end of all pools, where what lies at one offset in several does so; None if nothing fits.
+    """Return the least end of all pools, with `same_offset` sets at one offset; None if nothing fits.
 
-    Raises TooManyError.
+    Raises TooManyError if there are too many plans.
     """
     rows = list(problem.buffers)
     tie = {row.id: row.id for row in rows}
@@ -31,7 +31,7 @@ def min_use(problem: Problem) -> int | None:
     best = most + 1
     places: dict[int | str, Placement] = {}
     home: dict[int | str, str] = {}
-    for family in families(problem):  # of which each has one pool
+    for family in families(problem):  # each family is in one pool
         (home_of_all,) = {pool.name for pool in problem.pools if family.may_live_in(pool)} or {problem.pools[0].name}
         home |= dict.fromkeys(family.ids, home_of_all)
 
@@ -60,7 +60,7 @@ def min_use(problem: Problem) -> int | None:
 
 
 def faults_of_plan(problem: Problem, plan: Plan) -> list[str]:
-    """Return a line for each thing that is false of a plan of pools of equal use."""
+    """Return a line for each false statement of a plan for pools of equal use."""
     said = memplan.verify(problem, plan).violations if plan.peak is not None else ()
     found = [violation.message for violation in said]
     if problem.objective != "peak":

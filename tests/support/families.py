@@ -1,4 +1,4 @@
-"""What the rows of a problem say of buffers with their aliases: read by the oracle, shares no code with the planner."""
+"""Buffers with their aliases, as the rows of a problem state them; for the oracle, independent of the planner."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import Buffer
 
 LAST_END = 2**63 - 1
-"""Where a pool without a size ends."""
+"""The end of a pool without a size."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A buffer and its aliases: (distance from its start, row), the buffer itself first."""
+    """A buffer and its aliases, as (distance from its start, row); the buffer itself is first."""
 
     members: tuple[tuple[int, Buffer], ...]
 
@@ -40,7 +40,7 @@ class Family:
         return sum(row.size if row.traffic is None else row.traffic for row in moving)
 
     def remainders(self, pool: Pool) -> list[tuple[int, int]]:
-        """What its offset must leave when it is divided: (modulus, remainder)."""
+        """Return the (modulus, remainder) pairs that its offset must satisfy in a pool."""
         found = []
         for distance, row in self.members:
             found += [(step, (-pool.base_address - distance) % step) for step in (row.alignment, pool.alignment)]
@@ -50,7 +50,7 @@ class Family:
         return found
 
     def may_start_at(self, pool: Pool, offset: int) -> bool:
-        """Whether it may lie there if nothing else is placed."""
+        """True if the family may have this offset in a pool that is otherwise empty."""
         end = offset + self.size
         if offset < 0 or end > (LAST_END if pool.size is None else pool.size):
             return False
@@ -64,14 +64,14 @@ class Family:
 
 
 def crosses(pool: Pool, offset: int, row: Buffer) -> bool:
-    """Whether a buffer's bytes lie on both sides of a multiple of its `no_cross`."""
+    """True if a buffer's bytes are on both sides of a multiple of its `no_cross`."""
     page = row.no_cross or max(1, row.size)
     address = pool.base_address + offset
     return row.no_cross is not None and row.size > 0 and address // page != (address + row.size - 1) // page
 
 
 def families(problem: Problem) -> list[Family]:
-    """Group the buffers of a problem with their aliases."""
+    """Return the families of a problem: its buffers with their aliases."""
     rows = {row.id: row for row in problem.buffers}
     groups: dict[int | str, list[tuple[int, Buffer]]] = {
         row.id: [(0, row)] for row in rows.values() if row.alias_of is None
@@ -86,29 +86,29 @@ def families(problem: Problem) -> list[Family]:
 
 
 def conflicts(problem: Problem, first: Family, second: Family) -> bool:
-    """Whether two families may not share bytes: alive together, or named as a pair."""
+    """True if two families may not share bytes: alive together, or named as a pair."""
     if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
         return True
     return clearance_between(problem, first, second) is not None
 
 
 def clearance_between(problem: Problem, first: Family, second: Family) -> int | None:
-    """The bytes that two families keep free between them, whatever their lifetimes; None where nothing names them."""
+    """Return the bytes that two families keep free between them at all times; None if no rule names them."""
     return 0 if conflict_by_name(problem, first, second) else None
 
 
 def conflict_by_name(problem: Problem, first: Family, second: Family) -> bool:
-    """Whether the problem's conflicts name a pair of two families."""
+    """True if the problem's conflicts name a pair of the two families."""
     return any(_is_between(pair, first, second) for pair in problem.conflicts)
 
 
 def may_share(problem: Problem, first: Family, second: Family) -> bool:
-    """Whether two families may start at one offset."""
+    """True if two families may start at one offset."""
     return any(_is_between(pair, first, second) for pair in problem.may_share)
 
 
 def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, float]:
-    """Whether two families must touch no common bank, and the cost if they should not but do."""
+    """Return whether two families must touch no common bank, and the cost if they should not but do."""
     must, weight = False, 0.0
     for use in problem.bank:
         mine = [a for a in use.buffers if a in first.ids]
@@ -118,12 +118,12 @@ def bank_rule(problem: Problem, first: Family, second: Family) -> tuple[bool, fl
 
 
 def reuse_price(problem: Problem, first: Family, second: Family) -> int:
-    """The cost if two families that are never alive together share bytes."""
+    """Return the cost if two families that are never alive together share bytes."""
     return sum(row.cost for row in problem.reuse for pair in row.pairs if _is_between(pair, first, second))
 
 
 def relative_distance(problem: Problem, first: Family, second: Family) -> int | None:
-    """How far above the first family the second one must lie, by one `relative`; None if none says so."""
+    """Return the bytes by which one `relative` puts the second family above the first; None if there is none."""
     for a, b, sign in ((first, second, -1), (second, first, 1)):
         row = a.members[0][1]
         if row.relative is not None and row.relative.to in b.ids:
@@ -133,12 +133,12 @@ def relative_distance(problem: Problem, first: Family, second: Family) -> int | 
 
 
 def rigid_groups(problem: Problem) -> list[list[tuple[int, Family]]]:
-    """All families, those at fixed distances together: (distance from the lowest, family)."""
+    """Return all families, grouped by fixed distances, as (distance from the lowest, family)."""
     waiting = families(problem)
     found = []
     while waiting:
         group = [(0, waiting.pop(0))]
-        for at, here in group:  # grows while it is gone through
+        for at, here in group:  # the loop extends the group
             for there in list(waiting):
                 distance = relative_distance(problem, here, there)
                 if distance is not None:

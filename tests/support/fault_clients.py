@@ -1,4 +1,4 @@
-"""A client that continues after any crash, and its expectations about accepted jobs."""
+"""A client that continues after any crash of servers, and checks of the jobs that they accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATIENCE_S = 120.0
 
 @dataclass
 class Client:
-    """Submits jobs to servers, any of which may be away, and remembers the accepted ones."""
+    """A client of several servers, any of which may be down; it remembers the accepted jobs."""
 
     servers: Sequence[Machine]
     draw: random.Random
@@ -33,7 +33,7 @@ class Client:
     """The jobs of other kinds than plans."""
 
     def call(self, method: str, path: str, **said: Any) -> httpx.Response:
-        """Call one server after the other until one answers; repeating a call must be harmless."""
+        """Send a request to one server after another until one answers; a repeated request must be harmless."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             server = self.draw.choice(self.servers)
@@ -48,7 +48,7 @@ class Client:
             time.sleep(0.1)
 
     def submit(self, problem: Problem, **options: Any) -> str:
-        """Submit a job and return its id; however often that takes, it is one job."""
+        """Submit a job for a problem, and return its id; repeated tries are one job."""
         body = {"problem": json.loads(problem.model_dump_json(exclude_unset=True)), "options": options}
         name = self._submit("plan", body)
         self.accepted[name] = problem
@@ -68,16 +68,16 @@ class Client:
         return name
 
     def job(self, name: str) -> dict[str, Any]:
-        """Return what a server says of a job."""
+        """Return the description of a job, as a server gives it."""
         job: dict[str, Any] = self.call("GET", f"/v1/jobs/{name}").json()
         return job
 
     def plan(self, name: str) -> bytes:
-        """Return the plan of a job, as it comes."""
+        """Return the plan of a job, as the bytes of the response."""
         return self.call("GET", f"/v1/jobs/{name}/plan").content
 
     def wait(self, name: str, patience_s: float = _PATIENCE_S) -> dict[str, Any]:
-        """Return a job once it has ended."""
+        """Wait until a job has ended, and return its description."""
         deadline = time.monotonic() + patience_s
         while True:
             job = self.job(name)
@@ -87,7 +87,7 @@ class Client:
             time.sleep(0.1)
 
     def check_all(self) -> dict[str, int]:
-        """Wait for all accepted jobs; each ended once, with one plan, that is valid. Return how many in each state."""
+        """Wait for all accepted jobs, check that each ended once with one valid plan, and count them by state."""
         states: dict[str, int] = {}
         for name in (*self.accepted, *self.others):
             job = self.wait(name)
@@ -110,7 +110,7 @@ class Client:
 
 
 def check_events(stream: str) -> None:
-    """Check that a stream of events counts up, begins with `queued` and has one end."""
+    """Check that a stream of events is numbered without gaps, begins with `queued` and has one end."""
     blocks = [dict(line.split(": ", 1) for line in block.splitlines() if ": " in line) for block in _blocks(stream)]
     kinds = [block["event"] for block in blocks if "event" in block]
     assert kinds[0] == "queued", kinds
@@ -125,11 +125,11 @@ def _blocks(stream: str) -> list[str]:
 
 
 def easy_problem(draw: random.Random) -> Problem:
-    """Draw a problem that is solved at once."""
+    """Return a random problem that is solved at once."""
     rows = [{"id": k, "size": draw.randint(1, 1000), "start": k, "end": k + draw.randint(1, 5)} for k in range(20)]
     return Problem.model_validate({"buffers": rows})
 
 
 def hard_problem(draw: random.Random) -> Problem:
-    """Draw a problem that is searched for longer than anybody waits here."""
+    """Return a random problem that is searched for longer than these tests wait."""
     return draw_tight_problem(draw.randrange(2**31), 200, 1000, 20)

@@ -1,4 +1,4 @@
-"""A child process that reports its surroundings; run by `ChildProcess`, which finds this module on PYTHONPATH."""
+"""A child process that reports its restrictions; `ChildProcess` finds this module on PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _error_of(call: object, *values: object) -> str:
 
 
 def main() -> None:
-    """Answer with the names of the environment, `NoNewPrivs`, the errors of what fails, and whether little is had."""
+    """Report the names of environment variables, `NoNewPrivs`, and the errors of operations that must fail."""
     parent = Parent()
     write_no_file()
     take_at_most(2**30)

@@ -1,4 +1,4 @@
-"""A disk that is small, and can be filled to its last byte: a file system in memory, which root can mount."""
+"""A small disk that can be filled to its last byte: a file system in memory, which only root can mount."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @contextmanager
 def small_disk(megabytes: int) -> Iterator[Path]:
-    """Mount a disk of so many megabytes until the block ends; skip the test where none can be."""
+    """Mount a disk of so many megabytes until the block ends; skip the test if that is not possible."""
     folder = Path(tempfile.mkdtemp(prefix="memplan-disk-"))
     asked = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(folder)]
     is_there = (
@@ -32,7 +32,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Write a file until the disk of a folder has not a byte left."""
+    """Write a file that fills the disk of a folder completely, and return its path."""
     path = folder / "filled"
     with suppress(OSError), os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY), "wb", buffering=0) as file:
         while True:

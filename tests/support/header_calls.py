@@ -1,4 +1,4 @@
-"""The planner of `memplan.h`, called as a program in C does, for a problem that the header can express."""
+"""The planner of `memplan.h`, called as a C program would, for a problem that the header can express."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _RESULT = _struct(
     " memory:n"
 )
 _LATER = 10**6
-"""From here on, buffers without a lifetime live alone: they conflict only by name."""
+"""The time from which buffers without a lifetime live, each alone, so that they conflict only by name."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the header says of a problem: the end of all memories, or their sum, and the cost of pairs."""
+    """The header's answer for a problem: the end of all memories, or their sum, and the cost of pairs."""
 
     status: str
     peak: int
@@ -63,7 +63,7 @@ def _plan() -> Any:
 
 
 def can_state(problem: Problem) -> bool:
-    """Say whether the header has all rules of a problem, and its goal."""
+    """True if the header can express all rules of a problem, and its objective."""
     rows = problem.buffers
     plain = all(row.size and row.relative is None and row.offset_mod is None and row.alias_of is None for row in rows)
     priced = bool(problem.reuse) and (len(problem.pools) > 1 or any(row.no_cross for row in rows))
@@ -87,7 +87,7 @@ def _homes(problem: Problem, row: Buffer) -> list[int]:
 
 
 def plan(problem: Problem) -> Answer | None:
-    """Return what the header answers; None where a buffer may be in no pool, which it cannot say."""
+    """Return the header's answer; None if a buffer is allowed in no pool, which the header cannot express."""
     rows, position = list(problem.buffers), {row.id: k for k, row in enumerate(problem.buffers)}
     homes = [_homes(problem, row) for row in rows]
     if not all(homes):

@@ -1,4 +1,4 @@
-"""Copies of the packages, to which the guides of docs/adding.md are applied, and programs that run with a copy."""
+"""Copies of the packages, for applying the guides of docs/adding.md to them, and programs that import a copy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PACKAGES = ("planner", "solvers", "questions", "api", "extensions", "memplan")
 
 
 def copy_packages(folder: Path, *more: str) -> None:
-    """Copy what `import memplan` reads, and `more` folders of the checkout, into a folder."""
-    # With Python's compiled files: sources keep their times, so that only files changed by a guide are compiled again.
+    """Copy the files that `import memplan` needs, and `more` folders of the checkout, into a folder."""
+    # Compiled files are copied with the sources' times, so that only files that a guide changes are compiled again.
     for name in (*PACKAGES, *more):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
 
@@ -24,7 +24,7 @@ def copy_packages(folder: Path, *more: str) -> None:
 def run_beside(
     folder: Path, program: str, *arguments: str, cwd: Path | None = None, limit_s: float = 200
 ) -> subprocess.CompletedProcess[str]:
-    """Run the text of a program that imports the copy in a folder; by default in that folder, too."""
+    """Run the text of a program that imports the copy in a folder, by default with that working folder."""
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=cwd or folder,
@@ -37,11 +37,11 @@ def run_beside(
 
 
 Patch = Mapping[str, Sequence[tuple[str, str]]]
-"""The edits of each file: a text found once, and its replacement; for "", an addition at the end."""
+"""The edits of each file: a text that occurs once, with its replacement; the key "" appends to the file."""
 
 
 def insertion_before(anchor: str, text: str) -> tuple[str, str]:
-    """Return the edit that puts a text before another one."""
+    """Return the edit that inserts a text before another one."""
     return anchor, text + anchor
 
 

@@ -1,4 +1,4 @@
-"""Workers of jobs for tests: real ones, on a separate store, with a scripted pool."""
+"""Workers of jobs for tests: real workers on a separate store, with a scripted pool."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOSE = Plan.model_validate(
         "solver": "test",
     }
 )
-"""A plan of it that is not the best."""
+"""A plan of the problem that is not optimal."""
 LOOSELY = {"peak": 40, "lower_bound": 30, "gap": 1 / 3, "solver": "test"}
 LOOSE_ANSWER = WorkAnswer(write_plan(LOOSE), "feasible", is_plan=True, facts=LOOSELY)
 PATIENCE_S = 20.0
@@ -41,7 +41,7 @@ PATIENCE_S = 20.0
 
 @dataclass
 class Pool:
-    """A pool whose tasks run in this process when they may; one that is cancelled before has the loose plan."""
+    """A pool whose tasks run in this process once `may_run` is set; a task cancelled before has the loose plan."""
 
     may_run: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
@@ -78,12 +78,12 @@ def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PAT
 
 
 def submit(store: Store, deterministic: bool = False, **said: object) -> str:
-    """Submit the problem; return the job's id."""
+    """Submit the problem as a job, and return the job's id."""
     return store.jobs.add(new_job(deterministic, **said), most=100).id
 
 
 def new_job(deterministic: bool = False, **said: object) -> Job:
-    """Return the problem as a job that is submitted."""
+    """Return the problem as a new job."""
     query = f"time_limit_s=5&deterministic={str(deterministic).lower()}"
     body = write_problem(PROBLEM)
     new = read_new_job(body, "application/json", query, Settings(), {})
@@ -91,19 +91,19 @@ def new_job(deterministic: bool = False, **said: object) -> Job:
 
 
 def job(store: Store, job_id: str) -> Job:
-    """Return a job, which is there."""
+    """Return a job that exists."""
     found = store.jobs.find(job_id)
     assert found is not None
     return found
 
 
 def kinds(store: Store, job_id: str) -> list[str]:
-    """Return what happened to a job."""
+    """Return the kinds of a job's events, in order."""
     return [event.kind for event in store.events.events_after(job_id, 0)]
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait until it is so."""
+    """Wait until a condition holds."""
     give_up = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < give_up, "it has not come to be"
@@ -111,6 +111,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def wait_for_end(store: Store, job_id: str) -> Job:
-    """Return a job once it has ended."""
+    """Wait until a job has ended, and return it."""
     wait_until(lambda: job(store, job_id).finished_at is not None)
     return job(store, job_id)

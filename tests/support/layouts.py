@@ -1,4 +1,4 @@
-"""Layouts to export: two memories with names that are invalid in C, and layouts made from rows."""
+"""Layouts for exporters: two memories whose names are invalid in C, and layouts made from rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NAMES = {
 def layout_of(
     problem: dict[str, Any], places: dict[Any, tuple[str, int]], model: bytes | None = None
 ) -> VerifiedLayout:
-    """Return the layout of a problem with its buffers in those pools, at those offsets."""
+    """Return the verified layout of a problem with its buffers in the given pools, at the given offsets."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
     return lay_out(Problem.model_validate(problem), Plan.model_validate({"placements": placements}), model)
 
@@ -55,13 +55,13 @@ def two_memories() -> VerifiedLayout:
 
 
 def two_memories_anywhere() -> VerifiedLayout:
-    """Return the same in memories whose base addresses are not known."""
+    """Return the layout of two memories whose base addresses are unknown."""
     pools = [{"name": "sram-1"}, {"name": "int"}]
     return layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
 
 
 def single_pool_layout(*rows: dict[str, Any], **pool: Any) -> VerifiedLayout:
-    """Return a layout of buffers that are never alive together, each at the offset that it is pinned to, or 0."""
+    """Return a layout of buffers that are never alive together, each at its pinned offset, or 0."""
     buffers = [{"id": k, "size": 64, "start": k, "end": k + 1, **row} for k, row in enumerate(rows)]
     problem = {"buffers": buffers, "pools": [{"name": "p", **pool}]}
     return layout_of(problem, {row["id"]: ("p", row.get("offset", 0)) for row in buffers})

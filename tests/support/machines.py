@@ -20,12 +20,12 @@ from tests.support.ports import free_port
 
 _MEMPLAN = str(Path(sys.executable).with_name("memplan"))
 _PATIENCE_S = 90.0
-_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading them takes 26 ms of CPU time a call
+_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading authorities takes 26 ms of CPU time per call
 
 
 @dataclass
 class Machine:
-    """A process that is started again after it was killed: same command, same port."""
+    """A process that can be started again after it was killed, with the same command and port."""
 
     name: str
     command: tuple[str, ...]
@@ -68,7 +68,7 @@ class Machine:
 
 
 def server(name: str, folder: Path, **settings: str) -> Machine:
-    """Make a server with its data in `folder`, on a free port; its settings are given without their prefix MEMPLAN_."""
+    """Return a server with its data in `folder`, on a free port; settings are given without the prefix MEMPLAN_."""
     port = free_port()
     return Machine(
         name,
@@ -80,13 +80,13 @@ def server(name: str, folder: Path, **settings: str) -> Machine:
 
 
 def worker(name: str, folder: Path, database_url: str) -> Machine:
-    """Make a worker that runs the jobs of a database."""
+    """Return a worker that runs the jobs of a database."""
     return Machine(name, (_MEMPLAN, "worker", "--store", database_url, "--workers", "1"), log=folder / f"{name}.log")
 
 
 @contextmanager
 def machines(*all_of_them: Machine) -> Iterator[None]:
-    """Start machines, in order, and end them all with the block."""
+    """Start machines in order, and end all of them with the block."""
     try:
         for machine in all_of_them:
             machine.start()
@@ -100,7 +100,7 @@ def machines(*all_of_them: Machine) -> Iterator[None]:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
-    """Wait until something is so; fails with `what` where it does not come to be."""
+    """Wait until a condition holds; fail with the message `what` if it does not in time."""
     deadline = time.monotonic() + patience_s
     while not is_so():
         assert time.monotonic() < deadline, f"not within {patience_s:g} s: {what}"
@@ -108,13 +108,13 @@ def wait_until(is_so: Callable[[], bool], what: str, patience_s: float = _PATIEN
 
 
 def request(method: str, url: str, timeout_s: float = 30.0, **said: Any) -> httpx.Response:
-    """Call a server over a new connection; raises httpx.TransportError."""
+    """Send a request to a server over a new connection; raises httpx.TransportError."""
     with httpx.Client(timeout=timeout_s, trust_env=False, verify=_NO_AUTHORITIES) as client:
         return client.request(method, url, **said)
 
 
 def answers(url: str) -> bool:
-    """Say whether a server answers a call with 200."""
+    """True if a server answers a call with 200."""
     try:
         return request("GET", url, 5.0).status_code == 200
     except httpx.TransportError:

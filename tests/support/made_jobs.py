@@ -1,4 +1,4 @@
-"""Jobs for tests, and what a store says of them."""
+"""Jobs for tests, and short forms of the store's calls about them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def add(store: Store, most: int = 1000, most_of_key: int | None = None, **said: 
 
 
 def list_jobs(store: Store, **wanted: Any) -> list[Job]:
-    """Return the jobs that are wanted, of a key or of all."""
+    """Return the jobs that a query selects, of one key or of all."""
     key_id = wanted.pop("key_id", "")
     caller = ANY_CALLER if key_id == "" else Caller(key_id, None, frozenset({"read"}))
     return store.jobs.page(JobQuery(**wanted), caller)
 
 
 def states(store: Store) -> dict[str, int]:
-    """Return the number of all jobs in each state that occurs."""
+    """Return the number of jobs in each state that occurs."""
     return dict(Counter(job.state for job in list_jobs(store, limit=1000)))
 
 

@@ -1,4 +1,4 @@
-"""The answers to all questions about a problem that combines kinds, checked by brute force."""
+"""The answers to all questions about a problem that combines constraint kinds, checked by brute force."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.support.whole_answers import faults_of_plan
 
 _ENGINES = ("cp-sat", "highs", "cbc", "exact", "prices", "memory-choice")
 _EVERY, _KEPT = 16, 3
-"""The intervals, in problems, between questions to a named engine, and between re-plans."""
+"""The number of problems between two questions to a named engine, and between two re-plans."""
 _SECONDS = 0.2
 
 
 def faults(
     number: int, problem: Problem, tally: Counter[str], post: meeting_questions.Post | None = None, every: int = 1
 ) -> Iterator[str]:
-    """Yield false statements, and answers that memplan itself refuses; count the questions.
+    """Yield false statements, and answers that memplan itself refuses; count the questions in `tally`.
 
-    Other questions than those of a plan are asked of each problem whose number is a multiple of `every`.
+    Questions other than for a plan are asked for each problem whose number is a multiple of `every`.
     """
     try:
         plan = yield from _faults(number, problem, tally)
@@ -76,7 +76,7 @@ def _engine_faults(engine: str, problem: Problem, tally: Counter[str]) -> Iterat
 
 
 def _mutant_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
-    """`verify` refuses a plan with one buffer elsewhere where brute force does, and each claim that is false."""
+    """Yield plans with a moved buffer that `verify` and brute force judge differently, and unrefuted false claims."""
     rows: list[Placement] = list(plan.placements)
     for _ in range(2):
         k = rng.randrange(len(rows))
@@ -96,7 +96,7 @@ def _mutant_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Coun
 
 
 def _replan_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
-    """A new plan near an old one is a plan, and counts what moved as anybody would."""
+    """Yield faults of a re-plan near a random old plan: a wrong plan, or wrong numbers of moved buffers."""
     old: list[Placement] = [
         row.model_copy(update={"offset": row.offset + rng.choice((0, 0, 1, 2))})
         for row in plan.placements
@@ -118,7 +118,7 @@ def _replan_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Coun
     places = {row.id: (row.pool, row.offset) for row in found.placements}
     before = {row.id: (row.pool, row.offset) for row in old}
     own = {row.id for row in problem.buffers if row.alias_of is None and row.size}
-    own -= {name for names in problem.same_offset for name in names}  # which count as one
+    own -= {name for names in problem.same_offset for name in names}  # each set counts as one
     stayed = sum(places[name] == before[name] for name in before if name in own)
     counts = stayed, sum(name in own for name in before) - stayed
     yield from _min_move_faults(problem, found, [row for row in old if row.id in own], tally)
@@ -132,7 +132,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
     """Yield false statements about the fewest buffers that must move in the only pool at the least peak."""
     plain = problem.objective == "peak" and len(problem.pools) == 1 and not problem.same_offset
     if not plain or found.kept is None or any(row.hint is not None or not row.size for row in problem.buffers):
-        return  # a hint is an old place, too; and a buffer of no bytes may lie above the used bytes
+        return  # hints are old places as well, and empty buffers may be above the used bytes
     best = oracle.best_score(problem)
     assert best is not None
     tally["fewest moves"] += 1
@@ -144,7 +144,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
 
 
 def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
-    """Nothing that is forged into the list of other plans passes without a word: refuted, or said to be unchecked."""
+    """Yield forged entries in the list of other plans that are neither refuted nor reported as unchecked."""
     if plan.others is None:
         return
     for k, forge in enumerate(FORGERIES):
@@ -159,7 +159,7 @@ def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterat
 
 
 def _faults_of_plans(problem: Problem, tally: Counter[str]) -> Iterator[str]:
-    """Plans that differ are plans, none refused by memplan itself."""
+    """Yield faults of several differing plans: plans that are equal, or that memplan itself refuses."""
     try:
         found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
     except OptionError:
@@ -199,12 +199,12 @@ FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
     },
     lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
 )
-"""The forgeries inserted into the other plans of a plan."""
+"""The forgeries that are inserted into the list of a plan's other plans."""
 Paid = frozenset[tuple[str, str]]
 
 
 def _costly_pairs(problem: Problem, placements: Any) -> Paid:
-    """The priced pairs that pay in a plan."""
+    """Return the priced pairs that pay a cost in a plan."""
     at = {row.id: row for row in placements}
     size = {row.id: row.size for row in problem.buffers}
     found = set()
@@ -223,7 +223,7 @@ def _costly_pairs(problem: Problem, placements: Any) -> Paid:
 
 
 def costly_sets(problem: Problem) -> set[Paid] | None:
-    """The sets of pairs that pay in all plans of a problem; None where that takes too long, or buffers are alike."""
+    """Return the sets of pairs that pay in all plans of a problem; None if that takes too long or buffers are equal."""
     pool, rows = problem.pools[0], list(problem.buffers)
     plain = all(row.alias_of is None and row.relative is None for row in rows)
     sizes = [row.size for row in rows]

@@ -1,6 +1,6 @@
-"""Small problems from a seed in which any two to four kinds of rules meet: each field of the schema is of some kind.
+"""Small random problems in which two to four constraint kinds meet; each field of the schema belongs to a kind.
 
-Two of the drawn kinds of a problem are the pair that met least often so far, so that all pairs meet.
+Two of the kinds of a problem are the pair that was drawn least often so far, so that all pairs meet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Pair = tuple[str, str]
 
 @dataclass
 class Draft:
-    """A problem that is being drawn: rows of buffers and pools, and the other fields."""
+    """A problem that is being drawn: the rows of its buffers and pools, and its other fields."""
 
     rng: random.Random
     buffers: list[Fields]
@@ -33,7 +33,7 @@ class Draft:
         return {"buffers": self.buffers, "pools": self.pools, **self.rest}
 
     def is_sound(self) -> bool:
-        """Say whether the rules so far do not contradict each other."""
+        """True if the rules so far do not contradict each other."""
         try:
             Problem.model_validate(self.data)
         except ProblemError:
@@ -41,7 +41,7 @@ class Draft:
         return True
 
     def try_buffer(self, k: int, fields: Fields) -> bool:
-        """Give a buffer some fields, unless they contradict its present ones."""
+        """Give a buffer some fields, unless they contradict its present fields; return True on success."""
         before = self.buffers[k]
         self.buffers[k] = before | fields
         if self.is_sound():
@@ -50,7 +50,7 @@ class Draft:
         return False
 
     def try_entry(self, name: str, entry: Any) -> bool:
-        """Add an entry to a list of the problem, unless it contradicts the present entries."""
+        """Add an entry to a list of the problem, unless it contradicts the present entries; return True on success."""
         before = self.rest.get(name, [])
         self.rest[name] = [*before, entry]
         if self.is_sound():
@@ -59,7 +59,7 @@ class Draft:
         return False
 
     def sample_names(self, count: int) -> list[Any]:
-        """Return the names of so many buffers, or of all."""
+        """Return the names of `count` random buffers, or of all if there are fewer."""
         return [row["id"] for row in self.rng.sample(self.buffers, min(count, len(self.buffers)))]
 
 
@@ -67,7 +67,7 @@ def _buffer_kind(make: Callable[[Draft, int], Fields], chance: float = 0.5) -> C
     def draw(draft: Draft) -> bool:
         done = 0
         for k in draft.rng.sample(range(len(draft.buffers)), len(draft.buffers)):
-            if not done or draft.rng.random() < chance:  # one at the least
+            if not done or draft.rng.random() < chance:  # at least one buffer
                 done += draft.try_buffer(k, make(draft, k))
         return done > 0
 
@@ -84,7 +84,7 @@ def _entry_kind(name: str, make: Callable[[Draft], Any], most: int = 3) -> Calla
 def _pool_kind(make: Callable[[Draft, int], Fields], chance: float = 0.7) -> Callable[[Draft], bool]:
     def draw(draft: Draft) -> bool:
         before, done = [dict(pool) for pool in draft.pools], False
-        of_all = make(draft, 0) if "equal_use" in draft.rest else None  # whose pools are alike
+        of_all = make(draft, 0) if "equal_use" in draft.rest else None  # its pools must be equal
         for k, pool in enumerate(draft.pools):
             if not done or of_all or draft.rng.random() < chance:
                 pool.update(of_all or make(draft, k))
@@ -158,7 +158,7 @@ def _close_intervals(draft: Draft) -> bool:
 
 
 def _equal_use(draft: Draft) -> bool:
-    """Give each buffer a pool, and put some of several pools at one offset."""
+    """Give each buffer a pool, and put some buffers of several pools at one offset."""
     if len(draft.pools) < 2 or any("pools" in row or "offset" in row for row in draft.buffers):
         return False
     homes, before = [draft.rng.choice(_names(draft)) for _ in draft.buffers], draft.buffers
@@ -227,16 +227,16 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Draft], bool]]] = {
     "closed": (("interval",), _close_intervals),
     "equal use": (("equal_use", "same_offset"), _equal_use),
 }
-"""From a kind to the fields that state it, and what draws it into a draft; False where it found no place."""
+"""For each kind, the fields that state it, and the function that draws it; the function returns False if it fails."""
 LAST = ("closed",)
-"""Kinds that are drawn after all others."""
+"""The kinds that are drawn after all others."""
 OF_SEVERAL = ("forbidden", "choice", "equal use")
-"""Kinds that say something where there are several pools."""
+"""The kinds that have an effect only with several pools."""
 PAIRS: tuple[Pair, ...] = tuple(combinations(KINDS, 2))
 
 
 def problems(seed: int, count: int) -> Iterator[tuple[str, Problem, tuple[str, ...]]]:
-    """Yield so many problems by their names, with the kinds that each has, the rarest combinations first."""
+    """Yield `count` problems with their names and kinds; the rarest combinations come first."""
     met = Counter[Pair]()
     for k in range(count):
         rng = random.Random(f"{seed}/{k}")
@@ -251,7 +251,7 @@ def problems(seed: int, count: int) -> Iterator[tuple[str, Problem, tuple[str, .
 
 
 def draw(rng: random.Random, wanted: list[str]) -> tuple[Problem, tuple[str, ...]]:
-    """Return a problem of two to five buffers with the kinds that are wanted, as far as they go together, and these."""
+    """Return a problem of two to five buffers with the wanted kinds, as far as they are compatible, and its kinds."""
     for _ in range(20):
         rows = []
         for k in range(rng.randint(2, 5)):

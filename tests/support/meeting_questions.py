@@ -1,6 +1,6 @@
-"""Answers to further questions about combined kinds, against brute force: worth, repairs, sizes, proofs, the header.
+"""Checks by brute force of further answers for combined kinds: worth, repairs, sizes, proofs, and the C header.
 
-Each is asked of every so many problems, so that all are asked of all kinds.
+Each question is asked for every n-th problem, so that all are asked for all kinds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.server import RunningServer
 
 Faults = Iterator[str]
 Post = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Sends the body of a question of a plan to a service, and returns the answer."""
+"""The type of functions that send a request body for a plan to a service, and return the answer."""
 _SECONDS = 2.0
 
 
@@ -37,7 +37,7 @@ def _best_peak(problem: Problem) -> int | None:
 
 
 def worth_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield false statements about a dropped or smaller buffer, in one pool or several."""
+    """Yield false statements about the worth of a dropped or smaller buffer, in one pool or several."""
     options = memplan.ExplainOptions(what_if=True, shrunk_to=0.5, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
     found = memplan.explain(problem, options=options).what_if
     if found is None or found.peak is None:
@@ -92,7 +92,7 @@ def _shrunk(problem: Problem, worth: Any) -> Problem | None:
 
 
 def repair_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield false statements about repairs: each is a problem with a plan of it, and nothing that fits is repaired."""
+    """Yield false statements about repairs: wrong problems or plans, and repairs of problems that fit."""
     options = memplan.ExplainOptions(repairs=3, with_plans=True, time_limit_s=_SECONDS, study_s=_SECONDS / 2)
     found = memplan.explain(problem, options=options)
     fits = oracle.best_score(problem) is not None
@@ -140,7 +140,7 @@ def size_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter
 
 
 def proof_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield faults of a certificate: the checker must accept it, and no larger claim, whatever else is changed."""
+    """Yield faults of a certificate: the checker must accept it, but no larger claim, whatever else is changed."""
     if plan.status not in ("optimal", "infeasible"):
         return
     found = memplan.certify(problem, plan, time_limit_s=_SECONDS, proof_s=_SECONDS / 2)
@@ -176,7 +176,7 @@ def _change_lines(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def _false_certificate(lines: list[str]) -> list[str]:
-    """Return a false certificate whose proofs are of the claims that it would need: each of one byte more."""
+    """Return a certificate of a claim that is false by one byte, with proofs changed to match."""
     return [_increment_numbers(line) if line.startswith("claim ") else line for line in lines]
 
 
@@ -186,7 +186,7 @@ def _increment_numbers(line: str) -> str:
 
 
 def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
-    """Yield the false answers of the header in C, if it can express the problem."""
+    """Yield the false answers of the C header, if it can express the problem."""
     if not header_calls.can_state(problem) or (found := header_calls.plan(problem)) is None:
         return
     tally[f"headers {found.status}"] += 1
@@ -210,7 +210,7 @@ def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Count
 
 
 def posted_to(service: RunningServer) -> Post:
-    """Return what posts a body to the plans of a service that runs."""
+    """Return a function that posts a body to the plan call of a running service."""
 
     def post(body: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = service.client.post("/v1/plan", json=body, timeout=60)
@@ -222,7 +222,7 @@ def posted_to(service: RunningServer) -> Post:
 
 
 def service_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str], post: Post) -> Faults:
-    """Yield what a service says of a problem that this process does not: proved plans are equally good."""
+    """Yield proved plans of a service that are better or worse than those of this process."""
     found = post({"problem": problem.model_dump(mode="json", exclude_defaults=True)})
     tally[f"posted {found['status']}"] += 1
     answer = Plan.model_validate(found)
@@ -240,11 +240,11 @@ QUESTIONS: Mapping[str, Callable[[random.Random, Problem, Plan, Counter[str]], F
     "sizes": size_faults,
     "proof": proof_faults,
 }
-"""The questions besides `plan`, of which each problem gets one in turn; for pools of equal use only the proof."""
+"""The questions other than `plan`, of which each problem gets one in turn; for equal pools, only the proof."""
 
 
 def faults(number: int, problem: Problem, plan: Plan, tally: Counter[str], post: Post | None = None) -> Faults:
-    """Yield false answers to one more question about a problem, and of the header if it applies."""
+    """Yield false answers to one further question about a problem, and of the C header if it applies."""
     rng = random.Random(f"question {number}")
     yield from header_faults(rng, problem, plan, tally)
     name = [*QUESTIONS][number % len(QUESTIONS)]

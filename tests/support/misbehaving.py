@@ -1,4 +1,4 @@
-"""Solvers that do what engines have been seen to do; run in child processes, which find this module on PYTHONPATH."""
+"""Solvers that misbehave as engines have been seen to; they run in child processes, with this module on PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from memplan.planner.instance.instance import Instance
 from memplan.solvers.search.incumbent import Search
 
 PID_FILE = "PYTHON_TEST_PID_FILE"
-"""The environment variable that says where a solver shall write its process id, and its child's."""
+"""The environment variable with the path of a file for the process ids of a solver and its child."""
 
 
 def offers_then_sleeps(instance: Instance, search: Search) -> None:
-    """Offer all buffers on top of each other in the last memory, then hear and see nothing."""
+    """Offer all buffers stacked in the last memory, then ignore every request to end."""
     _offer_a_tower(instance, search, "sleeper")
     _write_pids(os.getpid())
     time.sleep(600)
 
 
 def has_a_sleeping_child(instance: Instance, search: Search) -> None:
-    """Start a process, as CBC's callers do, and wait for it."""
+    """Start a child process, as callers of CBC do, and wait for it."""
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as child:
         _write_pids(os.getpid(), child.pid)
 
 
 def offers_then_raises(instance: Instance, search: Search) -> None:
-    """Fail after an offer."""
+    """Raise an error after an offer."""
     _offer_a_tower(instance, search, "raiser")
     raise RuntimeError("the engine fell over")
 
 
 def prints_garbage(instance: Instance, search: Search) -> None:
-    """Write to standard output, as Python and as C do, before and after an offer."""
+    """Write to standard output, from Python and from C, before and after an offer."""
     print("Welcome to the engine", flush=True)
     os.write(1, b"\x80\x04garbage" * 1000)
     _offer_a_tower(instance, search, "printer")
@@ -46,7 +46,7 @@ def prints_garbage(instance: Instance, search: Search) -> None:
 
 
 def writes_among_the_answers(instance: Instance, search: Search) -> None:
-    """Write to every open file, the pipe to the parent among them."""
+    """Write to every open file, including the pipe to the parent."""
     for handle in range(3, 16):
         try:
             os.write(handle, b"\x80\x04garbage" * 1000)
@@ -55,13 +55,13 @@ def writes_among_the_answers(instance: Instance, search: Search) -> None:
 
 
 def is_killed(instance: Instance, search: Search) -> None:
-    """Die as under the out-of-memory killer."""
+    """Kill this process, as the out-of-memory killer would."""
     _offer_a_tower(instance, search, "victim")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def returns_without_a_word(instance: Instance, search: Search) -> None:
-    """Do nothing."""
+    """Return without an offer."""
 
 
 def _offer_a_tower(instance: Instance, search: Search, by: str) -> None:

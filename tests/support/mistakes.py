@@ -37,16 +37,16 @@ class Mistake(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that meet the rules of the rubric."""
+        """The words by which an answer meets the rules of the rubric."""
         return self.where, self.value, self.rule, self.way
 
     def lacking(self, said: str) -> list[str]:
-        """Return the words that an answer has not."""
+        """Return the words that an answer lacks."""
         return [word for word in self.words if word not in said]
 
 
 def _read() -> tuple[Mistake, ...]:
-    """Return the mistakes of the table."""
+    """Return the mistakes of the table `mistakes.txt`."""
     kind, content, rows = "", "", list[Mistake]()
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
         if line.startswith("## "):
@@ -68,11 +68,11 @@ FILES: dict[str, bytes] = {
     "m.gguf": b"GGUF\x03" + bytes(40),
     "m.hlo": b"HloModule jit_f, entry_computation_layout={}\n",
 }
-"""Files of kinds that nothing reads, by their names."""
+"""Files of kinds that no reader accepts, by name."""
 
 
 def faulty_files() -> dict[str, bytes]:
-    """Return the files of WITH_FILES by their names: truncated files, and others."""
+    """Return the files of WITH_FILES by name: truncated files, and others."""
     from memplan.extensions.models.tests import onnx_models
 
     tests = Path(__file__).parents[1]

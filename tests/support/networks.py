@@ -1,4 +1,4 @@
-"""Well-known networks as graphs of operations: shapes and kinds, no values; int8, NHWC."""
+"""Well-known networks as graphs of operations: shapes and kinds without values; int8, NHWC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pads = str | int | tuple[tuple[int, int], tuple[int, int]]
 
 
 class Network:
-    """A network that is being written: every method adds operations and returns the tensor that they make."""
+    """A network under construction; each method adds operations and returns the tensor that they make."""
 
     def __init__(self, name: str = "", dtype: str = "int8") -> None:
         self.name, self.dtype = name, dtype
@@ -151,20 +151,20 @@ def pair_of_ends(value: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def round_channels(channels: int, width: float) -> int:
-    """MobileNet's rounding of channels to multiples of 8."""
+    """Return channels rounded to a multiple of 8 as MobileNet does."""
     found = max(8, int(channels * width + 4) // 8 * 8)
     return found + 8 if found < 0.9 * channels * width else found
 
 
 def two_convolutions() -> OperationGraph:
-    """The example of the RFC: 3x3 to 32 channels, then 1x1 to 8."""
+    """Return the example of the RFC: a 3x3 convolution to 32 channels, then a 1x1 convolution to 8."""
     net = Network("two_convolutions")
     net.conv(net.conv(net.input(26, 26, 3), 32, 3, pad="valid"), 8, 1)
     return net.graph()
 
 
 def five_operations() -> OperationGraph:
-    """A convolution, an own median, a pointwise and a strided convolution, and an activation: 147,456 bytes."""
+    """Return a convolution, a median, a pointwise and a strided convolution, and an activation: 147,456 bytes."""
     net = Network("five_operations")
     x = net.conv(net.input(48, 48, 4), 32)
     window = {"access_rows": (1, 1, -1, 1), "access_columns": (1, 1, -1, 1)}
@@ -187,7 +187,7 @@ def mobilenet_v1(width: float = 1.0, size: int = 224) -> OperationGraph:
 def add_inverted_block(
     net: Network, x: int, channels: int, expand: int, s: int, k: int = 3, *, excite: bool = False, middle: int = 0
 ) -> int:
-    """An inverted residual block, with squeeze-and-excite if asked."""
+    """Add an inverted residual block, with squeeze-and-excite if `excite`, and return its output."""
     into = net.shapes[x][3]
     y = x if (middle or expand) == 1 else net.conv(x, middle or into * expand, 1)
     y = net.depthwise(y, k, s)
@@ -207,7 +207,7 @@ EFFICIENTNET = (
     *((1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3)),
     *((6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)),
 )
-"""Expansion, channels, blocks, stride and kernel of each stage."""
+"""The expansion, channels, blocks, stride and kernel of each stage."""
 
 
 def mobilenet_v2(
@@ -225,7 +225,7 @@ def mobilenet_v2(
 
 
 def msf_chain(width: float = 0.35, size: int = 144) -> OperationGraph:
-    """The chain that msf-CNN analyses as MobileNetV2: channels cut to integers, no residuals, no head."""
+    """Return the chain that msf-CNN analyses as MobileNetV2: channels rounded down, no residuals, no head."""
     net = Network("msf_chain")
     x = net.conv(net.input(size, size, 3), int(32 * width), 3, 2, pad=1)
     into = 32
@@ -271,14 +271,14 @@ def resnet50() -> OperationGraph:
 
 
 def espcn() -> OperationGraph:
-    """Super-resolution, 640 x 360 to 1280 x 720, luminance."""
+    """Return ESPCN, super-resolution of luminance from 640 x 360 to 1280 x 720."""
     net = Network("espcn")
     net.shuffle(net.conv(net.conv(net.conv(net.input(360, 640, 1), 64, 5), 32), 4), 2)
     return net.graph()
 
 
 def unet() -> OperationGraph:
-    """Segmentation at 128 x 128, four levels from 16 channels."""
+    """Return a U-Net for segmentation at 128 x 128, with four levels from 16 channels."""
     net = Network("unet")
     x, skips = net.input(128, 128, 3), []
     for channels in (16, 32, 64):
@@ -293,14 +293,14 @@ def unet() -> OperationGraph:
 
 
 def tvm_double_convolution(brick: int = 1) -> OperationGraph:
-    """The test of TVM's cascader with two convolutions."""
+    """Return the two convolutions of a test of TVM's cascader."""
     net = Network("tvm_double_convolution")
     net.conv(net.conv(net.input(321, 212, 6), -(-10 // brick) * brick, (3, 2), 1, d=(2, 1), pad="valid"), 3, 1, (3, 2))
     return net.graph()
 
 
 def tvm_depthwise(brick: int = 1) -> OperationGraph:
-    """The test of TVM's cascader with a depthwise convolution and a pool."""
+    """Return the depthwise convolution and pool of a test of TVM's cascader."""
     net = Network("tvm_depthwise")
     x = net.depthwise(net.conv(net.input(80, 75, 3), -(-7 // brick) * brick, (3, 2), pad="valid"), 3, pad="valid")
     net.pool(net.conv(x, -(-2 // brick) * brick, (3, 2)), 3, 1)
@@ -317,7 +317,7 @@ NETWORKS: dict[str, Callable[[], OperationGraph]] = {
 
 
 def heads_in_turns() -> OperationGraph:
-    """Return two heads of three convolutions each, whose operations are listed in turns."""
+    """Return two heads of three convolutions each, whose operations alternate in the list."""
     net = Network()
     x = net.pool(net.conv(net.input(32, 32, 3), 8))
     left = right = x

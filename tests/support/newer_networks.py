@@ -7,20 +7,20 @@ from tests.support.networks import Network
 
 
 def add_activation(net: Network, x: int, kind: str) -> int:
-    """Apply an activation; `silu` as the exporters write it, a sigmoid and a product."""
+    """Add an activation, and return its output; `silu` is a sigmoid and a product, as exporters write it."""
     if kind == "silu":
         return net.mul(x, net.add_op("sigmoid", [x], net.shapes[x]))
     return net.add_op(kind, [x], net.shapes[x]) if kind else x
 
 
 def add_excitation(net: Network, x: int, middle: int, act: str, gate: str) -> int:
-    """Scale a tensor by what its global pool says."""
+    """Add a squeeze-and-excite block: the tensor scaled by a function of its global pool; return its output."""
     squeezed = add_activation(net, net.conv(net.global_pool(x), middle, 1), act)
     return net.mul(x, add_activation(net, net.conv(squeezed, net.shapes[x][3], 1), gate))
 
 
 def se_twice(size: int = 56) -> OperationGraph:
-    """Two equal blocks of squeeze-and-excite, which bind at the same peak."""
+    """Return two equal blocks of squeeze-and-excite, both of which reach the live peak."""
     net = Network("se_twice")
     x = net.conv(net.input(size, size, 3), 16, 3, 2)
     for _ in range(2):
@@ -43,7 +43,7 @@ def regnet_y_400mf() -> OperationGraph:
 
 
 def add_shuffle(net: Network, x: int) -> int:
-    """Interleave two halves of the channels: a reshape to five axes, a transposition, a reshape back."""
+    """Interleave two halves of the channels by a reshape to five axes, a transposition and a reshape back."""
     _, rows, columns, channels = net.shapes[x]
     apart = net.add_op("reshape", [x], (1, rows, columns, 2, channels // 2))
     turned = net.add_op("transpose", [apart], (1, rows, columns, channels // 2, 2), perm=(0, 1, 2, 4, 3))
@@ -51,7 +51,7 @@ def add_shuffle(net: Network, x: int) -> int:
 
 
 def halves(net: Network, x: int) -> tuple[int, int]:
-    """Split the channels in two halves, by one operation with two outputs."""
+    """Split the channels in two halves by one operation with two outputs, and return both."""
     *axes, channels = net.shapes[x]
     first = net.add_op("split", [x], (*axes, channels // 2), axis=3)
     second = net.tensor(*axes, channels // 2)
@@ -76,7 +76,7 @@ def shufflenet_v2(size: int = 224) -> OperationGraph:
 
 
 def vit(size: int = 96, layers: int = 4, width: int = 128, heads: int = 4, dtype: str = "float32") -> OperationGraph:
-    """Patches of 8 x 8, attention by heads, dense layers; as exporters write it, tokens in three axes."""
+    """Return a vision transformer: patches of 8 x 8, attention by heads, dense layers; tokens in three axes."""
     net = Network("vit", dtype)
     side = size // 8
     n, each = side * side, width // heads
@@ -106,7 +106,7 @@ def vit(size: int = 96, layers: int = 4, width: int = 128, heads: int = 4, dtype
 
 
 def convnext_tiny(size: int = 224, depths: tuple[int, ...] = (3, 3, 9, 3)) -> OperationGraph:
-    """Convolutions in NCHW, layer norms and dense layers in NHWC, with transpositions between them; float."""
+    """Return ConvNeXt: convolutions in NCHW, layer norms and dense layers in NHWC, with transpositions; float."""
     net = Network("convnext_tiny", "float32")
     x = net.tensor(1, 3, size, size)
 

@@ -1,4 +1,4 @@
-"""Random graphs of operations, and their least peak by enumeration of all states; shares no code with the product."""
+"""Random graphs of operations, and their least peak by enumeration of all states; independent of the product."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ORDERED_INSIDE: dict[str, Any] = {
         }
     ],
 }
-"""One operation, which needs 206 bytes as given, and 107 where its region never has both large tensors at once."""
+"""One operation that needs 206 bytes as given, and 107 if its region never has both large tensors at once."""
 _SIZES = (64, 256, 512, 1024)
 
 
 def random_graph(rng: random.Random, n: int) -> OperationGraph:
-    """Return a graph of n operations: given and resident tensors, several outputs or none, zero sizes, work, edges.
+    """Return a graph of `n` operations: given and resident tensors, several outputs or none, zero sizes, work, edges.
 
-    Some operations make a tensor again that an earlier one made, or that was given.
+    Some operations recompute a tensor that an earlier one made, or that was given.
     """
     size: list[int] = [rng.randint(0, 9) for _ in range(rng.randint(0, 3))]
     n_given = len(size)
@@ -64,7 +64,7 @@ def random_graph(rng: random.Random, n: int) -> OperationGraph:
 
 
 def training_chain(rng: random.Random, length: int) -> OperationGraph:
-    """Return a training step of so many layers, one after the other: a forward pass, and a backward pass."""
+    """Return a training step of `length` layers, one after another: a forward pass, then a backward pass."""
     half = [rng.choice(_SIZES) for _ in range(length)]
     ops: list[dict[str, Any]] = [
         {"in": [v - 1] if v else [], "out": [v], "cost": rng.randint(1, 300)} for v in range(length)
@@ -77,7 +77,7 @@ def training_chain(rng: random.Random, length: int) -> OperationGraph:
 
 
 def plain_graph(rng: random.Random, n: int) -> OperationGraph:
-    """Return a random graph without control edges and tensors that are made twice, as `least_extra_cost` takes it."""
+    """Return a random graph without control edges and recomputed tensors, as `least_extra_cost` requires."""
     graph = random_graph(rng, n)
     ops = [
         row.model_copy(update={"outputs": graph.new_tensors[v], "after": (), "cost": rng.randint(0, 5)})
@@ -87,7 +87,7 @@ def plain_graph(rng: random.Random, n: int) -> OperationGraph:
 
 
 def add_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:
-    """Return a graph whose operations may write outputs over inputs, pairs at random, right and wrong ones."""
+    """Return a graph whose operations may write outputs over inputs: random pairs, valid and invalid."""
     ops = []
     for row in graph.ops:
         pairs = [(k, j) for k in range(len(row.outputs)) for j in range(len(row.inputs)) if rng.random() < 0.7]
@@ -96,7 +96,7 @@ def add_pairs(rng: random.Random, graph: OperationGraph) -> OperationGraph:
 
 
 def twin_graph(rng: random.Random) -> OperationGraph:
-    """Return copies of a small random part between a source and a join."""
+    """Return copies of a small random subgraph between a source and a join."""
     size = [rng.randint(1, 9), rng.randint(0, 9)]
     ops = [_op([], [0, 1])]
     n = rng.randint(1, 3)
@@ -128,7 +128,7 @@ def random_tree(rng: random.Random, n: int) -> OperationGraph:
 
 
 def layered_graph(rng: random.Random, n: int, width: int) -> OperationGraph:
-    """Return n operations in layers, each of which reads from the two layers before it."""
+    """Return `n` operations in layers, each of which reads from the two layers before it."""
     size: list[int] = []
     ops: list[GraphOperation] = []
     layers: list[list[int]] = [[], []]
@@ -144,7 +144,7 @@ def layered_graph(rng: random.Random, n: int, width: int) -> OperationGraph:
 
 
 def min_peak(graph: OperationGraph) -> int:
-    """Return the least peak over all orders, by the definition: the bottleneck path over all sets of operations."""
+    """Return the least peak over all orders, by definition: the bottleneck path over all sets of operations."""
     n, kept = len(graph.ops), set(graph.kept)
     makes = [set(row.outputs) for row in graph.ops]
     reads = [set(row.inputs) for row in graph.ops]
@@ -188,12 +188,12 @@ def min_peak(graph: OperationGraph) -> int:
 
 
 def _is_last(touches: list[set[int]], tensor: int, done: int, maker: dict[int, int]) -> bool:
-    """Return True if all operations that touch a tensor, but for its maker, are done."""
+    """True if all operations that touch a tensor, except its maker, are done."""
     return all(done >> v & 1 for v, touched in enumerate(touches) if tensor in touched and maker.get(tensor) != v)
 
 
 def _max_saved_bytes(outputs: list[int], over: list[set[int]], size: list[int], taken: frozenset[int]) -> int:
-    """Return the most bytes of outputs that fit into distinct inputs, by trying all ways."""
+    """Return the most bytes of outputs that fit into distinct inputs, by trying all assignments."""
     if not outputs:
         return 0
     fits = [t for t in over[0] if t not in taken and outputs[0] <= size[t]]
@@ -238,7 +238,7 @@ def _op(inputs: list[int], outputs: list[int], work: int = 0, after: list[int] |
 
 
 def random_order(graph: OperationGraph, rng: random.Random) -> list[int]:
-    """Return a random legal order."""
+    """Return a random legal order of a graph's operations."""
     order: list[int] = []
     while len(order) < len(graph.ops):
         ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]

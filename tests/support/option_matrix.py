@@ -1,4 +1,4 @@
-"""Questions, files and options: files that questions read, with values of options that have something to do there."""
+"""Questions, files and options: files that questions read, with values of options that have an effect on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, va
 
 _TESTS = Path(__file__).parents[1]
 _UNTOLD = {"wall_time_s", "search_s", "read_with", "stop_reason"}
-"""The fields of answers that differ from run to run, and the field that repeats the options."""
+"""The fields of answers that differ between runs, and the field that repeats the options."""
 ROWS = [
     {"id": "a", "size": 64, "start": 0, "end": 2},
     {"id": "b", "size": 48, "start": 1, "end": 4},
@@ -52,7 +52,7 @@ _CHAIN = (
     "08083a5c0a0c0a0178120161220452656c750a0f0a016112016222075369676d6f69640a0c0a0162120179220454616e681201675a"
     "140a0178120f0a0d080112090a0208010a0308800862140a0179120f0a0d080112090a0208010a0308800842040a001011"
 )
-"""A model of ONNX: Relu, Sigmoid and Tanh of 1,024 numbers."""
+"""A model in ONNX: Relu, Sigmoid and Tanh of 1,024 numbers."""
 _SNAPSHOT = {
     "segments": [],
     "device_traces": [
@@ -67,7 +67,7 @@ _SNAPSHOT = {
 
 
 class Example(NamedTuple):
-    """A file: its name and bytes, sizes of dimensions that it needs, others for the option, and an operator."""
+    """A file: its name and bytes, sizes of dimensions that it needs, other sizes for the option, and an operator."""
 
     name: str
     data: bytes
@@ -102,16 +102,16 @@ EXAMPLES: Mapping[str, Example] = {
     "iree": _file_example("dumps/zfnet512.iree.txt"),
     "torch-snapshot": _json_example("t.json", _SNAPSHOT),
 }
-"""By format, a file that questions read; each has several buffers of which some are alive one after the other."""
+"""By format, a file that questions read; each has several buffers, some of which are alive one after another."""
 _FILES = {"problem", "graph", "file", "operations"}
 
 
 def ask_with_files(
     question: Question[Any], files: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Any, Any, list[str]]:
-    """Return a written answer without times, the inputs as they were read, and what the reader warns of.
+    """Return a written answer without times, the inputs as they were read, and the reader's warnings.
 
-    An input is an example, read as a file, or a value as in JSON. Raises MemplanError.
+    An input is an Example, read as a file, or a JSON value. Raises MemplanError.
     """
     own = {name: value for name, value in options.items() if name in question.options.model_fields}
     read_with = {name: value for name, value in options.items() if name in ReadOptions.model_fields}
@@ -134,14 +134,14 @@ def ask_with_files(
 
 
 def _timeless_parts(value: Any) -> Any:
-    """Return the parts of a written answer that do not differ from run to run."""
+    """Return the parts of a written answer that do not differ between runs."""
     if isinstance(value, dict):
         return {name: _timeless_parts(each) for name, each in value.items() if name not in _UNTOLD}
     return [_timeless_parts(each) for each in value] if isinstance(value, list) else value
 
 
 def options_of(question: Question[Any]) -> set[str]:
-    """Return the options by which the files of a question are read."""
+    """Return the names of the options for reading the files of a question."""
     models = [each.reading for each in question.inputs if each.reading is not None and each.from_file is not None]
     names = {name for model in models for name in model.model_fields}
     return names | ({*question.options.model_fields} & {*ReadOptions.model_fields})
@@ -156,7 +156,7 @@ def _problem(file: str) -> Problem | None:
 
 
 def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the inputs and options of a question about an example; raises MemplanError where it has no plan."""
+    """Return the inputs and options of a question about an example; raises MemplanError if it has no plan."""
     question, example, problem = QUESTIONS[name], EXAMPLES[file], _problem(file)
     given = (each.name for each in question.inputs if each.name in _FILES and each.from_file is not None)
     files: dict[str, Any] = dict.fromkeys(given, example)
@@ -180,7 +180,7 @@ def request(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
-    """Return, for each option of reading, a value that changes something, and the options that it needs."""
+    """Return, for each reading option, a value that has an effect, and the options that it needs."""
     example, problem = EXAMPLES[file], _problem(file)
     ids = ["tensor_0", "tensor_1"] if problem is None else [str(name) for name in problem.buffers.ids]
     over = {"graph": "0", "program": "x"}.get(file, ids[0])
@@ -212,7 +212,7 @@ def _following(problem: Problem) -> tuple[str, str]:
 
 
 def is_honoured(before: tuple[Any, Any, list[str]], after: tuple[Any, Any, list[str]]) -> bool:
-    """Return True if an option changed an answer, the problem of the answer, or the warnings about the file."""
+    """True if an option changed an answer, the problem of the answer, or the warnings about the file."""
     return before[0] != after[0] or before[2] != after[2] or _hash(before[1]) != _hash(after[1])
 
 
@@ -222,12 +222,12 @@ def _hash(values: Mapping[str, Any]) -> str | None:
 
 
 def silent_options(name: str, file: str) -> Iterator[str]:
-    """Yield the options of reading that a question neither honours nor refuses for a file."""
+    """Yield the reading options that a question neither honours nor refuses for a file."""
     question, values = QUESTIONS[name], values_of(file)
     try:
         files, options = request(name, file)
         plain = ask_with_files(question, files, options)
-    except InputError:  # a question that does not read the file refuses it with any option
+    except InputError:  # the question refuses the file with any option
         return
     for option in sorted(options_of(question)):
         value, others = values[option]

@@ -1,6 +1,6 @@
-"""The least score of a problem by brute force, and a pairwise check of placements; shares no code with the planner.
+"""The best score of a problem by brute force, and a pairwise check of placements; independent of the planner.
 
-Both read nothing but the public rows of a Problem, in plain Python integers. Meant for up to 7 buffers.
+Both read only the public rows of a Problem, in plain Python integers, for problems of up to 7 buffers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tests.support.orientations import costs_that_fit
 
 
 def best_score(problem: Problem) -> tuple[float, ...] | None:
-    """The least score, in bytes: the use of the last pool, ..., of the first; for "cost", the cost before it.
+    """Return the best score in bytes: the use of the last pool first, after the cost for the objective "cost".
 
-    None if nothing fits. Buffers of no bytes count only in that each must have a legal offset somewhere.
+    None if nothing fits. Empty buffers count only in that each must have a legal offset.
     """
     if problem.objective == ("peak", "cost"):
         return _min_cost_at_peak(problem)
@@ -38,9 +38,9 @@ def best_score(problem: Problem) -> tuple[float, ...] | None:
 
 
 def _min_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
-    """The least ends, the last pool's first, and the least cost at these.
+    """Return the least ends, the last pool's first, and the least cost at these ends; None if nothing fits.
 
-    The cost is not a number where a buffer of no bytes lies above the ends, which are limits here.
+    The cost is NaN if an empty buffer is above the ends, which are limits here.
     """
     ends = best_score(problem.model_copy(update={"objective": "peak"}))
     if ends is None:
@@ -51,12 +51,12 @@ def _min_cost_at_peak(problem: Problem) -> tuple[float, ...] | None:
 
 
 def min_total(problem: Problem) -> int | None:
-    """The least sum of the pools' uses, at any cost; None if nothing fits."""
+    """Return the least sum of the pools' uses, at any cost; None if nothing fits."""
     return min((sum(ends) for _, ends in costs_that_fit(problem)), default=None)
 
 
 def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
-    """Say everything that is wrong with placements: one line for each buffer and rule, or pair of buffers."""
+    """Return all violations of placements: one line for each buffer and rule, or pair of buffers."""
     wrong: list[str] = []
     rows = {row.id: row for row in problem.buffers}
     at: dict[int | str, Placement] = {}
@@ -92,12 +92,12 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
 
 
 def _seat(problem: Problem, placement: Placement | None) -> Placement | None:
-    """The placement, where it is in a pool of the problem."""
+    """Return the placement if its pool is in the problem; else None."""
     return placement if placement is not None and any(placement.pool == pool.name for pool in problem.pools) else None
 
 
 def touch_a_bank(problem: Problem, a: Placement, a_size: int, b: Placement, b_size: int) -> bool:
-    """Whether two buffers in one pool touch a common bank of it."""
+    """True if two buffers in one pool touch a common bank of it."""
     pool = next(pool for pool in problem.pools if pool.name == a.pool)
     if pool.bank_size is None:
         return False
@@ -124,7 +124,7 @@ def _check_colocation(problem: Problem, at: dict[int | str, Placement]) -> list[
     for names in problem.same_offset:
         offsets = {seat.offset for name in names if (seat := _seat(problem, at.get(name))) is not None}
         wrong += [f"one offset {names[0]!r}"] if len(offsets) > 1 else []
-    if problem.equal_use:  # each pool counts as used up to the largest end of any pool
+    if problem.equal_use:  # every pool counts with the largest end of any pool
         size = {row.id: row.size for row in problem.buffers}
         most = max((seat.offset + size[name] for name, seat in at.items() if size.get(name)), default=0)
         wrong += [f"use of {pool.name!r}" for pool in problem.pools if pool.size is not None and pool.size < most]

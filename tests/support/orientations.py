@@ -37,12 +37,12 @@ from tests.support.families import (
 )
 
 Place = tuple[int, int]
-"""A rigid group's position, and bytes from its lowest buffer."""
+"""A rigid group's position, and the bytes from its lowest buffer."""
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """That `high` lies at least as high as `low`; or, counted in addresses, as the next bank's begin."""
+    """The rule that `high` is at least as high as `low` or, in addresses, as the begin of the next bank."""
 
     low: Place
     high: Place
@@ -57,24 +57,24 @@ class Group:
     pool: Pool
 
     def rules(self) -> list[tuple[int, int]]:
-        """All (modulus, remainder) of the group's offset."""
+        """Return all (modulus, remainder) rules of the group's offset."""
         found = [(m, (r - d) % m) for d, family in self.members for m, r in family.remainders(self.pool)]
         return sorted(set(found), reverse=True)
 
     def moduli(self) -> list[int]:
-        """All that its rules repeat after."""
+        """Return all periods with which the group's rules repeat."""
         pages = [row.no_cross or 1 for _, family in self.members for _, row in family.members]
         return [*(modulus for modulus, _ in self.rules()), *pages]
 
     @property
     def span(self) -> int:
-        """The bytes from its start to its end."""
+        """Return the bytes from the group's start to its end."""
         return max(distance + family.size for distance, family in self.members)
 
     def next_legal(self, at: int, horizon: int) -> int | None:
-        """The lowest offset from `at` to the horizon that all rules about single buffers allow."""
+        """Return the lowest offset from `at` to the horizon that all rules about single buffers allow; else None."""
         step = 1
-        for modulus, remainder in self.rules():  # a sieve: the steps for each rule keep the earlier rules
+        for modulus, remainder in self.rules():  # as in a sieve, the steps for a rule keep earlier rules
             common = gcd(step, modulus)
             if (remainder - at) % common:
                 return None
@@ -90,7 +90,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Two families in one pool, and what may not be: bytes in common, or at another offset, or a common bank."""
+    """Two families in one pool that must not share bytes, except at one offset, or must not touch a common bank."""
 
     first: Place
     second: Place
@@ -99,10 +99,10 @@ class Rivals:
     may_share: bool
     free: int  # bytes between them
     bank: int  # 0: they may touch a common bank
-    weight: float | None  # what it costs if they do, or share bytes where no bank counts; None: they may not
+    weight: float | None  # the cost if they do, or share bytes without banks; None: forbidden
 
     def clash(self, x: list[int], base: int) -> bool:
-        """Whether they lie as they may not, all weights unpaid."""
+        """True if the families break their rule at offsets `x`, with all weights unpaid."""
         low, high = x[self.first[0]] + self.first[1], x[self.second[0]] + self.second[1]
         if self.bank:
             banks = [
@@ -116,7 +116,7 @@ class Rivals:
         return self.conflict and not share and is_near
 
     def ways(self) -> Iterator[tuple[list[AtLeast], Rivals | None, float]]:
-        """Each way to avoid a clash: its rules, the rules that remain if a weight is paid, and the weight."""
+        """Yield each way to avoid a clash: its rules, the rules that remain if a weight is paid, and the weight."""
         first_end = (self.first[0], self.first[1] + self.sizes[0])
         second_end = (self.second[0], self.second[1] + self.sizes[1])
         bank = self.bank or 1
@@ -155,13 +155,13 @@ def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tupl
 
 
 def _colocation(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
-    """Pairs of groups that must lie in one pool."""
+    """Return the pairs of groups that must be in one pool."""
     home = {row.id: k for k, group in enumerate(groups) for _, family in group for _, row in family.members}
     return [(home[names[0]], home[name]) for names in problem.together for name in names]
 
 
 class _Packing:
-    """Some groups in one pool."""
+    """The packing of some groups into one pool."""
 
     def __init__(self, problem: Problem, pool: Pool, groups: list[list[tuple[int, Family]]], has_weights: bool) -> None:
         self.pool = pool
@@ -173,7 +173,7 @@ class _Packing:
         self.least: tuple[float, int] = (inf, 0)
 
     def best(self) -> tuple[float, int] | None:
-        """The least weight, and the least end at that; None if they do not fit."""
+        """Return the least weight, and the least end at that weight; None if the groups do not fit."""
         if all(family.may_live_in(self.pool) for group in self.groups for _, family in group.members):
             self._search([], self.rivals, self.fixed)
         return None if self.least[0] == inf else self.least
@@ -196,7 +196,7 @@ class _Packing:
                 yield Rivals(first, second, (a.size, b.size), True, False, 0, 0, price)
 
     def _fixed_prices(self) -> Iterator[int]:
-        """What pairs of one rigid group cost, wherever it lies."""
+        """Yield the costs of pairs within one rigid group, which do not depend on its offset."""
         for group in self.groups:
             for (low, a), (high, b) in combinations(sorted(group.members, key=lambda each: each[0]), 2):
                 if a.size and b.size and high < low + a.size and not conflicts(self.problem, a, b):
@@ -229,7 +229,7 @@ class _Packing:
             self._search(asked + more, others if left is None else [left, *others], paid + price)
 
     def _min_assignment(self, asked: list[AtLeast]) -> list[int] | None:
-        """The least assignment that satisfies the rules, or None."""
+        """Return the least assignment of offsets that satisfies the rules; None if there is none."""
         x: list[int] = []
         for group in self.groups:
             at = group.next_legal(0, self.horizon)

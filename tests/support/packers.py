@@ -1,4 +1,4 @@
-"""Packers with blocks of a given width, packed flat or with a tree: that changes their speed, never the offsets."""
+"""Packers with blocks of a given width, flat or with a tree, which changes their speed but never the offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.solvers.packing.packer import Packer
 
 
 class PackerOfBlocks(Packer):
-    """A packer whose rules have another width, in live sets, and are flat or not."""
+    """A packer whose rules have another block width, in live sets, and are flat or not."""
 
     def __init__(self, instance: Instance, width: int, is_flat: bool, glued: Iterable[tuple[int, int]] = ()) -> None:
         super().__init__(instance, column([0]), glued)

@@ -1,4 +1,4 @@
-"""Bodies with the offsets that they may have, in plain Python: what the kernel that packs finds by itself."""
+"""Bodies and the offsets that they may have, in plain Python, as the packing kernel finds them itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.instance.legal_offsets import Ranges, merge_ranges
 from memplan.solvers.packing.rigid_bodies import Bodies, first_multiple
 
 _TRIES = 1_000
-"""An offset is raised so often from one page rule of a body to the next before the search for it is given up."""
+"""The most steps from one page rule of a body to the next before the search for an offset is given up."""
 
 
 class Page(NamedTuple):
@@ -25,8 +25,8 @@ class Page(NamedTuple):
 class Body:
     """Buffers at fixed distances from each other, and the offsets that they may have in one pool.
 
-    Buffer members[k] lies at the body's offset + distances[k]; the offset is lowest + j * step, j >= 0, and at most
-    `highest`, outside of the `barred` ranges.
+    Buffer members[k] has the body's offset + distances[k]. The offset is lowest + j * step for some j >= 0, is at most
+    `highest`, and is outside the `barred` ranges.
     """
 
     members: tuple[int, ...]
@@ -38,7 +38,7 @@ class Body:
     barred: Ranges = ()
 
     def next_offset(self, at: int) -> int | None:
-        """Return the least offset, not below `at`, that it may have; None if there is none, or it is far to seek."""
+        """Return the least allowed offset that is not below `at`; None if there is none, or the search is too long."""
         at = self.lowest if at <= self.lowest else at + (self.lowest - at) % self.step
         for _ in range(_TRIES):
             for low, high in self.barred:
@@ -60,7 +60,7 @@ class Body:
 
 
 class PlainBodies(Bodies):
-    """The bodies of one pool, each by its members, its grid, its pages and its barred offsets."""
+    """The bodies of one pool, each with its members, its grid, its pages and its barred offsets."""
 
     def body_of(self, i: int) -> Body:
         """Return the body of buffer `i`."""
@@ -90,12 +90,12 @@ class PlainBodies(Bodies):
         )
 
     def _barred_ranges(self, members: list[int], distances: list[int]) -> Ranges:
-        """Return the offsets barred to a body because they are barred to a member."""
+        """Return the offsets barred to a body because they are barred to one of its members."""
         rows = [(x, self.instance.barred_to(i, self.q)) for i, x in zip(members, distances, strict=True)]
         return merge_ranges((low - x, high - x) for x, ranges in rows for low, high in ranges)
 
     def _bank_borders(self, members: list[int]) -> Iterator[Page]:
-        """Yield the rules that separate, by banks, members of a body that must touch no common bank."""
+        """Yield the rules by which members of a body that must touch no common bank are separated by banks."""
         pool = self.instance.pools[self.q]
         for j, taken in self._borders(members):
             yield Page(pool.bank, pool.bank_shift + int(self.distance[j]), taken)

@@ -1,4 +1,4 @@
-"""Pack one pool with every constraint, in plain Python."""
+"""Pack one pool with every constraint kind, in plain Python."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.support.plain_bodies import Body, PlainBodies
 
 
 class PlainPacker:
-    """Packs with rigid groups, pairs that share, pages and banks; its cost grows with the square of the buffers.
+    """A packer with rigid groups, sharing pairs, pages and banks; its time grows with the square of the buffers.
 
-    A body is placed when the first of its members is met, all of it or, where it does not fit, nothing. First fit takes
-    the lowest offset, which may be one that is shared; the `glued` pairs share wherever they can. A `flag` that turns 1
-    stops it soon.
+    A body is placed when the first of its members is met, completely or, if it does not fit, not at all. First fit
+    takes the lowest offset, which may be shared; the `glued` pairs share an offset if they can. The packer stops soon
+    after `flag` becomes 1.
     """
 
     def __init__(self, instance: Instance, flag: I64 | None = None, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -30,9 +30,9 @@ class PlainPacker:
         self.rules: dict[int, PairRules] = {}
 
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
-        """Place the buffers of `order` in pool `q`. O(buffers^2).
+        """Return the offsets of the buffers of `order` in pool `q`, in O(buffers^2) time.
 
-        A rigid group is in `order` as a whole, or not at all.
+        A rigid group must be in `order` completely, or not at all.
         """
         if q not in self._bodies:
             self._bodies[q] = PlainBodies(self.instance, q, self.glued)
@@ -56,7 +56,7 @@ class PlainPacker:
 
 
 class _Floor:
-    """One pool while it is being filled."""
+    """The state of one pool while it is being filled."""
 
     def __init__(self, packer: PlainPacker, q: int) -> None:
         self.packer = packer
@@ -66,12 +66,12 @@ class _Floor:
         self.at: dict[int, int] = {}
 
     def put(self, i: int, at: int) -> None:
-        """Place buffer `i`."""
+        """Place buffer `i` at an offset."""
         insort(self.rows, (at, at + self.packer.size[i], self.packer.masks.shows[i], i))
         self.at[i] = at
 
     def fit(self, body: Body, best_fit: bool) -> int | None:
-        """Return the lowest offset that is free for a body; for best fit, a shared one, or the least gap's."""
+        """Return the lowest free offset for a body; with best fit, a shared one, or the start of the smallest gap."""
         best, least = None, I64_MAX
         at, shared = body.next_offset(body.lowest), self._shared_offsets(body) if best_fit else ()
         for low, high in sorted(self._blocked_ranges(body)):
@@ -87,7 +87,7 @@ class _Floor:
         return at if at is not None and (best is None or I64_MAX - at < least) else best
 
     def _shared_offsets(self, body: Body) -> set[int]:
-        """Return the offsets at which a body would share one."""
+        """Return the offsets at which a body would share an offset with a placed buffer."""
         members = zip(body.members, body.distances, strict=True)
         return {self.at[j] - distance for i, distance in members for j in self.packer.share[i] if j in self.at}
 
@@ -105,7 +105,7 @@ class _Floor:
         return found
 
     def _pair_ranges(self, i: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of offsets that the rules of pairs keep buffer `i` out of."""
+        """Yield the ranges of offsets that rules of pairs forbid for buffer `i`."""
         rules = self.rules
         for k in range(int(rules.first[i]), int(rules.first[i + 1])):
             j, clearance, grid = (int(values[k]) for values in (rules.other, rules.clearance, rules.grid))

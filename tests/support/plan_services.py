@@ -1,4 +1,4 @@
-"""A room where problems are solved, with workers that wait, and who asks there."""
+"""A plan service for tests, with workers that wait until they are told to answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = Problem.model_validate(
 HARD = Problem.model_validate(hard_request()["problem"])
 HARD_TOO = Problem.model_validate(respell(problem_data(HARD), random.Random(5), 2))
 SMALL = draw_tight_problem(seed=1, n=300, live=20, turnover=3.0)
-"""Small enough to be tried while everybody waits, and nobody proves it soon."""
+"""A problem small enough for the quick search, which is not proved soon."""
 SMALL_TOO = Problem.model_validate(respell(problem_data(SMALL), random.Random(5), 2))
 LONG = Options(time_limit_s=60.0)
 _METRICS = Metrics()
@@ -45,7 +45,7 @@ _METRICS = Metrics()
 
 @dataclass
 class Room:
-    """A plan service with place for one search, with its cache, workers and metrics."""
+    """A plan service with one slot for a search, with its cache, workers and metrics."""
 
     solving: PlanService
     cache: PlanCache
@@ -77,14 +77,14 @@ class EagerWorkers:
 
 
 class AloneService:
-    """A plan service with its own cache, in memory, whose workers are in this process."""
+    """A plan service with a separate cache in memory, whose workers are in this process."""
 
     def __init__(self, store: Store | None = None) -> None:
         self.cache = PlanCache(store)
         self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
 
     async def ask(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
-        """Return the verified answer."""
+        """Return the verified plan of a problem."""
         options = Options(time_limit_s=time_limit_s)
         request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(time_limit_s))
         plan = await self._solving.plan(request, asyncio.Event())
@@ -107,7 +107,7 @@ _MOST_S = 120
 
 def run_in_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
     async def run() -> None:
-        # What waits for an answer that never comes fails, and does not hang.
+        # A test that waits for an answer that never comes must fail instead of hang.
         async with room(store) as found, asyncio.timeout(_MOST_S):
             await day(found)
 

@@ -1,4 +1,4 @@
-"""Ports for servers of the tests' own."""
+"""Free ports for the servers of tests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from itertools import count
 _LOWEST, _COUNT = 10_000, 20_000
 """The ports below the range of outgoing connections, which open and close while a server starts."""
 _candidates = count(os.getpid() * 101)
-"""Processes that run tests side by side begin at different ports."""
+"""The first port of each process, so that processes that run tests side by side use different ports."""
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on, a new one for each call of this process."""
+    """Return a port that no process listens on, a new one for each call in this process."""
     for candidate in _candidates:
         port = _LOWEST + candidate % _COUNT
         with socket.socket() as taken:
@@ -28,7 +28,7 @@ def free_port() -> int:
 
 
 def wait_for_port(port: int, patience_s: float = 60.0) -> int:
-    """Return a port once something listens on it: a process takes seconds to start on a busy machine."""
+    """Wait until a process listens on a port, and return the port; on a busy machine, that takes seconds."""
     give_up = time.monotonic() + patience_s
     while time.monotonic() < give_up:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, from the system's package."""
+"""A PostgreSQL server for the tests, from the system's package."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.support.ports import free_port
 _SAFE = ("-c", "shared_buffers=16MB")
 _UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 _NO_BACKGROUND = ("autovacuum=off", "bgwriter_lru_maxpages=0", "bgwriter_delay=10s", "wal_writer_delay=10s")
-"""Settings without which a server with dozens of databases takes a fifth of a processor while it has nothing to do."""
+"""Settings that keep an idle server with dozens of databases from using a fifth of a processor."""
 _FAST = (*_SAFE, *(word for setting in (*_UNSAFE, *_NO_BACKGROUND) for word in ("-c", setting)))
 _PATIENCE_S = 30.0
 
 
 def obstacle() -> str | None:
-    """Say why no server can be started here; None if one can."""
+    """Return the reason why no server can be started here; None if one can."""
     if _program("initdb") is None:
         return "PostgreSQL's server is not installed"
     if os.geteuid() == 0 and (_user() is None or shutil.which("setpriv") is None):
@@ -51,7 +51,7 @@ def _run_as() -> list[str]:
 
 @dataclass
 class PostgreSQL:
-    """A server that can be stopped, killed and started again; its data stays."""
+    """A server that can be stopped, killed and started again, with its data kept."""
 
     folder: Path
     port: int
@@ -59,11 +59,11 @@ class PostgreSQL:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def url(self, database: str = "postgres") -> str:
-        """Return where a database is."""
+        """Return the URL of a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
+        """Start the server, and wait until it answers."""
         places = ("-D", str(self.folder / "data"), "-k", str(self.folder), "-h", "127.0.0.1", "-p", str(self.port))
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -80,7 +80,7 @@ class PostgreSQL:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End the server and all its processes at once, as a power cut does."""
+        """End the server and all its processes at once, as a power cut would."""
         assert self.process is not None
         root = self.process.pid
         children = [int(pid) for pid in Path(f"/proc/{root}/task/{root}/children").read_text().split()]
@@ -89,12 +89,12 @@ class PostgreSQL:
                 os.kill(pid, signal.SIGKILL)
         self.process.wait(_PATIENCE_S)
         deadline = time.monotonic() + _PATIENCE_S
-        while any(Path(f"/proc/{pid}/exe").exists() for pid in children):  # one that lives keeps the next from starting
+        while any(Path(f"/proc/{pid}/exe").exists() for pid in children):  # else the next server cannot start
             assert time.monotonic() < deadline, "PostgreSQL's processes do not die"
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """End the server in order, cutting off who is connected."""
+        """Shut the server down in order, and cut off its clients."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(_PATIENCE_S)
@@ -119,5 +119,5 @@ def postgresql(is_safe: bool = False) -> Iterator[PostgreSQL]:
         yield server
     finally:
         if server.process is not None and server.process.poll() is None:
-            server.kill()  # an end in order would write all databases to the disk
+            server.kill()  # an orderly shutdown would write all databases to disk
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Processes of clusters, found and killed by tests."""
+"""Processes of a service, which tests find and kill."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ WORKER, ENGINE = "memplan.api.workers.child", "memplan.solvers.portfolio.subproc
 
 
 def child_processes(pid: int, module: str) -> list[psutil.Process]:
-    """Return the processes below one that run a module of ours."""
+    """Return the descendants of a process that run a module of memplan."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return [child for child in psutil.Process(pid).children(recursive=True) if runs(child, module)]
     return []
 
 
 def workers() -> list[psutil.Process]:
-    """Return the worker processes of the tests' own process."""
+    """Return the worker processes of the test process."""
     return child_processes(os.getpid(), WORKER)
 
 
 def runs(process: psutil.Process, module: str) -> bool:
-    """Say whether a process lives and runs a module."""
+    """True if a process is alive and runs a module."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE and module in process.cmdline()
     return False
@@ -38,7 +38,7 @@ def runs(process: psutil.Process, module: str) -> bool:
 
 @contextmanager
 def command(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `memplan` with its own session, and end it with the block."""
+    """Run `memplan` in a separate session, and end it with the block."""
     memplan = [sys.executable, "-m", "memplan.api.cli.main", *arguments]
     process = subprocess.Popen(memplan, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
@@ -49,5 +49,5 @@ def command(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill(process: psutil.Process) -> None:
-    """Kill a process as nothing can prevent."""
+    """Kill a process by SIGKILL."""
     process.send_signal(signal.SIGKILL)

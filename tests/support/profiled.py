@@ -1,4 +1,4 @@
-"""A problem whose profiles part: `speed` puts y into the fast pool, `size` leaves that empty: 100 bytes do."""
+"""A problem whose profiles differ: `speed` puts y into the fast pool, `size` leaves that pool empty (100 bytes)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in files, solved by engines in separate processes, and marks that skip tests without an engine."""
+"""Programs in files, solved by engines in child processes, and marks that skip tests without an engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(json.dumps(objectives))
 
 
 def read_back(program: str, files: list[Path]) -> list[float | None]:
-    """The optima that an engine finds in files, in a separate process."""
+    """Return the optima that an engine finds in files, in a child process."""
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, *map(str, files)], stdout=subprocess.PIPE, check=True
     )
@@ -46,6 +46,6 @@ def read_back(program: str, files: list[Path]) -> list[float | None]:
 
 
 def needs_engine(solver: str) -> None:
-    """Skip the test where the package of a solver is missing; it is not imported here."""
+    """Skip the test if the package of a solver is missing; the package is not imported here."""
     if solver in PACKAGES and find_spec(PACKAGES[solver]) is None:
         pytest.skip("needs the extra engines")

@@ -1,4 +1,4 @@
-"""The values that a program computes, as what each of them was made of; shares no code with the product."""
+"""The values that a program computes, as the inputs that each was made of; independent of the product."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memplan.extensions.networks.operations.statements import Branches, Call, Op
 
 
 def values_of(program: Operations, seed: int) -> dict[str, Any]:
-    """Return the values of the entry's params, results and persistent buffers at the end of one way through it.
+    """Return the values of the entry's params, results and persistent buffers after one run of the program.
 
-    Branches and trips depend on the seed and on what the statement has read, not on when it runs.
+    Branches and trips depend on the seed and on the values that a statement has read, not on when it runs.
     """
     entry = program.functions[program.entry]
     held = {row.id: hash(("before", row.id)) for row in entry.buffers if row.alias_of is None}

@@ -1,4 +1,4 @@
-"""Programs for tests, written in a few characters: `op("x y -> z")` reads x and y and writes z."""
+"""Programs for tests, written in short notation: `op("x y -> z")` reads x and y and writes z."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Statement = dict[str, Any]
 
 
 def op(arrow: str = "->", *body: Statement, temporaries: str = "", name: str = "op") -> Statement:
-    """Spell an operation."""
+    """Return an operation, from its arrow notation."""
     inputs, _, outputs = arrow.partition("->")
     return {
         "op": name,
@@ -22,30 +22,30 @@ def op(arrow: str = "->", *body: Statement, temporaries: str = "", name: str = "
 
 
 def call(function: str, arrow: str = "->") -> Statement:
-    """Spell a call."""
+    """Return a call of a function, from its arrow notation."""
     inputs, _, outputs = arrow.partition("->")
     return {"call": function, "inputs": inputs.split(), "outputs": outputs.split()}
 
 
 def choice(*branches: list[Statement]) -> Statement:
-    """Spell branches, one of which is gone through."""
+    """Return a statement of branches, one of which runs."""
     return {"branches": list(branches)}
 
 
 def loop(*body: Statement, trips: int | None = None) -> Statement:
-    """Spell a loop."""
+    """Return a loop over statements."""
     return {"loop": list(body), "trips": trips}
 
 
 def function(
     *body: Statement, takes: str = "", gives: str = "", constants: str = "", **sizes: int | Statement
 ) -> Statement:
-    """Spell a function; its buffers are given by their sizes, or with all that is to be said of them."""
+    """Return a function; its buffers are given by their sizes, or as complete rows."""
     rows = [{"id": name, **(row if isinstance(row, dict) else {"size": row})} for name, row in sizes.items()]
     lists = {"params": takes.split(), "results": gives.split(), "constants": constants.split()}
     return {**lists, "buffers": rows, "body": list(body)}
 
 
 def program(main: Statement, **others: Statement) -> Operations:
-    """Make operations of functions; the first is run."""
+    """Return the operations of functions; the entry is `main`."""
     return operations_from({"functions": {"main": main, **others}})

@@ -13,17 +13,17 @@ FOLDER = Path(__file__).parents[2] / "examples" / "problems"
 
 
 def files(folder: str) -> list[Path]:
-    """Return the problems of a folder, in the order of their names."""
+    """Return the problem files of a folder, sorted by name."""
     return sorted((FOLDER / folder).glob("*.csv"))
 
 
 def problem(name: str) -> Problem:
-    """Read a problem by folder and file, `tflite/kws_dscnn_int8.csv`."""
+    """Return a problem by folder and file, such as `tflite/kws_dscnn_int8.csv`."""
     return read_problem((FOLDER / name).read_bytes(), name)
 
 
 def library_file(name: str) -> Path:
-    """Return the file of a problem of the library, `reuse/lift_a.json`, unpacked from the archive of its kind."""
+    """Return the file of a library problem, such as `reuse/lift_a.json`, unpacked from the archive of its kind."""
     from memplan.extensions.library.archives import unpack
 
     kind, _, file = name.partition("/")

@@ -25,7 +25,7 @@ from tests.support.newer_networks import add_excitation, add_shuffle, halves
 
 
 def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
-    """Draw a network of two to `most` and a few more operations; tensors that nothing reads are its outputs."""
+    """Return a random network of two to about `most` operations; tensors that nothing reads are its outputs."""
     net = Network()
     live = [net.input(rng.randint(5, 17), rng.randint(5, 17), rng.randint(1, 3))]
     for _ in range(rng.randint(2, most)):
@@ -39,7 +39,7 @@ def random_network(rng: random.Random, most: int = 7) -> AccessGraph:
 
 
 def random_blocks(rng: random.Random) -> AccessGraph:
-    """Draw two inverted residual blocks on a small image, and dense layers, which are cut along channels."""
+    """Return two random inverted residual blocks on a small image, and dense layers, which are cut along channels."""
     net = Network()
     x = net.input(rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3))
     for _ in range(2):
@@ -49,7 +49,7 @@ def random_blocks(rng: random.Random) -> AccessGraph:
 
 
 def random_units(rng: random.Random) -> AccessGraph:
-    """Draw units of newer networks: halves of channels that are joined and shuffled, squeeze-and-excite, heads."""
+    """Return random units of newer networks: halves of channels joined and shuffled, squeeze-and-excite, heads."""
     net = Network()
     x = net.conv(net.input(rng.randint(5, 12), rng.randint(5, 12), rng.randint(1, 3)), 4, 3, rng.choice([1, 2]))
     for _ in range(rng.randint(1, 3)):
@@ -68,7 +68,7 @@ def random_units(rng: random.Random) -> AccessGraph:
 
 
 def random_six(rng: random.Random) -> AccessGraph:
-    """Draw a graph of up to six operations: splits, shuffles, heads, sums over rows, and some that run again."""
+    """Return a random graph of up to six operations: splits, shuffles, heads, sums over rows, and recomputation."""
     while True:
         net = Network()
         x = net.input(rng.randint(3, 8), rng.randint(2, 4), 2)
@@ -141,7 +141,7 @@ def _random_operation(net: Network, rng: random.Random, x: int, others: list[int
 
 
 def random_cascade(graph: AccessGraph, options: CascadeOptions, found: Rows, rng: random.Random) -> Cascade:
-    """Draw regions that follow each other, among those found."""
+    """Return a random sequence of the found regions as a cascade."""
     at, regions = 0, []
     while at < len(graph.operations):
         starting = found[found[:, 0] == at]
@@ -153,7 +153,7 @@ def random_cascade(graph: AccessGraph, options: CascadeOptions, found: Rows, rng
 
 
 def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
-    """Return an offset for each buffer of a cascade, none of which share bytes, and the bytes in all."""
+    """Return an offset for each buffer of a cascade, such that none share bytes, and the total bytes."""
     graph, sizes = cascade.graph, {}
     for number, region in enumerate(cascade.regions):
         for tensor, hold in region.holds.items():
@@ -166,7 +166,7 @@ def side_by_side(cascade: Cascade) -> tuple[dict[str, int], int]:
 
 
 def shrunk(cascade: Cascade, number: int, tensor: int) -> Cascade | None:
-    """Return the cascade with one row, or else one column, less in a buffer; None where it has one pixel."""
+    """Return the cascade with one row, or else one column, less in a buffer; None if the buffer has one pixel."""
     region = cascade.regions[number]
     hold = region.holds[tensor]
     if hold.rows > 1:

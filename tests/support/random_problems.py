@@ -1,4 +1,4 @@
-"""Random problems from a seed, with any number of buffers and every feature that placing must honour."""
+"""Random problems from a seed, with any number of buffers and every feature that packing must respect."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memplan.planner.model.problem import Problem
 def random_problem(
     seed: int, n: int, features: frozenset[str] = frozenset(), capacity: int | None = None, unit: int = 1
 ) -> Problem:
-    """Return a problem of `n` buffers; sizes are multiples of `unit`, at most 12 of them.
+    """Return a random problem of `n` buffers; sizes are multiples of `unit`, at most 12 of them.
 
-    `features` are those of the registry: holes, conflicts, pools, alignment, pins, reserved, cost. Pins are laid in
-    steps above each other, so that they never collide. The last pool is unlimited unless a `capacity` is given.
+    `features` are those of the registry: holes, conflicts, pools, alignment, pins, reserved, cost. Pins are at rising
+    offsets, so that they never collide. The last pool is unlimited unless a `capacity` is given.
     """
     rng = np.random.default_rng(seed)
     names = ["fast", "middle", "slow"] if "pools" in features else ["only"]
@@ -24,7 +24,7 @@ def random_problem(
     for k, pool in enumerate(pools):
         if "alignment" in features:
             pool["alignment"], pool["base_address"] = int(rng.choice([1, 2, 3])), int(rng.integers(0, 9))
-            pool["device"] = k  # the addresses of one begin again in another
+            pool["device"] = k  # each device has separate addresses
         if "reserved" in features:
             low = unit * int(rng.integers(1, 9))
             pool["reserved"] = [[low, unit * int(rng.integers(1, 4))], [low + 7 * unit, unit]]
@@ -43,7 +43,7 @@ def _random_buffer(
     start = int(rng.integers(0, n))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 13))}
     if "conflicts" in features and rng.random() < 0.2:
-        pass  # nothing but the explicit pairs
+        pass  # only explicit pairs restrict it
     elif "holes" in features and rng.random() < 0.4:
         cuts = start + np.cumsum(rng.integers(1, 2 + n // 8, 6))
         row["lifetimes"] = [[int(cuts[k]), int(cuts[k + 1])] for k in (0, 2, 4)]

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class _Draft:
-    """A function that is being drawn: the names of its buffers, and how many statements it may still have."""
+    """A function that is being drawn: the names of its buffers, and the number of statements that it may still have."""
 
     chance: random.Random
     buffers: list[dict[str, Any]]
@@ -72,7 +72,7 @@ class _Draft:
 
 
 def random_program(seed: int) -> dict[str, Any]:
-    """Return operations as JSON spells them; one in four allocates and frees, and may do so wrongly."""
+    """Return random operations as JSON; one in four allocates and frees, perhaps wrongly."""
     chance = random.Random(seed)
     functions: dict[str, Any] = {}
     made: list[tuple[str, dict[str, Any]]] = []
@@ -109,7 +109,7 @@ def _random_function(
 
 
 def _add_scopes(chance: random.Random, function: dict[str, Any]) -> None:
-    """Put an alloc of some temporary somewhere, and perhaps frees."""
+    """Insert an alloc of a random temporary somewhere, and perhaps frees."""
     own = [row["id"] for row in function["buffers"] if row["id"].startswith("t") and "persistent" not in row]
     if not own:
         return

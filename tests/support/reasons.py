@@ -1,4 +1,4 @@
-"""Problems cut down to what an explanation names, by the rows alone: no code is shared with what explains."""
+"""Problems reduced to the members of an explanation, from the rows alone; independent of the code that explains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "pools", "forbid_poo
 
 
 def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMember]) -> Problem:
-    """Return the problem of some buffers, with their aliases and rigid groups, and of the named rules alone."""
+    """Return the problem of some buffers, with their aliases and rigid groups, and with only the named rules."""
     names = tied_buffers(problem, buffers)
     asked = {(rule.rule, rule.buffer) for rule in rules}
     rows = []
@@ -45,7 +45,7 @@ def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMe
 
 
 def tied_buffers(problem: Problem, buffers: Collection[Id]) -> set[Id]:
-    """Return the ids of some buffers, and of all that is tied to them by aliases and distances."""
+    """Return the ids of some buffers, and of all buffers tied to them by aliases and distances."""
     ties = [(row.id, row.alias_of) for row in problem.buffers if row.alias_of is not None]
     ties += [(row.id, row.relative.to) for row in problem.buffers if row.relative is not None]
     found = set(buffers)

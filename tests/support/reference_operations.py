@@ -1,4 +1,4 @@
-"""Operations on numpy arrays of rows x columns x channels, element by element, as their definitions say."""
+"""Operations on numpy arrays of rows x columns x channels, computed element by element from their definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Image = npt.NDArray[np.float64]
 
 
 def run(kind: str, attributes: dict[str, Any], inputs: list[Image], out: tuple[int, int, int]) -> Image:
-    """Compute an operation with all weights 1: any element that it reads makes a difference."""
+    """Return the result of an operation with all weights 1, so that every element that it reads matters."""
     made = np.zeros(out)
     x = inputs[0]
     if kind in ("conv2d", "depthwise_conv2d", "max_pool2d", "average_pool2d"):
@@ -61,7 +61,7 @@ def run(kind: str, attributes: dict[str, Any], inputs: list[Image], out: tuple[i
 
 
 def _taps(attributes: dict[str, Any], size: int, out: int) -> list[set[int]]:
-    """Return the rows of the input that each row of a resize reads."""
+    """Return, for each row of a resized image, the rows of the input that it reads."""
     found = []
     for y in range(out):
         place = {

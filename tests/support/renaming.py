@@ -1,4 +1,4 @@
-"""Copies of a problem with other names, another order, another clock and other units."""
+"""Copies of a problem with other names, another order, shifted times and scaled sizes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Data = dict[str, Any]
 
 
 def problem_data(problem: Problem) -> Data:
-    """Return a problem as JSON spells it, with its pools."""
+    """Return a problem as its JSON object, with its pools."""
     data: Data = json.loads(problem.model_dump_json(exclude_defaults=True))
     return {"pools": [{"name": "default"}]} | data
 
 
 def respell(data: Data, rng: random.Random, k: int = 1) -> Data:
-    """Return an equal problem that shares no name, hardly a place and no time step with it; bytes are k times as many.
+    """Return an equivalent problem with other names, positions and time steps; sizes are multiplied by `k`.
 
-    Weights of pairs are costs that do not grow with bytes; a problem that has some keeps its bytes.
+    Weights of pairs are costs that do not scale with bytes, so a problem with such weights keeps its sizes.
     """
     has_weights = any(use.get("weight") is not None for use in data.get("bank", ()))
     return shuffle(rename(retime(data if has_weights else scale(data, k))), rng)
 
 
 def rename(data: Data) -> Data:
-    """The same problem with other ids and pool names."""
+    """Return the problem with other ids and pool names."""
     names = {row["id"]: f"new {k}" for k, row in enumerate(data["buffers"])}
     rows = [dict(row) for row in data["buffers"]]
     for row in rows:
@@ -49,7 +49,7 @@ def rename(data: Data) -> Data:
 
 
 def retime(data: Data) -> Data:
-    """The same problem on another clock, which has the same order of starts and ends."""
+    """Return the problem with other times in the same order of starts and ends."""
     rows = []
     for row in data["buffers"]:
         changes: Data = {name: _time(row[name]) for name in ("start", "end") if name in row}
@@ -60,7 +60,7 @@ def retime(data: Data) -> Data:
 
 
 def scale(data: Data, k: int) -> Data:
-    """The same problem with everything in bytes k times as large."""
+    """Return the problem with all bytes multiplied by `k`."""
     of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset", "no_cross")
     of_pools = ("size", "alignment", "base_address", "bank_size")
     rows = []
@@ -81,7 +81,7 @@ def scale(data: Data, k: int) -> Data:
 
 
 def shuffle(data: Data, rng: random.Random) -> Data:
-    """The same problem with whatever is listed in another order, but for the pools, whose order means something."""
+    """Return the problem with all lists in another order, except the pools, whose order has a meaning."""
     return data | {
         name: rng.sample(data[name], len(data[name]))
         for name in ("buffers", "conflicts", "may_share", "together", "bank")

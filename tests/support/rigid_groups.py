@@ -1,4 +1,4 @@
-"""Rigid groups as a whole, as parts of instances want them."""
+"""Rigid groups as wholes, as subinstances require them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memplan.planner.instance.instance import Bool, Instance
 
 
 def whole_groups(instance: Instance, kept: Bool) -> Bool:
-    """Return True for the buffers kept, each rigid group as soon as one of its members is."""
+    """Return the mask of the kept buffers, extended to each rigid group with a kept member."""
     some = np.zeros(len(instance), dtype=np.bool_)
     some[instance.anchor[kept]] = True
     grown: Bool = some[instance.anchor]

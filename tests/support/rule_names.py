@@ -1,4 +1,4 @@
-"""The verifier's rules, and what the oracle's check calls them."""
+"""The names of the verifier's rules, and the oracle's names for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entrances through which the rows of the source documents are tried: service and command, in this process."""
+"""The entrances for tests of the source documents' rows: service and command, in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Http:
-    """The service: `ask` is a question that is answered, `post` gives the whole response, whatever it is."""
+    """The service as an entrance: `ask` returns an answer, and `post` the whole response, of any status."""
 
     client: TestClient
 
@@ -28,7 +28,7 @@ class Http:
         return response.json()
 
     def post(self, name: str, body: Body | bytes, accept: str = "application/json", **query: Any) -> Any:
-        """Return the response to `POST /v1/NAME`; bytes are a file."""
+        """Return the response to `POST /v1/NAME`; a body of bytes is a file."""
         headers = {"Accept": accept}
         if isinstance(body, bytes):
             headers["Content-Type"] = "application/octet-stream"
@@ -38,7 +38,7 @@ class Http:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """A command that ran: its exit status, and its output."""
+    """The result of a command: its exit status, and its output."""
 
     status: int
     out: str
@@ -52,13 +52,13 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class Command:
-    """The command, in a separate folder, where inputs other than texts are first written as JSON files."""
+    """The command as an entrance, in a separate folder, where JSON inputs are first written as files."""
 
     folder: Path
     captured: Callable[[], tuple[str, str]]
 
     def __call__(self, *arguments: str | Path) -> CommandResult:
-        """Run the command."""
+        """Run the command, and return its result."""
         self.captured()
         status = main([str(argument) for argument in arguments])
         out, err = self.captured()
@@ -73,7 +73,7 @@ class Command:
 
 
 def problem_of(*rows: tuple[int, int, int], **more: Any) -> dict[str, Any]:
-    """Return a problem of (size, start, end), whose buffers are called a, b, c, ..."""
+    """Return a problem from rows (size, start, end), whose buffers are called a, b, c, ..."""
     buffers = [
         {"id": "abcdefghijklmnopqrstuvwxyz"[k], "size": size, "start": start, "end": end}
         for k, (size, start, end) in enumerate(rows)
@@ -82,5 +82,5 @@ def problem_of(*rows: tuple[int, int, int], **more: Any) -> dict[str, Any]:
 
 
 def offsets(answer: Any) -> dict[Any, int]:
-    """Return the offset of each buffer in a plan of JSON."""
+    """Return the offset of each buffer in a plan as JSON, by id."""
     return {row["id"]: row["offset"] for row in answer["placements"]}

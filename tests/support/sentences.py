@@ -9,5 +9,5 @@ _WAY_OUT = re.compile(r"(?<!pool) \((?!first at|and )[^()]*(\([^()]*\)[^()]*)*\)
 
 
 def rules(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Return sentences without the brackets at their end."""
+    """Return sentences without the remedies in brackets at their end."""
     return tuple(_WAY_OUT.sub("", sentence) for sentence in sentences)

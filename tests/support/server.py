@@ -1,4 +1,4 @@
-"""A real server on the loopback interface, in a thread of the tests, so that tests can inspect its state."""
+"""A real server on the loopback interface, in a thread of the test process, so that tests can inspect its state."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from memplan.api.store.api_key import Key, new_secret
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that answers."""
+    """A server that answers, and a client for it."""
 
     client: httpx.Client
     port: int
     service: Service
 
     def wait_for_end(self, job: Mapping[str, Any], limit_s: float = 60.0) -> dict[str, Any]:
-        """Return the description of a job once it has ended."""
+        """Wait until a job has ended, and return its description."""
         give_up = time.monotonic() + limit_s
         while (found := self.client.get(job["links"]["self"]).json())["finished_at"] is None:
             assert time.monotonic() < give_up, found
@@ -43,7 +43,7 @@ class RunningServer:
 def run_server(settings: Settings | None = None) -> Iterator[RunningServer]:
     """Run the service on a free port until the block ends.
 
-    Its store is a new one, unless the settings name another.
+    Its store is new, unless the settings name another one.
     """
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
@@ -80,7 +80,7 @@ def _run_server(settings: Settings) -> Iterator[RunningServer]:
 
 
 def key_for(server: RunningServer, name: str, *scopes: str, **quotas: int) -> dict[str, str]:
-    """Make a key; return the headers that carry it."""
+    """Make a key, and return the headers that carry it."""
     key_id, text, kept = new_secret()
     server.service.store.keys.add(Key(key_id, name, kept, frozenset(scopes), time.time(), **quotas))
     return {"Authorization": f"Bearer {text}"}

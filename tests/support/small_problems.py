@@ -1,4 +1,4 @@
-"""Small tight problems from a seed, with every feature, some of them infeasible: food for engines and brute force."""
+"""Small tight problems from a seed, with every feature, some of them infeasible, for engines and brute force."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FEATURES = ("alignment", "base", "pins", "reserved", "capacity", "holes", "confl
 
 
 def small_problems(seed: int, count: int, most: int = 5) -> list[Problem]:
-    """Return `count` problems of at most `most` buffers; each has every feature with a chance of 3 in 10."""
+    """Return `count` problems of at most `most` buffers; each feature is used with a probability of 3 in 10."""
     rng = random.Random(seed)
     return [_problem(rng, rng.randint(2, most)) for _ in range(count)]
 

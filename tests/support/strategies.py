@@ -1,4 +1,4 @@
-"""Draws small problems with every feature of the wire format, and placements for them, right and wrong."""
+"""Hypothesis strategies of small problems with every feature of the wire format, and of placements for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def intervals(draw: st.DrawFn) -> list[int]:
 
 @st.composite
 def pools(draw: st.DrawFn, name: str, unit: int, roomy: bool = False) -> dict[str, Any]:
-    """Draw a pool; a `roomy` one has no size."""
+    """Draw a pool; a `roomy` pool has no size."""
     row: dict[str, Any] = {"name": name}
     if not roomy and draw(st.booleans()):
         row["size"] = unit * draw(st.integers(0, 24)) + draw(st.sampled_from((0, 0, 1)))
@@ -79,7 +79,7 @@ def aliases(draw: st.DrawFn, k: int, inside: dict[str, Any]) -> dict[str, Any]:
 
 @st.composite
 def raw_problems(draw: st.DrawFn, most: int = 5, roomy: bool = False) -> dict[str, Any]:
-    """Draw a problem as JSON spells it, with at most `most` buffers; in a `roomy` one everything free fits."""
+    """Draw a problem as JSON, with at most `most` buffers; in a `roomy` one, every buffer without a pin fits."""
     unit = draw(UNITS)
     pool_names = draw(st.sampled_from((["one"], ["one"], ["fast", "slow"])))
     rows: list[dict[str, Any]] = []
@@ -105,18 +105,18 @@ def raw_problems(draw: st.DrawFn, most: int = 5, roomy: bool = False) -> dict[st
 
 
 def problems(most: int = 5, roomy: bool = False) -> st.SearchStrategy[Problem]:
-    """Draw a valid problem."""
+    """Return the strategy of valid problems."""
     return raw_problems(most, roomy).map(Problem.model_validate)
 
 
 def tied_problems(most: int = 5) -> st.SearchStrategy[Problem]:
-    """Draw a valid problem that mixes constraints: rigid groups, sharing, pages, remainders, banks and companies."""
+    """Return the strategy of valid problems that mix groups, sharing, pages, remainders, banks and colocation."""
     return st.randoms(use_true_random=False).map(lambda rng: draw_tied_problem(rng, most))
 
 
 @st.composite
 def placements(draw: st.DrawFn, problem: Problem) -> list[Placement]:
-    """Draw places, most of them where one would look first, some of them wrong, missing or twice."""
+    """Draw placements, most of them plausible, some of them wrong, missing or repeated."""
     rows: list[Placement] = []
     corners = {0}
     for buffer in problem.buffers:

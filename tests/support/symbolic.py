@@ -11,7 +11,7 @@ from memplan.extensions.shapes.symbols.space import Values
 
 
 def draw_size(draw: random.Random, names: list[str]) -> str:
-    """Return an expression over symbols: products, squares, floors, alignments, maxima and minima."""
+    """Return a random expression over symbols: products, squares, floors, alignments, maxima and minima."""
     x, y, c = draw.choice(names), draw.choice(names), draw.choice([1, 2, 4, 12, 48, 100, 768])
     return draw.choice(
         [
@@ -32,7 +32,7 @@ def draw_size(draw: random.Random, names: list[str]) -> str:
 
 
 def draw_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
-    """Return one to three symbols, some with few values and some with many."""
+    """Return one to three random symbols, some with few values and some with many."""
     names = ["n", "m", "h"][: draw.randint(1, most)]
     is_small = draw.random() < 0.5
     symbols = {}
@@ -45,7 +45,7 @@ def draw_symbols(draw: random.Random, most: int = 3) -> dict[str, Any]:
 
 
 def draw_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
-    """Return the problem of a seed."""
+    """Return the random symbolic problem of a seed."""
     draw = random.Random(seed)
     symbols = draw_symbols(draw)
     sizes = [draw_size(draw, list(symbols)) for _ in range(draw.randint(2, 9))]
@@ -60,7 +60,7 @@ def draw_problem(seed: int, most_buffers: int = 40) -> SymbolicProblem:
 
 
 def values_of_all_symbols(problem: SymbolicProblem, most: int = 4000) -> list[Values] | None:
-    """Return all values of the symbols, or None where they are more than so many."""
+    """Return all combinations of values of the symbols; None if there are more than `most`."""
     axes = [range(each.min, (each.max or 0) + 1, each.multiple_of) for each in problem.symbols.values()]
     count = 1
     for axis in axes:
@@ -69,14 +69,14 @@ def values_of_all_symbols(problem: SymbolicProblem, most: int = 4000) -> list[Va
 
 
 def demand_at(problem: SymbolicProblem, sizes: list[int]) -> int:
-    """Return the most bytes that are alive together, one time after the other."""
+    """Return the most bytes that are alive together at the given sizes, by scanning all times."""
     times = {buffer.start for buffer in problem.buffers}
     rows = list(zip(problem.buffers, sizes, strict=True))
     return max(sum(size for row, size in rows if row.start <= time < row.end) for time in times)
 
 
 def draw_ruled_problem(seed: int) -> dict[str, Any]:
-    """Return a problem of a few buffers with pins, aliases and conflicts, in JSON; some break a rule."""
+    """Return a random problem of a few buffers with pins, aliases and conflicts, as JSON; some break a rule."""
     draw = random.Random(seed)
     alignment = draw.choice([1, 1, 2])
     symbols = {"n": {"min": draw.randint(0, 2), "max": draw.randint(3, 6)}}
@@ -98,7 +98,7 @@ def draw_ruled_problem(seed: int) -> dict[str, Any]:
 
 
 def problem_at(problem: dict[str, Any], values: Values) -> dict[str, Any]:
-    """Return the plain problem of a symbolic one in JSON at a value of each symbol; sizes but of aliases are padded."""
+    """Return a symbolic problem in JSON as a plain one at the given values; sizes other than of aliases are padded."""
 
     def number(size: Any) -> int:
         return int(eval(str(size), {}, dict(values)))

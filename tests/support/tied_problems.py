@@ -13,12 +13,12 @@ ALL = (*RULES, "weights", "together", "holes", "reserved")
 
 
 def tied_problem(seed: int, most: int = 6) -> Problem:
-    """Return a problem of two to `most` buffers in one or two pools; each rule is asked with a chance of 4 in 10."""
+    """Return a problem of two to `most` buffers in one or two pools; each rule has a probability of 4 in 10."""
     return draw_tied_problem(random.Random(seed), most, f"seed {seed}")
 
 
 def priced_tied_problem(seed: int, most: int = 5) -> Problem:
-    """Return such a problem with a price on pairs that share bytes, which alone counts with that of pools."""
+    """Return a random tied problem with a price on pairs that share bytes, as the only cost besides that of pools."""
     rng, problem = random.Random(seed), tied_problem(seed, most)
     data = problem.model_dump(mode="json", exclude_defaults=True) | {"objective": "cost", "reuse": []}
     for _ in range(rng.randint(2, 4)):
@@ -30,7 +30,7 @@ def priced_tied_problem(seed: int, most: int = 5) -> Problem:
 
 
 def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) -> Problem:
-    """Draw such a problem."""
+    """Return a random tied problem."""
     asked = {rule for rule in ALL if rng.random() < 0.4}
     names = rng.choice((["one"], ["fast", "slow"], ["fast", "slow"]))
     data: dict[str, Any] = {
@@ -55,7 +55,7 @@ def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) ->
 
 
 def _is_sound(data: dict[str, Any]) -> bool:
-    """Say whether the rules so far do not contradict each other."""
+    """True if the rules so far do not contradict each other."""
     try:
         Problem.model_validate(data)
     except ProblemError:
@@ -87,7 +87,7 @@ def _buffer(rng: random.Random, k: int, asked: set[str]) -> dict[str, Any]:
 
 
 def _rules(rng: random.Random, k: int, asked: set[str], names: list[str]) -> list[dict[str, Any]]:
-    """Return what one buffer is asked, each as fields of it; k buffers come before it."""
+    """Return the random rules of one buffer, each as fields; `k` buffers come before it."""
     other, modulus = rng.randrange(max(1, k)), rng.choice((2, 3, 4, 6))
     drawn: dict[str, tuple[float, dict[str, Any]]] = {
         "alias": (0.2, {"alias_of": other, "alias_offset": rng.randint(0, 2), "size": rng.randint(0, 3)}),
@@ -102,7 +102,7 @@ def _rules(rng: random.Random, k: int, asked: set[str], names: list[str]) -> lis
 
 
 def _entries(rng: random.Random, n: int, asked: set[str]) -> list[tuple[str, Any]]:
-    """Return what pairs and sets of buffers are asked, as (field of the problem, entry)."""
+    """Return the random rules of pairs and sets of buffers, as (field of the problem, entry)."""
     found: list[tuple[str, Any]] = []
     for name in ("conflicts", "may_share"):
         found += [(name, rng.sample(range(n), 2)) for _ in range(rng.randint(1, 4) if name in asked else 0)]

@@ -1,4 +1,4 @@
-"""Tiny problems, at most six buffers: one for each feature, and random ones that mix them and are often tight."""
+"""Tiny problems of at most six buffers: one for each feature, and random ones that mix features and are often tight."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ CONSTRAINED: dict[str, Problem] = {
     "together": _problem(STAIRS, pools=TWO_POOLS, together=[["b0", "b5"], ["b1", "b4"]]),
     "forbidden pools": _problem([row | {"forbid_pools": ["fast"]} for row in STAIRS[:3]] + STAIRS[3:], pools=TWO_POOLS),
 }
-"""One for each constraint: what not every solver can do."""
+"""One problem for each constraint kind that not every solver supports."""
 
 
 def random_tiny(seed: int) -> Problem:
-    """Return a problem of one to six buffers in a short time, with features as they fall."""
+    """Return a problem of one to six buffers in a short time, with random features."""
     rng = np.random.default_rng(seed)
     unit = int(rng.choice([1, 1, 64]))
     names = ["fast", "slow"][: int(rng.choice([1, 1, 2]))]

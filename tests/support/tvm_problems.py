@@ -1,4 +1,4 @@
-"""What TVM's own tests of its memory planners ask for, as problems.
+"""The problems in TVM's own tests of its memory planners.
 
 Sizes, conflicts and lifetimes are those of apache/tvm, tests/python/tir-usmp/test_tir_usmp_algo.py (v0.16.0, v0.9.0).
 """
@@ -17,9 +17,9 @@ LINEAR_CONFLICTS = {"a": "b", "b": "ac", "c": "bd", "d": "ce", "e": "df", "f": "
 
 FAN_OUT = {"a": 10, "b": 20, "c": 100, "d": 40, "e": 50, "f": 60, "g": 70}
 FAN_OUT_CONFLICTS = {"a": "bc", "b": "ace", "c": "eabd", "d": "bfce", "e": "cfbd", "f": "def", "g": "f"}
-"""As printed there: e and f conflict both ways, but e does not know of b's c, f has itself, g is unknown to f."""
+"""As TVM prints them: e and f conflict both ways, but e does not list b's c, f lists itself, and f does not list g."""
 FAN_OUT_LIVES = {"a": (0, 3), "b": (1, 4), "c": (2, 5), "d": (3, 6), "e": (4, 6), "f": (5, 7), "g": (6, 7)}
-"""When they are alive, with the operations A to G one after the other."""
+"""The lifetimes of the buffers, with the operations A to G one after another."""
 
 MOBILENET = (
     ("sid_9", 301_056, 0, 2),
@@ -34,7 +34,7 @@ MOBILENET_BY_CALLS = (
     ("temporaries of conv2d", 314_646 + 256, 1, 2),
     ("temporaries of max_pool2d", 200_704, 2, 3),
 )
-"""The same where each function plans its own temporaries first, and only calls are known beyond it."""
+"""The lifetimes if each function plans its own temporaries first, so that only calls are known outside of it."""
 RESNET = (
     ("sid_2", 720_000, 0, 8),
     ("sid_6", 5_760_000, 6, 9),
@@ -54,7 +54,7 @@ RESNET = (
 def problem_of_conflicts(
     sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]], capacity: int | None = None
 ) -> Problem:
-    """Return buffers of which only the conflicts are known; each list counts both ways."""
+    """Return a problem of which only the conflicts are known; each list counts both ways."""
     pairs = [(one, other) for one, listed in conflicts.items() for other in listed if one != other]
     buffers = [{"id": name, "size": size} for name, size in sizes.items()]
     return Problem.model_validate({"buffers": buffers, "conflicts": pairs, "pools": [{"size": capacity}]})
@@ -63,7 +63,7 @@ def problem_of_conflicts(
 def problem_of_lives(
     rows: Sequence[tuple[str, int, int, int]], pools: Sequence[Mapping[str, Any]] = (), alignment: int = 1
 ) -> Problem:
-    """Return buffers (name, size, start, end) of one alignment."""
+    """Return a problem of buffers (name, size, start, end) with one alignment."""
     buffers = [
         {"id": name, "size": size, "start": start, "end": end, "alignment": alignment}
         for name, size, start, end in rows

@@ -1,8 +1,8 @@
-"""Random programs with views, branches and loops, drawn as importers draw them, and their execution, byte by byte.
+"""Random programs with views, branches and loops, as importers make them, and their execution byte by byte.
 
 Every computed value is a unique token. The program runs on a memory of bytes at planned offsets: an operation writes
 the tokens of its outputs; a view that is an alias writes nothing, any other view copies. Each reader must find the
-token that the program alone gives the value, whichever views are aliases.
+token of the value that it reads, whichever views are aliases.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Step:
 
 @dataclass
 class _Author:
-    """A program that is being drawn, to a draft and to steps at the same time."""
+    """A program that is being drawn, as a draft and as steps at the same time."""
 
     chance: random.Random
     draft: OperationsDraft
@@ -47,7 +47,7 @@ class _Author:
         return name
 
     def body(self, visible: list[str], depth: int) -> list[Step]:
-        """Draw a few steps, each of which may read visible buffers, and adds its outputs to them."""
+        """Return a few random steps, each of which may read visible buffers and adds its outputs to them."""
         steps = []
         for _ in range(self.chance.randint(1, 5)):
             if self.left <= 0:
@@ -97,7 +97,7 @@ class _Author:
         inside = [*visible, *state]
         steps = self.body(inside, depth + 1)
         sources = []
-        for _ in state:  # as importers do, the state itself is copied before it is overwritten
+        for _ in state:  # like importers, copy the state before it is overwritten
             source = self.chance.choice(inside[-4:])
             if source in state:
                 aside = self.declare_buffer()
@@ -113,7 +113,7 @@ class _Author:
 
 
 def random_program(seed: int, options: ModelOptions) -> tuple[OperationsDraft, tuple[Step, ...], tuple[str, ...]]:
-    """Return a program as a draft and as steps, and its inputs."""
+    """Return a random program as a draft and as steps, and its inputs."""
     chance = random.Random(seed)
     params = tuple(f"x{k}" for k in range(chance.randint(1, 2)))
     results = tuple(f"y{k}" for k in range(chance.randint(1, 2)))
@@ -138,7 +138,7 @@ def random_program(seed: int, options: ModelOptions) -> tuple[OperationsDraft, t
 
 @dataclass
 class Machine:
-    """A memory of bytes that runs steps; `places` are offsets by name, `families` say which values are one buffer."""
+    """A memory of bytes that runs steps; `places` are offsets by name, `families` map values to their buffers."""
 
     places: dict[str, int]
     families: dict[str, str]
@@ -148,7 +148,7 @@ class Machine:
     fresh: count[int] = field(default_factory=count)
 
     def run(self, steps: Sequence[Step], params: Sequence[str], results: Sequence[str]) -> None:
-        """Run a program from its inputs to the reading of its results; AssertionError where a value is lost."""
+        """Run a program from its inputs to the reading of its results; raises AssertionError if a value is lost."""
         for name in params:
             self._write(name, next(self.fresh))
         self._steps(steps)

@@ -16,22 +16,22 @@ Faults = list[str]
 
 
 def faults_of_plan(problem: Problem, plan: Plan) -> Faults:
-    """Return a line for each false statement of a plan, compared with all plans, goals in the order of its profile."""
+    """Return a line for each false statement of a plan, compared with all plans by the goals of its profile."""
     return _faults(problem, plan, _best_goals(problem, plan))
 
 
 def _best_goals(problem: Problem, plan: Plan) -> tuple[float, ...] | None:
-    """The least of all goals, in the order of the plan's profile."""
+    """Return the best value of each goal, in the order of the plan's profile."""
     if plan.profile != "balanced":
         return oracle.best_score(replace_profile(problem, plan.profile))
     ends = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
-    if ends is None or plan.cost is None:  # where no buffer has a choice, costs are not counted
+    if ends is None or plan.cost is None:  # without a choice of pools, costs are not counted
         return ends
     last = problem.pools[-1].model_copy(update={"size": int(ends[0])})
     priced = replace_profile(problem, "balanced")
     pools = [*priced.pools[:-1], last.model_copy(update={"cost": priced.pools[-1].cost})]
     found = oracle.best_score(replace_fields(priced, pools=pools))
-    if found is None:  # a buffer of no bytes lies above the end, which brute force takes for one of the pool
+    if found is None:  # brute force counts an empty buffer above the end
         assert any(row.size == 0 for row in problem.buffers)
         return (ends[0], *[nan] * len(problem.pools))
     cost, end, *rest = found
@@ -59,7 +59,7 @@ def _faults(problem: Problem, plan: Plan, least: tuple[float, ...] | None) -> Fa
 
 
 def _false_bounds(problem: Problem, plan: Plan) -> Faults:
-    """Bounds of pools and of costs, each of plans that are as good in what comes before."""
+    """Return a line for each false bound of a pool or cost, compared with plans that are as good in earlier goals."""
     priced = replace_profile(problem, plan.profile)
     sizes = [pool.size for pool in problem.pools]
     uses = [use.used or 0 for use in plan.pools]

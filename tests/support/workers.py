@@ -1,4 +1,4 @@
-"""Workers for tests of their callers: they solve when they are told to, and remember the tasks that they were sent."""
+"""Workers for tests of their callers: they solve when they are told to, and record the tasks that they receive."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memplan.solvers.search.result import SolveResult
 
 
 class PatientWorkers:
-    """Solves nothing until `may_answer` is set, the caller is cancelled or others are due; it answers its start.
+    """Workers that wait until `may_answer` is set, the caller is cancelled or others are due, and return the start.
 
-    Where that is nothing, it packs quickly.
+    Without a start, they return a greedy plan.
     """
 
     def __init__(self) -> None:
@@ -35,5 +35,5 @@ class PatientWorkers:
 
 
 def greedy_plan(problem: Problem) -> Plan:
-    """Return a plan that is not proved: that of one order."""
+    """Return a plan without a proof: the packing in one order."""
     return solve(problem, solver="greedy", accept="fit")

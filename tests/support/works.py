@@ -1,4 +1,4 @@
-"""Tasks as children get them: their functions are named, and so are in a module."""
+"""Tasks for child processes; a child finds their functions by name, so they are in a module."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
 def remaining_s(control: TaskControl) -> float:
-    """Answer with the seconds that are left."""
+    """Return the seconds that are left."""
     return control.deadline.remaining_s
 
 
 def niceness(_control: TaskControl) -> int:
-    """Answer with that of the child."""
+    """Return the niceness of the child."""
     return os.nice(0)
 
 
 def run_forever(_control: TaskControl) -> None:
-    """Look at no clock, and let no other thread run."""
+    """Run without checking a clock, and let no other thread run."""
     sum(range(10**12))
 
 
 def noted_for_ever(control: TaskControl) -> None:
-    """Look at no clock, once there is an answer."""
+    """Note an answer, then run without checking a clock."""
     assert control.note is not None
     control.note("first")
     control.note("noted")
@@ -38,7 +38,7 @@ def noted_for_ever(control: TaskControl) -> None:
 
 
 def wait_for_cancellation(control: TaskControl, progress: list[Any]) -> str:
-    """Report, and wait for the end."""
+    """Report progress, and wait for the cancellation."""
     for one in progress:
         control.report(one)
     control.watch(lambda: "best")
@@ -47,51 +47,51 @@ def wait_for_cancellation(control: TaskControl, progress: list[Any]) -> str:
 
 
 def raise_option_error(_control: TaskControl) -> None:
-    """Find an option wrong."""
+    """Raise OptionError."""
     raise OptionError("size: must be small", "name: must be known")
 
 
 def wrong_at_length(_control: TaskControl) -> None:
-    """Be refused with a long sentence."""
+    """Raise an error with a long sentence."""
     raise OptionError(f"size: {20_000 * 'x'}")
 
 
 def raise_fault(_control: TaskControl) -> None:
-    """Fail, with what a caller sent in the message."""
+    """Raise an error whose message has data of a caller."""
     name = "secret"
     raise KeyError(name)
 
 
 def raise_invalid_plan(_control: TaskControl) -> None:
-    """Make an answer that does not hold, and say so of what a caller sent."""
+    """Raise InvalidPlanError with data of a caller in its message."""
     name = "secret"
     raise InvalidPlanError(f"{name}: overlaps")
 
 
 def noted_and_faulty(control: TaskControl) -> None:
-    """Fail after a valid answer."""
+    """Note a valid answer, then fail."""
     assert control.note is not None
     control.note("noted")
     raise_fault(control)
 
 
 def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
-    """Answer with the ids that lines of the log carry."""
+    """Return the ids that lines of the log carry."""
     return REQUEST.get(), JOB.get()
 
 
 def exhaust_memory(_control: TaskControl) -> None:
-    """Take all memory, as far as that is there."""
+    """Allocate memory until there is none left."""
     raise MemoryError
 
 
 def exit_child(_control: TaskControl, status: int) -> None:
-    """End the child."""
+    """End the child with an exit status."""
     os._exit(status)
 
 
 def read_in_fork(control: TaskControl, kind: str) -> WorkAnswer:
-    """Read a file that does something to its reader, in a fork."""
+    """Read, in a fork, a file that makes its reader misbehave."""
 
     def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
         if kind == "is late":

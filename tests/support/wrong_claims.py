@@ -1,4 +1,4 @@
-"""Plans by hand whose claims are right, and wrong by a little: costs, weights, gaps, pools, pairs; many lifetimes."""
+"""Plans made by hand whose claims are right or slightly wrong: costs, weights, gaps, pools, pairs, lifetimes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TWO = [{"name": "x", "size": 16, "cost": 2}, {"name": "y", "size": 16, "cost": 1
 
 
 def table(*places: tuple[int | str, str, int]) -> PlacementTable:
-    """Return placements, each an id, a pool and an offset."""
+    """Return a table of placements, each an id, a pool and an offset."""
     names = list(dict.fromkeys(pool for _, pool, _ in places))
     pools, offsets = [names.index(pool) for _, pool, _ in places], [offset for _, _, offset in places]
     return PlacementTable(tuple(name for name, _, _ in places), tuple(names), column(pools), column(offsets))
@@ -30,7 +30,7 @@ def _plan(**fields: Any) -> Plan:
 
 
 def wrong_claims() -> Iterator[Case]:
-    """Yield plans with claims of each kind."""
+    """Yield plans with right and wrong claims of each kind."""
     yield from _empty_claims()
     yield from _pool_claims()
     yield from _goal_claims()
@@ -76,7 +76,7 @@ def _pool_claims() -> Iterator[Case]:
 
 
 def _goal_claims() -> Iterator[Case]:
-    """Yield costs, bounds and gaps: of what comes first, and of what comes later."""
+    """Yield wrong costs, bounds and gaps, of the first goal and of later goals."""
     places, uses = table(("a", "x", 0), ("b", "y", 0)), (4, 3)
     for objective, profile in product(("peak", "cost", ("peak", "cost")), (None, "speed", "balanced")):
         problem = Problem(buffers=[A | {"traffic": 0}, B], pools=TWO, objective=objective)
@@ -111,7 +111,7 @@ def _weight_claims() -> Iterator[Case]:
 
 
 def _pair_claims() -> Iterator[Case]:
-    """Yield pairs that pay for shared bytes, or do not, and the orders that they need."""
+    """Yield pairs that pay for shared bytes or do not, and the orders that they require."""
     places = table(("a", "default", 0), ("b", "default", 0))
     for start, size, gap in product((2, 4), (3, 0), (False, True)):
         a = A | {"lifetimes": [[0, 2], [6, 8]]} if gap else A
@@ -132,7 +132,7 @@ def _pair_claims() -> Iterator[Case]:
 
 
 def lifetime_cases(count: int) -> Iterator[Case]:
-    """Yield buffers in turns at two places, all at once, or as stairs, one of them moved a little; and empty ones."""
+    """Yield buffers that alternate at two places, all at once, or as stairs, one of them moved; and empty ones."""
     ways = {"turns": lambda k: (k, k + 2, 2 * (k % 2)), "pile": lambda k: (0, count, 2 * k)}
     ways |= {"stairs": lambda k: (k, k + 2, 2 * k)}
     for way, number in product(ways.values(), (0, 1, count // 2, count - 2, count - 1)):
@@ -142,7 +142,7 @@ def lifetime_cases(count: int) -> Iterator[Case]:
         for moved in (0, -3, -1, 1):
             places = [(k, "default", max(0, at + moved * (k == number))) for k, (_, _, at) in enumerate(lives)]
             yield problem, Plan(placements=table(*places))
-    rows = [{"id": k, "size": 8, "start": k, "end": 9} for k in range(3)]  # the last one meets both others
+    rows = [{"id": k, "size": 8, "start": k, "end": 9} for k in range(3)]  # the last one is alive with both others
     yield (
         Problem.model_validate({"buffers": rows}),
         Plan(placements=table(*((k, "default", at) for k, at in enumerate((12, 0, 6))))),

@@ -1,1 +1,1 @@
-"""Parts of commands that no other entrance has: their own flags, and the files named by them."""
+"""The commands with flags or output files that no other entrance has."""

@@ -1,4 +1,4 @@
-"""`memplan check`: reports, a page, the plan and the next baseline."""
+"""`memplan check`: write reports, a page, the plan, and the next baseline."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _BUDGETS = (
     beside=(PAGE,),
 )
 def check(line: CommandLine) -> int:
-    """Check a model by its row in a budgets file, or each model of a folder."""
+    """Check one model, with its table in a budgets file, or each model of a folder."""
     if is_folder(line):
         return check_folder(line)
     call = read(apply_budgets(line))
-    _prepare(call)
+    _adjust_options(call)
     answer = ask(call)
     show(call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True)
-    write_beside(call, {PAGE: lambda _path: _page(call, answer)})
-    _save(call, answer)
+    write_beside(call, {PAGE: lambda _path: _comparison_page(call, answer)})
+    _save_files(call, answer)
     return end(call, answer)
 
 
-def _prepare(call: Call) -> None:
+def _adjust_options(call: Call) -> None:
     if call.files["baseline"] is not None and "baseline" not in call.values:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
         call.change(tolerance=CheckOptions().tolerance)
@@ -57,13 +57,13 @@ def _prepare(call: Call) -> None:
         _refuse_no_comparison(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
-        call.change(budgets=(UNLIMITED,))  # the result is the baseline of later checks
+        call.change(budgets=(UNLIMITED,))  # no budget is needed to make a first baseline
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 
 
 def _refuse_no_comparison(call: Call) -> None:
-    """Raise OptionError if a compared plan has no known problem, or does not belong to it."""
+    """Raise OptionError for a page without a baseline, or whose baseline has no problem or an invalid plan."""
     baseline = call.values.get("baseline")
     if baseline is None:
         raise OptionError("page: needs a baseline, whose plan is shown beside this one")
@@ -76,7 +76,7 @@ def _refuse_no_comparison(call: Call) -> None:
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 
 
-def _page(call: Call, answer: Any) -> bytes | None:
+def _comparison_page(call: Call, answer: Any) -> bytes | None:
     if answer.plan is None or answer.difference is None:
         return None
     from memplan.api.reports.views import PlanOf, view
@@ -88,7 +88,7 @@ def _page(call: Call, answer: Any) -> bytes | None:
     return view("comparison")(before, after, answer.difference)
 
 
-def _save(call: Call, answer: Any) -> None:
+def _save_files(call: Call, answer: Any) -> None:
     if answer.plan is None or "problem" not in call.values:
         return
     problem, _ = read_budgets(call.flags["budgets"] or (), call.values["problem"])

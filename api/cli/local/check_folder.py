@@ -1,4 +1,4 @@
-"""Checks of all models in a folder, with a file of budgets and reading options for each."""
+"""`memplan check FOLDER`: check all models in a folder, with budgets and reading options for each from a file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _FLAGS = {
     name: flag_of(name, about) for name, about in {**CheckOptions.model_fields, **ReadOptions.model_fields}.items()
 }
 _KEYS = {flags_of(name)[0].partition("/")[0][2:]: name for name in _FLAGS if name not in ("subject", "with_plan")}
-"""Maps the keys of a table (flags without dashes) to option names."""
+"""For each key in a budgets file, a flag without dashes, the name of its option."""
 Tables = Mapping[Path | None, Mapping[str, Any]]
-"""The extra flags for each model, by its real path; the flags for all other models at None."""
+"""The extra flag values for each model, by its real path; for None, the values for all other models."""
 
 
 def is_folder(line: CommandLine) -> bool:
-    """Return True for a folder, the models in which are checked; raises OptionError."""
+    """True if the input is a folder whose models are checked; raises OptionError for a cluster without a folder."""
     path = line.given["problem"]
     if path != STANDARD and Path(path).is_dir():
         return True
@@ -51,20 +51,20 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return the command line of one model, with its flags from a file of budgets; raises InputError."""
-    tables = _tables_of(line, of_all=False)
-    return line if tables is None else _line_of(line, line.given["problem"], tables)
+    """Return the command line of one model, with its flags from a budgets file if one is given; raises InputError."""
+    tables = _read_tables(line, of_all=False)
+    return line if tables is None else _model_line(line, line.given["problem"], tables)
 
 
-def _tables_of(line: CommandLine, *, of_all: bool) -> Tables | None:
+def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
     path = line.given["budgets_file"]
-    return None if path is None else read_as(path, lambda data: _tables(data, Path(path).parent, of_all))
+    return None if path is None else read_as(path, lambda data: _parse_tables(data, Path(path).parent, of_all))
 
 
-def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
-    """Read a file of budgets, which is TOML; raises InputError with one sentence for each fault.
+def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
+    """Return the tables of a budgets file, which is TOML; raises InputError with one sentence for each fault.
 
-    All named models must exist only for a check `of_all`: a build that checks one model may not have the others.
+    Named models must exist only if `of_all`: a build that checks a single model may not have the others.
     """
     try:
         content = tomllib.loads(data.decode())
@@ -80,18 +80,18 @@ def _tables(data: bytes, folder: Path, of_all: bool) -> Tables:
             if of_all:
                 wrong.append(f"{where}: must be the path of a file from {folder}, in quotes; there is none")
         else:
-            tables[None if is_default else (folder / key).resolve()] = _flags(table, where, folder, wrong)
+            tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
     if wrong:
         raise OptionError(*wrong)
     return tables
 
 
-def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
-    """Return a table as command-line values; faults are added to `wrong`."""
+def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
+    """Return a table of a budgets file as values of flags; a sentence for each fault is added to `wrong`."""
     flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
-            flags[_KEYS[key]] = _texts(value) if _FLAGS[_KEYS[key]].multiple else value
+            flags[_KEYS[key]] = _flag_texts(value) if _FLAGS[_KEYS[key]].multiple else value
         elif key in _FILES and where != "default":
             flags[_FILES[key]] = str(folder / str(value))
         else:
@@ -107,16 +107,16 @@ def _flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sente
     return flags
 
 
-def _texts(value: Any) -> list[str]:
-    """Return the texts of a flag for a value: `NAME=VALUE` for each entry of a table."""
+def _flag_texts(value: Any) -> list[str]:
+    """Return the texts of a flag for a value; an entry of a table becomes `NAME=VALUE`."""
     if isinstance(value, dict):
-        return [f"{name}={','.join(_texts(each))}" for name, each in value.items()]
+        return [f"{name}={','.join(_flag_texts(each))}" for name, each in value.items()]
     return [
         each if isinstance(each, str) else excerpt(each) for each in (value if isinstance(value, list) else [value])
     ]
 
 
-def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
+def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
@@ -125,9 +125,9 @@ def _line_of(line: CommandLine, model: str, tables: Tables) -> CommandLine:
 
 
 def check_folder(line: CommandLine) -> int:
-    """Check each model of a folder, and return the exit status; raises InputError."""
+    """Check each model of a folder, write the reports, and return the highest exit status; raises InputError."""
     arguments, checks, status = line.given, list[Check](), 0
-    tables = _tables_of(line, of_all=True) or {}
+    tables = _read_tables(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
         if arguments[name] is not None:
             raise OptionError(f"{flags_of(name)[0][2:]}: must be given for one model, not for a folder")
@@ -147,8 +147,8 @@ def check_folder(line: CommandLine) -> int:
         elif not arguments["quiet"]:
             say(f"memplan: {one.complete(text)}")
 
-    models = (_line_of(line, model, tables).given for model in _models(arguments["problem"], tables))
-    each = [line._replace(given={**one, "outputs": None, "budgets": _budgets(line, one)}) for one in models]
+    models = (_model_line(line, model, tables).given for model in _model_paths(arguments["problem"], tables))
+    each = [line._replace(given={**one, "outputs": None, "budgets": _model_budgets(line, one)}) for one in models]
     for one in run_apart(each, keep):
         checks += [unread(one.line.file, one.wrong)] if one.wrong else []
         status = max(status, one.status)
@@ -161,14 +161,14 @@ def check_folder(line: CommandLine) -> int:
     return status
 
 
-def _budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets of a model; they are unlimited if the file names only others."""
+def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
+    """Return the budgets of a model; `unlimited` if a budgets file has budgets only for other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
-def _models(folder: str, tables: Tables) -> list[str]:
-    """Return the visible files in a folder that look like models or have a budget."""
+def _model_paths(folder: str, tables: Tables) -> list[str]:
+    """Return the paths of the visible files in a folder that look like models or have a budget."""
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)
     files = [each for each in sorted(Path(folder).rglob("*")) if each.is_file()]
     visible = [each for each in files if not any(part.startswith(".") for part in each.relative_to(folder).parts)]

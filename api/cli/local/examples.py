@@ -1,4 +1,4 @@
-"""`memplan examples`: writes the files that the documents use into a folder."""
+"""`memplan examples`: write the files that the documents use into a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.api.cli.streams import say
 from memplan.files import os_errors_named
 
 _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
-"""Where the examples are: in an installed memplan (all but the problems), or in a checkout."""
+"""The folders that may have the examples: of an installed memplan (without the problems), or of a checkout."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""`memplan explain`: what does not fit, or a plan, and the plan of each repair, also as a page."""
+"""`memplan explain`: answer the question, and write a page with the plans of repairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.questions.explain.explain import QUESTION
 
 @command_of(QUESTION, beside=(PAGE,), needs_plans=(PAGE,))
 def explain(line: CommandLine) -> int:
-    """Answer, with the plans of repairs where a page shows them."""
+    """Answer a command line; the plans of repairs are requested if a page shows them."""
     call = read(line)
     if call.has_output(PAGE) and getattr(call.options, "repairs", False):
         call.change(with_plans=True)

@@ -1,4 +1,4 @@
-"""`memplan plan`: files of a plan, several models, operations in a better order."""
+"""`memplan plan`: plan one file or several, also operations in a better order, and write the output files."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _TOGETHER = (
     beside=_BESIDE,
 )
 def plan(line: CommandLine) -> int:
-    """Plan one problem, several of one memory, or each of several."""
+    """Plan one problem, several models that share memory, or several files independently."""
     if has_several(line):
         return run_each(line)
     call = begin(line)
-    call.values = call.run_in_time(lambda: _question(call))
-    _refuse(call)
+    call.values = call.run_in_time(lambda: _read_inputs_of(call))
+    _refuse_wrong_options(call)
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
             call.values = call.run_in_time(lambda: search("reorder")(call, control))
@@ -74,10 +74,10 @@ def plan(line: CommandLine) -> int:
     if not isinstance(answer, Plan):
         show(call, answer)
         return end(call, answer)
-    answer = _show(call, answer)
+    answer = _show_plan(call, answer)
     show(call, answer, is_written=True)
     pictures = {PAGE: lambda _path: plan_page(call, answer), PICTURE: lambda _path: plan_picture(call, answer)}
-    write_beside(call, {**pictures, FOLDER: lambda path: _parts(call, answer, path)})
+    write_beside(call, {**pictures, FOLDER: lambda path: _write_parts(call, answer, path)})
     if call.opens:
         call.writing(lambda: open_page(call, answer))
     if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
@@ -90,8 +90,8 @@ def plan(line: CommandLine) -> int:
     return end(call, answer)
 
 
-def _question(call: Call) -> Mapping[str, Any]:
-    """Read the problem, or several as one; one that depends on the order of operations waits for that."""
+def _read_inputs_of(call: Call) -> Mapping[str, Any]:
+    """Return the inputs: one problem, several as one, or none yet if the operations are to be reordered first."""
     reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
@@ -107,8 +107,8 @@ def _question(call: Call) -> Mapping[str, Any]:
     return read_files(call.line, reader)
 
 
-def _refuse(call: Call) -> None:
-    """Raise OptionError for files and options that do not go with the question."""
+def _refuse_wrong_options(call: Call) -> None:
+    """Raise OptionError for output files and options that do not fit the problem."""
     solver = call.flags["solver"]
     if isinstance(call.values.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
@@ -122,8 +122,8 @@ def _refuse(call: Call) -> None:
         )
 
 
-def _parts(call: Call, answer: Plan, path: str) -> None:
-    """Write the plan of each of several models into a folder."""
+def _write_parts(call: Call, answer: Plan, path: str) -> None:
+    """Write the plan of each model of an application into a folder."""
     application = call.reader.application
     if application is None or not answer.placements:
         return
@@ -131,8 +131,8 @@ def _parts(call: Call, answer: Plan, path: str) -> None:
         write(f"{path.rstrip('/')}/{name}.plan.json", memplan_json.write_plan(application.plan_of(name, answer), model))
 
 
-def _show(call: Call, answer: Plan) -> Plan:
-    """Print a plan in the requested format, and its messages for people; return it with its certificate's claims."""
+def _show_plan(call: Call, answer: Plan) -> Plan:
+    """Print a plan in the requested format, and messages for people; return it with facts about its certificate."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

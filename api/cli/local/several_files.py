@@ -16,7 +16,7 @@ from memplan.questions.reading import Reader, join_problems, names_of, refuse_fi
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read several files as the models of one application, also a single one; raises InputError."""
+    """Return the inputs from several files, read as the models of one application; raises InputError."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
@@ -32,18 +32,18 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def files_argument(text: str) -> Argument:
-    """Return the argument for further files of a command."""
+    """Return the argument for the further files of a command, with its help text."""
     return Argument("more", nargs=-1, required=False, metavar="[FILE]...", help=text)
 
 
 def refuse_on(line: CommandLine, what: str) -> None:
-    """Raise OptionError for a command line with a cluster that lacks the files for one."""
+    """Raise OptionError for a cluster on a command line that has not the several files for one; `what` names these."""
     if line.given["on"] is not None:
         raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave it out")
 
 
 def has_several(line: CommandLine) -> bool:
-    """Return True for several files that are answered each by itself, into a folder; raises OptionError."""
+    """True if several files are answered independently, into a folder; raises OptionError for a wrong output."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
     if arguments["more"] and is_each:
@@ -56,7 +56,7 @@ def has_several(line: CommandLine) -> bool:
 
 
 def run_each(line: CommandLine) -> int:
-    """Answer for several files independently, into a folder."""
+    """Answer several files independently, into a folder, and return the highest exit status."""
     first, folder = line.question.inputs[0].name, line.given["outputs"][0]
     paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)

@@ -1,4 +1,4 @@
-"""`memplan sweep`: problems are swept each by itself, into JSON, a table and a page."""
+"""`memplan sweep`: sweep one problem or several, and write JSON, a table or a page."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _COLUMNS = ("status", "cost", "cost_lower_bound", "peak", "lower_bound")
     needs_plans=(PAGE,),
 )
 def sweep(line: CommandLine) -> int:
-    """Answer for one problem, or for several."""
+    """Sweep one problem, or several independently."""
     if has_several(line):
         return run_each(line)
     call = read(line)
     answer = ask(call)
-    show(call, answer, {".csv": lambda _path: _csv(answer)})
-    write_beside(call, {PAGE: lambda _path: _page(call, answer)})
+    show(call, answer, {".csv": lambda _path: _sweep_csv(answer)})
+    write_beside(call, {PAGE: lambda _path: _chart_page(call, answer)})
     return end(call, answer)
 
 
-def _page(call: Call, answer: Any) -> bytes:
-    """Return the page of a sweep, with a plan for each point, over the sum of the sizes or the point's number."""
+def _chart_page(call: Call, answer: Any) -> bytes:
+    """Return the page of a sweep: a chart over the sum of the swept sizes, with a plan for each point."""
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.values["problem"]
@@ -56,8 +56,8 @@ def _page(call: Call, answer: Any) -> bytes:
     return view("chart")(call.title(problem.name), ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
-def _csv(answer: Any) -> bytes:
-    """Write the points as a table, with separate columns for each pool's use and bound."""
+def _sweep_csv(answer: Any) -> bytes:
+    """Return the points as CSV, with columns for the use and the bound of each pool."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []

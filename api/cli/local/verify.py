@@ -1,4 +1,4 @@
-"""`memplan verify`: the plan inside a file, and the plan and page that it writes."""
+"""`memplan verify`: verify a plan, also one inside a file, and write a better plan or a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SOLUTION = (
     beside=(PAGE,),
 )
 def verify(line: CommandLine) -> int:
-    """Verify a plan, write a better one, and draw it."""
+    """Verify the plan of a command line, save a better plan, and draw the plan."""
     if (solution := line.given["solution"]) is not None:
         if line.given["plan"] is not None:
             raise OptionError("solution: must not be given beside a plan, which it is", way="leave one of them out")

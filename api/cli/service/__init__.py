@@ -1,1 +1,1 @@
-"""Commands of the service: its server, keys, workers and database."""
+"""Commands of the service: its server, workers, keys and database."""

@@ -1,4 +1,4 @@
-"""`memplan keys`: create, list and revoke keys in the store that the settings name."""
+"""`memplan keys`: make, list and revoke keys in the store that the settings name."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def add(name: str, scopes: Sequence[str], **quotas: int | None) -> None:
 def list_(display: str | None) -> None:
     """List all keys, including revoked ones. Their secrets are not kept."""
     with _open_keys() as stored_keys:
-        facts = [_facts(key) for key in stored_keys.list_keys()]
+        facts = [_key_facts(key) for key in stored_keys.list_keys()]
     if wants_table(display):
-        for line in _table(facts):
+        for line in _key_table(facts):
             say(line)
         return
     write(None, to_json({"keys": facts}) + b"\n")
@@ -106,7 +106,7 @@ def _open_keys() -> Iterator[Keys]:
         raise OptionError(f"store: {error}") from error
 
 
-def _facts(key: Key) -> dict[str, object]:
+def _key_facts(key: Key) -> dict[str, object]:
     return {
         "name": key.name,
         "id": key.id,
@@ -114,13 +114,13 @@ def _facts(key: Key) -> dict[str, object]:
         "max_jobs": key.max_jobs,
         "max_requests_per_minute": key.max_requests_per_minute,
         "max_kept_bytes": key.max_kept_bytes,
-        "created_at": _time(key.created_at),
-        "used_at": _time(key.used_at),
-        "revoked_at": _time(key.revoked_at),
+        "created_at": _time_text(key.created_at),
+        "used_at": _time_text(key.used_at),
+        "revoked_at": _time_text(key.revoked_at),
     }
 
 
-def _table(facts: list[dict[str, object]]) -> list[str]:
+def _key_table(facts: list[dict[str, object]]) -> list[str]:
     """Return the lines of a table of keys, with columns as wide as their content."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
@@ -129,5 +129,5 @@ def _table(facts: list[dict[str, object]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def _time(seconds: float | None) -> str | None:
+def _time_text(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

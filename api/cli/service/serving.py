@@ -28,13 +28,13 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
-    gc.disable()  # modules loaded for a server stay; enabled again once they are loaded
+    gc.disable()  # loading modules leaves no garbage; `collect_rarely` enables it again
     from memplan.api.http.serving import server
 
     try:
         server.serve(host, port, without_keys)
     except InterruptedRun:
-        return  # a server that stopped on request has succeeded
+        return  # a server that a signal stopped has succeeded
 
 
 @click.command(

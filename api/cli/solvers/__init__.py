@@ -1,1 +1,1 @@
-"""Commands about solvers and the local machine."""
+"""Commands about solvers and about the installation on this machine."""

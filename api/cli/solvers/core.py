@@ -20,7 +20,7 @@ _INCLUDE = re.compile(r'^#include ([<"])(.+)[>"]\n', re.MULTILINE)
 
 
 def amalgamate(folder: Path) -> str:
-    """Return memplan.h and the sources in a folder as one file."""
+    """Return the sources in a folder as the text of one file that needs only memplan.h and system headers."""
     system, own, parts = set[str](), {HEADER}, list[str]()
 
     def take(name: str) -> None:

@@ -28,7 +28,7 @@ def solvers(display: str | None) -> None:
 
     facts = solver_facts()
     if wants_table(display):
-        # Only people wait for the library that draws tables.
+        # Imported here, since rich is slow to import and only tables need it.
         from memplan.api.cli.report import show_solvers
 
         show_solvers(facts)
@@ -43,23 +43,25 @@ def doctor() -> None:
 
 
 def report() -> Iterator[str]:
-    """Return the report, line by line."""
+    """Yield the lines of the report about versions, compiled libraries and installed extras."""
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
     yield "compiled:"
-    yield from (f"  {library_of(folder).stem}: {_code(folder)}" for folder in folders(HERE.parents[1]))
+    yield from (f"  {library_of(folder).stem}: {_library_state(folder)}" for folder in folders(HERE.parents[1]))
     yield "installed:"
     for extra, packages in PACKAGES.items():
-        yield f"  {extra}: {', '.join(map(_version, packages))}"
-    lacking = {install_line(package) for packages in PACKAGES.values() for package in packages if not _has(package)}
+        yield f"  {extra}: {', '.join(map(_version_text, packages))}"
+    lacking = {
+        install_line(package) for packages in PACKAGES.values() for package in packages if not _can_find(package)
+    }
     if lacking:
         yield "what installs the rest:"
         yield from (f"  {line}" for line in sorted(lacking))
 
 
-def _code(folder: Path) -> str:
-    """Return where the library of a folder is, or why there is none and what builds it."""
+def _library_state(folder: Path) -> str:
+    """Return the path of a folder's compiled library, or the reason that it is missing and the remedy."""
     try:
         _ = Library(folder).handle
     except ImportError as error:
@@ -67,15 +69,15 @@ def _code(folder: Path) -> str:
     return f"{library_of(folder)}{'' if is_built(folder) else f', older than its sources: {REMEDY}'}"
 
 
-def _has(package: str) -> bool:
+def _can_find(package: str) -> bool:
     try:
         return is_installed(package)
     except (ImportError, ValueError):
         return False
 
 
-def _version(package: str) -> str:
-    if not _has(package):
+def _version_text(package: str) -> str:
+    if not _can_find(package):
         return f"{package} -"
     try:
         return f"{package} {version(_DISTRIBUTIONS.get(package, package))}"
@@ -91,4 +93,4 @@ _DISTRIBUTIONS = {
     "pydantic_settings": "pydantic-settings",
     "ai_edge_litert": "ai-edge-litert",
 }
-"""Packages whose distribution has a different name."""
+"""For packages whose distribution has another name, that name."""

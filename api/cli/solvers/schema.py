@@ -1,4 +1,4 @@
-"""`memplan schema`: the wire format as a JSON Schema, and a corpus for testing other implementations."""
+"""`memplan schema`: the wire format as a JSON Schema, and a corpus of examples to test other implementations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODELS = tuple(
 
 
 class QuietJsonSchema(GenerateJsonSchema):
-    """Silently omits defaults that JSON cannot express, such as a plan's empty table."""
+    """A generator of JSON Schemas that omits defaults which JSON cannot express, without a warning."""
 
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 

@@ -1,1 +1,1 @@
-"""The routes, one module for each call."""
+"""The routes of the service, grouped into a module for each kind of call."""

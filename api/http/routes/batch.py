@@ -1,4 +1,4 @@
-"""`POST /v1/batch`: many problems in one request; each plan is sent as a line as soon as it is ready."""
+"""`POST /v1/batch`: plan many problems of one request; each plan is sent as a line as soon as it is ready."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def batch(request: Request) -> Response:
     body = await read_body(request, service.settings.max_body_bytes, kind)
     body = body if kind == NDJSON else await service.read(submissions_of, body)
     answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
-    return StreamingResponse(_lines(request, answers), media_type=NDJSON)
+    return StreamingResponse(_result_lines(request, answers), media_type=NDJSON)
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
@@ -76,7 +76,7 @@ def lines_of(body: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The submissions of one request; query options are the defaults for each."""
+    """The submissions of a batch request; options in its query are the defaults of each submission."""
 
     service: Service
     submissions: Iterator[bytes]
@@ -84,11 +84,11 @@ class _Batch:
     key_id: str | None
 
     async def results(self, cancelled: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Yield a line for each submission, in the order in which they are ready.
+        """Yield a result line for each submission, in the order in which they are ready.
 
-        As many are in work as there are places, so that memory does not grow with the batch; the time limit of each
-        counts from when a worker takes it. When `cancelled` is set, submissions in work end with the best plan so far,
-        and waiting submissions with an error.
+        At most as many submissions are in work as there are slots, so that memory does not grow with the batch. The
+        time limit of each starts when a worker takes it. When `cancelled` is set, submissions in work end with their
+        best plan so far, and waiting submissions with an error.
         """
         numbered, in_work = enumerate(self.submissions), set[asyncio.Task[bytes]]()
         try:
@@ -106,7 +106,7 @@ class _Batch:
                 await asyncio.wait(in_work)
 
     async def _result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
-        """Return the result line of one submission."""
+        """Return the result line of one submission, with its plan or its error."""
         about: dict[str, Any] = {"index": index, "id": None}
         BODY.set(line)
         try:
@@ -119,18 +119,18 @@ class _Batch:
                 write = partial(write_in, options.format or "json", plan, compiled.problem)
                 written = await self.service.run(write, len(line))
             selection = self.wanted.selection
-            return _line(about, "plan", written if selection is None else selection.write(written))
-        except Exception as error:  # noqa: BLE001  the border: the others of the batch go on
+            return _result_line(about, "plan", written if selection is None else selection.write(written))
+        except Exception as error:  # noqa: BLE001  other submissions must continue
             return self._refusal(about, error)
 
     def _refusal(self, about: dict[str, Any], error: Exception) -> bytes:
-        """Return the line for a refused submission, or for a failure of the program."""
+        """Return the result line for a refused submission, or for a failure of the program."""
         answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
         assert answer is not None
-        return _line(about, "error", bytes(answer.body))
+        return _result_line(about, "error", bytes(answer.body))
 
     async def _plan_large_line(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
-        """Return the written plan of a line so large that only a child reads it; None for any other."""
+        """Return the written plan of a submission so large that a child process reads it; None for a smaller one."""
         if len(line) <= LARGE_BYTES:
             return None
         head, due = head_of(JSON, self.wanted.query), Deadline.from_limit(inf)
@@ -148,12 +148,12 @@ class _Batch:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
         options = self._check_options(
             asked, about
-        )  # first, as it reads the id, which a refusal of the problem has, too
+        )  # checked first, since it reads the id, which an error of the problem needs
         key = self.service.plan_key(self.key_id)
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
-        about["id"] = _name(asked.terms.get("id"))
+        about["id"] = _submission_id(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)
         check_time_limit(options, self.service.settings)
@@ -163,19 +163,19 @@ class _Batch:
         return options
 
 
-async def _lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
+async def _result_lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
     async with found.service.caller(request) as cancelled, aclosing(found.results(cancelled)) as results:
         async for line in results:
             yield line
 
 
-def _name(name: object) -> str | int | None:
-    """Return the id of a submission, which names its result."""
+def _submission_id(name: object) -> str | int | None:
+    """Return the id of a submission, which its result line repeats; raises InputError for another type."""
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {excerpt(name)}")
 
 
-def _line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
+def _result_line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
     head = json.dumps(about, separators=(",", ":")).encode()
     return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

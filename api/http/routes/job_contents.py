@@ -31,11 +31,11 @@ _INERT = {
     "Content-Disposition": "attachment",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
 }
-"""The headers of what a caller stored, of whatever type: no browser shows it or runs it as a page of this server."""
+"""The headers for content that a caller stored: browsers do not show or run it as a page of this server."""
 
 
 def _route(part: str) -> Callable[..., Any]:
-    """Return the decorator of the route that answers with a part of a job."""
+    """Return the decorator of the route that answers with a part of a job, such as its plan."""
     return router.get(
         f"{PATH}/{{job_id}}/{part}",
         operation_id=f"get_job_{part}",
@@ -73,7 +73,7 @@ async def problem(request: Request, job_id: str) -> Response:
     """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
-    if (written := await Service.find_service(request).read(_problem_in, body, job.kind, head)) is None:
+    if (written := await Service.find_service(request).read(_problem_json, body, job.kind, head)) is None:
         return problem_details(404, ("problem: this job has none but what is in its request",))
     return Response(written, media_type=JSON)
 
@@ -86,7 +86,7 @@ async def sent(request: Request, job_id: str) -> Response:
 
 
 async def _shape_answer(request: Request, job: Job) -> Response:
-    """Return a job's best answer so far in the requested shape."""
+    """Return the response with a job's best answer so far, in the requested form."""
     service, question = Service.find_service(request), QUESTIONS[job.kind]
     wanted = AnswerWishes.from_request(request, question.answer)
     content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))
@@ -95,14 +95,14 @@ async def _shape_answer(request: Request, job: Job) -> Response:
         return problem_details(404, (f"{question.name}: the job has no answer; it is {job.state}",), waits)
     response = Response(content, media_type=JSON)
     if job.kind == PLAN:
-        response = await _plan(request, job, content)
+        response = await _plan_response(request, job, content)
     elif TEXT in request.headers.get("accept", ""):
-        lines = await service.run(partial(_lines, question, content), len(content), is_short=False)
+        lines = await service.run(partial(_answer_text, question, content), len(content), is_short=False)
         response = Response(lines, media_type=TEXT)
     return await wanted.shape(request, question, response)
 
 
-async def _plan(request: Request, job: Job, content: bytes) -> Response:
+async def _plan_response(request: Request, job: Job, content: bytes) -> Response:
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
@@ -111,31 +111,31 @@ async def _plan(request: Request, job: Job, content: bytes) -> Response:
 
 
 def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
-    """Write a job's plan in a format; a plan of more than a problem keeps the format in which it was made."""
-    problem = _problem(body, PLAN, head)
+    """Return a job's plan in a format; a plan that is about more than a problem keeps its format."""
+    problem = _plain_problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
 
-def _problem_in(body: bytes, kind: str, head: str) -> bytes | None:
-    problem = _problem(body, kind, head)
+def _problem_json(body: bytes, kind: str, head: str) -> bytes | None:
+    problem = _plain_problem(body, kind, head)
     return None if problem is None else memplan_json.write_problem(problem)
 
 
-def _problem(body: bytes, kind: str, head: str) -> Problem | None:
-    """Return the validated problem of a plan request; None for other questions, or if it is about more."""
+def _plain_problem(body: bytes, kind: str, head: str) -> Problem | None:
+    """Return the validated problem of a plan request; None for other questions, or if the request has more inputs."""
     asked = parse_request(kind, head, body)
     problem: Problem | None = asked.input_values()["problem"] if asked.is_plain_plan else None
     return problem
 
 
-def _lines(question: Question[Any], content: bytes) -> str:
-    """Return an answer as the command prints it for people."""
+def _answer_text(question: Question[Any], content: bytes) -> str:
+    """Return an answer as the lines of text that the command prints for people."""
     answer = TypeAdapter(question.answer).validate_json(content)
     return "".join(f"{line}\n" for line in question.lines(answer))
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and body of a job's request; raises HTTPException, or GoneError if it was dropped."""
+    """Return the head and body of a job's request; raises HTTPException, or GoneError if the request was dropped."""
     store = Service.find_service(request).store
     stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:

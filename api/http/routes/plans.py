@@ -1,4 +1,4 @@
-"""`GET /v1/plans/{problem_hash}`: the best plan known of a problem, whoever asked for it first."""
+"""`GET /v1/plans/{problem_hash}`: the best known plan of a problem, whoever requested it first."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Respo
     plan = await service.cache.find_by_hash(cache_name(problem_hash, service.plan_key(caller_of(request).key_id)))
     if plan is None:
         return problem_details(404, ("problem_hash: no plan is known of such a problem",))
-    write = partial(_answer, request, problem_hash, plan, service.gate.requires_keys)
+    write = partial(_plan_response, request, problem_hash, plan, service.gate.requires_keys)
     response = await service.run(write, 0, is_short=plan.is_small)
     return await wanted.shape(request, question, response)
 
 
-def _answer(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
+def _plan_response(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
     alone = canonical_plan(problem_hash, replace(known, solver=None, searched_s=0.0))
     tag = f'W/"{sha256(alone.model_dump_json().encode()).hexdigest()[:32]}"'

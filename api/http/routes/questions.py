@@ -1,4 +1,4 @@
-"""One call for each question, such as `POST /v1/order`; for plans, the cache is consulted first."""
+"""The calls of questions, such as `POST /v1/order`; for plans, the cache is consulted first."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ router = APIRouter()
 CACHE = "x-memplan-cache"
 """The header that says whether a plan came from the cache: `hit` or `miss`."""
 _ROW_S = 2.5e-6
-"""The least seconds for reading and compiling each row and each pair."""
+"""The least seconds for reading and compiling one row or one pair."""
 _SHORT_CELLS = 3_000
-"""The rows times pools up to which reading and compiling are faster than handing them to a thread."""
+"""The number of rows times pools up to which reading and compiling are faster than handing them to a thread."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A call that was read, while it is answered.
+    """A call whose request has been read, while it is answered.
 
     head, body: the request as it was sent.
-    asked: the parsed request, without its inputs where another process answers.
-    problem_hash: the problem's hash, if the request is for a plain plan and so large that only another process reads
-        it.
-    deadline: when the answer is due.
-    cancelled: set when the caller hangs up, or the service stops.
+    asked: the parsed request, without its inputs if another process answers.
+    problem_hash: the hash of the problem, if a plain plan is requested and only another process reads the large
+    request.
+    deadline: the time at which the answer is due.
+    cancelled: an event that is set when the caller hangs up or the service stops.
     """
 
     service: Service
@@ -76,7 +76,7 @@ class _Call:
     cancelled: asyncio.Event
 
     async def answer(self, plan_format: str) -> Response:
-        """Answer from the cache and by a search, in a thread or by a worker; raises MemplanError."""
+        """Return the response from the cache or a search, in a thread or in a worker process; raises MemplanError."""
         asked, is_large = self.asked, len(self.body) > LARGE_BYTES
         if self.problem_hash is not None:
             return await self._large_plan(self.problem_hash, plan_format)
@@ -96,7 +96,7 @@ class _Call:
         return Response(answer.content, media_type=JSON)
 
     async def _plan(self, plan_format: str) -> Response:
-        """Answer with a plan from the cache or from a search."""
+        """Return the response with a plan from the cache or from a search."""
         service, asked, n_bytes = self.service, self.asked, len(self.body)
         extent, deadline = asked.extent, self.deadline
         if extent.n_rows * _ROW_S > deadline.remaining_s:
@@ -126,7 +126,7 @@ class _Call:
         return response
 
     async def _large_plan(self, problem_hash: str, plan_format: str) -> Response:
-        """Answer with a plan that a child makes of the body, from the best plan known."""
+        """Return the response with a plan that a child process makes, starting from the best known plan."""
         sent, key_id, options = (PLAN, self.head, self.body), caller_of(self.request).key_id, self.asked.options
         assert isinstance(options, Options)
         working, known = self.service.working, cache_name(problem_hash, self.service.plan_key(key_id))
@@ -139,7 +139,7 @@ class _Call:
         return response
 
     def _timeout_answer(self) -> Response:
-        """Answer without a result, as the problem could not be read in time."""
+        """Return the response without a plan for a problem that could not be read in time."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
         plan = Plan(
             status="unknown",
@@ -151,8 +151,8 @@ class _Call:
         return Response(plan.model_dump_json(), media_type=JSON)
 
 
-def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the function of a question's route."""
+def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function that handles the route of a question."""
 
     kind = question.name
     is_plan = kind == PLAN
@@ -191,7 +191,7 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
                     one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
-        finally:  # a refusal may also come late
+        finally:  # a refusal may be late as well
             if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 
@@ -199,7 +199,7 @@ def _call(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
-    """Return a call whose `keep` is replaced by the plan with that hash among the caller's jobs; raises OptionError."""
+    """Return a call in which the hash in `keep` is replaced by that plan of the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call
@@ -216,7 +216,7 @@ async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
 for _question in QUESTIONS.values():
     router.add_api_route(
         _question.path,
-        _call(_question),
+        _question_handler(_question),
         methods=["POST"],
         name=_question.name,
         operation_id=_question.name,

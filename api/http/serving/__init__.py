@@ -1,1 +1,1 @@
-"""Processes and sockets: how the server listens and how it ends."""
+"""The server process: its sockets, its connections, and its shutdown."""

@@ -11,21 +11,21 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 _OTHER_DESCRIPTORS, _LEAST_CONNECTIONS = 128, 16
-"""The descriptors kept for files, workers and the database, and the least number of connections."""
+"""The descriptors reserved for files, workers and the database, and the least number of connections."""
 _REST_S = 0.5
-"""The time for the rest of a body that was answered before it had come whole."""
+"""The seconds for the rest of a body whose request was answered before all of the body had arrived."""
 HEAD_S, _HEAD_BYTES = 15.0, 2**16
-"""Half of the time limit for the head of a request, and its size limit, without the bytes of one read."""
+"""Half of the time limit in seconds for the head of a request, and the size limit of the head in bytes."""
 
 
 def max_connections() -> int:
-    """Return how many connections leave enough descriptors for everything else."""
+    """Return the number of connections that leaves enough descriptors for everything else."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 if most == resource.RLIM_INFINITY else max(_LEAST_CONNECTIONS, most - _OTHER_DESCRIPTORS, most // 2)
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed when a head takes too long (twice HEAD_S) or is too large."""
+    """A connection that is closed if the head of a request takes too long (twice HEAD_S) or is too large."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class Connection(HttpToolsProtocol):
         self._whole: RequestResponseCycle | None = None
         self._unread = 0
         """The bytes received since the last head or the last part of a body."""
-        self.loop.call_soon(self._look_first, HEAD_S)
+        self.loop.call_soon(self._check_new_connection, HEAD_S)
 
     def data_received(self, data: bytes) -> None:
-        """Handle received bytes; refuse a head, or chunk headers of a body, that is too large."""
+        """Handle received bytes; refuse the head of a request, or of a chunk, that is too large."""
         self._is_read = False
         super().data_received(data)
         self._unread = 0 if self._is_read else self._unread + len(data)
@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("The head of the request is too large.")
 
     def on_message_begin(self) -> None:
-        """Note the beginning of a request."""
+        """Note that a request begins."""
         self._is_in_head = True
         super().on_message_begin()
 
@@ -60,38 +60,38 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Note a received part of a body."""
+        """Note that a part of a body was received."""
         self._is_read = True
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Note that a request is answered; if its body has not come whole, the connection soon ends."""
+        """Note that a request is answered; if its body has not arrived completely, the connection is closed soon."""
         answered = self.cycle
         super().on_response_complete()
         is_early = answered is not None and answered.response_complete and answered is not self._whole
         if is_early and not self.transport.is_closing():
-            self.loop.call_later(_REST_S, self._close_behind, answered)
+            self.loop.call_later(_REST_S, self._close_after, answered)
 
-    def _close_behind(self, answered: RequestResponseCycle | None) -> None:
+    def _close_after(self, answered: RequestResponseCycle | None) -> None:
         if self.cycle is answered and answered is not self._whole:
             self._close()
 
     def on_message_complete(self) -> None:
-        """Note that the body of a request has come whole."""
+        """Note that the body of a request has arrived completely."""
         self._whole = self.cycle
         super().on_message_complete()
 
-    def _look_first(self, timeout_s: float) -> None:
-        """Close a connection above the limit before it counts, or start the timeout of its first head."""
+    def _check_new_connection(self, timeout_s: float) -> None:
+        """Close a new connection above the limit on connections, or start the timeout of its first head."""
         if len(self.connections) >= max_connections():
             self.loop.call_soon(self._close)
         else:
-            self._look_later(timeout_s, None)
+            self._schedule_head_check(timeout_s, None)
 
-    def _look_later(self, timeout_s: float, before: int | None) -> None:
-        self.loop.call_later(timeout_s, self._look, timeout_s, before)
+    def _schedule_head_check(self, timeout_s: float, before: int | None) -> None:
+        self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
-    def _look(self, timeout_s: float, before: int | None) -> None:
+    def _check_head(self, timeout_s: float, before: int | None) -> None:
         """Close a connection that still waits for the same head as at the last check, after request `before`."""
         if self not in self.connections:
             return
@@ -101,7 +101,7 @@ class Connection(HttpToolsProtocol):
         if last is not None and last == before:
             self._close()
         else:
-            self._look_later(timeout_s, last)
+            self._schedule_head_check(timeout_s, last)
 
     def _close(self) -> None:
         if self.transport is not None:

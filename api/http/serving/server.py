@@ -1,4 +1,4 @@
-"""Serving over HTTP: listening, and on shutdown answering every caller with the best plan so far."""
+"""Serve over HTTP: listen, and on shutdown answer every caller with the best plan so far."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _LAST_ANSWERS_S = 5
 _ACCEPTED_AT_ONCE = 128
 _IDLE_S = 75
-"""The seconds that an idle connection stays open: more than the timeout of a proxy in front."""
+"""The seconds that an idle connection stays open: more than the timeout of a proxy in front of the server."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
-"""Socket options that end connections of vanished clients and of clients that do not read; s, s, -, ms."""
+"""Socket options that close connections of vanished clients and of clients that do not read; s, s, count, ms."""
 _LOG = logging.getLogger("memplan")
 
 
 def serve(host: str, port: int, without_keys: bool = False) -> None:
-    """Serve until a signal stops the process; port 0 takes a free one.
+    """Serve until a signal stops the process; port 0 takes a free port.
 
     Raises OptionError, also if the store is unusable, or if keys are required but none exists.
     """
@@ -55,7 +55,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
 
 def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
-    """Return the uvicorn settings for an app."""
+    """Return the uvicorn configuration for an app."""
     import uvicorn
 
     from memplan.api.http.serving.connections import Connection, max_connections
@@ -66,7 +66,7 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
         ws="none",
         log_config=log,
         log_level="warning",
-        access_log=False,  # the app has its own log, with more fields and less input
+        access_log=False,  # the app logs requests itself, with more facts and no data of callers
         server_header=False,
         proxy_headers=False,
         limit_concurrency=max_connections(),
@@ -85,7 +85,7 @@ def _take_all_descriptors() -> None:
 
 
 def _log_when_listening(listener: socket.socket) -> None:
-    with suppress(OSError):  # it was closed before this call
+    with suppress(OSError):  # the listener may be closed already
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)
         host, port = listener.getsockname()[:2]
@@ -93,9 +93,9 @@ def _log_when_listening(listener: socket.socket) -> None:
 
 
 def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
-    """Return the settings with `require_keys` decided: by default, keys are required if others can connect.
+    """Return the settings with `require_keys` decided: by default, keys are required if other machines can connect.
 
-    Raises OptionError where they are required and `without_keys`.
+    Raises OptionError if keys are required and `without_keys` is true.
     """
     without_keys = without_keys or settings.require_keys is False
     for name, is_set in (("REQUIRE_KEYS", settings.require_keys), ("ADMIN_KEY", settings.admin_key)):
@@ -126,9 +126,9 @@ def _check_store(settings: Settings) -> None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket; clients can connect only once the server listens and can answer.
+    """Return a bound socket; clients can connect only once the server listens and can answer.
 
-    Raises OptionError if that is not permitted or the port is taken.
+    Raises OptionError if the address is not allowed or the port is taken.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
@@ -140,10 +140,10 @@ def bind_socket(host: str, port: int) -> socket.socket:
             rule = "host: must be an address or a name of this machine, and --port has the port"
             raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
-    # asyncio sets this only on sockets that it opens; without it each answer waits 40 ms for an acknowledgement.
+    # asyncio sets this only on sockets that it opens; without it, each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():  # accepted connections inherit it
+    for name, value in _KEEPALIVE.items():  # accepted connections inherit these options
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

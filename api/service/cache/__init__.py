@@ -1,1 +1,1 @@
-"""The plan cache: plans by the hash of the canonical problem, translated for each caller's own problem."""
+"""The plan cache: plans by the hash of the canonical problem, translated to each caller's problem."""

@@ -1,9 +1,9 @@
-"""The best known plan of a canonical problem: stored, compared, and translated for each caller.
+"""The best known plan of a canonical problem, as it is stored, compared, and translated for each caller.
 
-Buffers are numbered in canonical order, pools by position, and offsets count in the instance's units, so that a plan is
-valid for every problem with the same hash. Nothing is trusted because it is cached: plans are verified for each caller,
-and bounds are computed again from the caller's own bytes. A bound proved by search holds only for callers with the same
-units in the process that proved it, where it stays whoever finds a better plan; others start from the plan.
+Buffers are numbered in canonical order, pools by position, and offsets count units, so that a plan is valid for every
+problem with the same hash. The cache is not trusted: plans are verified for each caller, and bounds are computed again
+from the caller's own sizes. A bound proved by search is only used in the process that proved it, for callers with the
+same units, even if another process finds a better plan; other processes start from the plan.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from memplan.solvers.search.to_plan import plan_of_assignment
 _LOG = logging.getLogger("memplan")
 _SMALL = 1_000
 _LEVEL = 1
-"""A low compression level, which already saves most."""
+"""A low compression level, which saves nearly as much as a high one."""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedPlan:
-    """The plan of one search, and the bounds that this search proved.
+    """The plan of one search in canonical form, and the bounds that the search proved.
 
-    status: `optimal` or `feasible`, as the search says.
-    pool, offset: of each buffer, (n,), in canonical order.
+    status: `optimal` or `feasible`, as the search claims.
+    pool, offset: the placement of each buffer, (n,), in canonical order.
     used: the used units of each pool.
-    bound: the least score; empty where none is known.
-    total: the least sum of used units over the pools.
-    kind, by: how the bound was proved.
-    solver: who made the plan.
+    bound: a lower bound on the score; empty if none is known.
+    total: a lower bound on the sum of used units over the pools.
+    kind, by: how the bound was proved, and by what.
+    solver: the solver that found the plan.
     searched_s: the seconds of the search.
-    units: the bytes and the traffic that count as one in the problem for which this process proved the bound; None
-        where it did not.
+    units: the bytes and the traffic of one unit in the problem for which this process proved the bound; None if another
+    process did.
     """
 
     status: Status
@@ -65,17 +65,17 @@ class CachedPlan:
 
     @classmethod
     def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
-        """Put a valid result of this process in canonical form.
+        """Return a valid result of this process in canonical form.
 
-        None where there is no plan, or where offsets lie between units and do not sink to whole ones.
+        None if there is no plan, or if offsets are no multiples of a unit and cannot be lowered to such.
         """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
             return None
-        assignment = result.assignment or _assignment(compiled, plan)
+        assignment = result.assignment or _assignment_of_plan(compiled, plan)
         if assignment is None:
             return None
-        bound = _bound(compiled, plan) if result.bound is None else result.bound.score
+        bound = _stated_bound(compiled, plan) if result.bound is None else result.bound.score
         return cls(
             status=plan.status,
             pool=column(assignment.pool[compiled.order]),
@@ -92,27 +92,27 @@ class CachedPlan:
 
     @property
     def unclaimed_plan(self) -> CachedPlan:
-        """Return the plan alone, without claims; for a final plan, without the time searched."""
+        """The plan alone, without claims; for a final plan, without the seconds searched."""
         searched_s = 0.0 if self.is_final else self.searched_s
         return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
     @property
     def is_final(self) -> bool:
-        """True if a search claims to have proved that nothing is better."""
+        """True if a search claims to have proved the plan optimal."""
         return self.status == "optimal"
 
     @property
     def is_small(self) -> bool:
-        """True if writing it is too quick to need a thread."""
+        """True if writing the plan is too quick to need a thread."""
         return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the score in the units of a problem; worse than any if the plan belongs to another problem."""
+        """Return the score in the units of a problem; worse than any score if the plan belongs to another problem."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the assignment for a problem's instance; None if its buffers differ."""
+        """Return the assignment of a problem's instance; None if the plan is for other buffers."""
         n, n_pools = len(compiled.instance), len(compiled.instance.pools)
         if not n == len(self.pool) == len(self.offset):
             return None
@@ -124,7 +124,7 @@ class CachedPlan:
         return Assignment(column(pool), column(offset), value, self.solver or "")
 
     def compress(self, problem_hash: str) -> StoredPlan:
-        """Return the compressed JSON for the store."""
+        """Return the plan as compressed JSON for the store."""
         content = {
             "pool": self.pool.tolist() if self.pool.any() else None,
             "offset": self.offset.tolist(),
@@ -137,15 +137,15 @@ class CachedPlan:
 
     @classmethod
     def read(cls, stored: StoredPlan | None, *, with_claims: bool = False) -> CachedPlan | None:
-        """Read a stored plan, optionally with the claims of its writer; None if it is unreadable."""
+        """Return a plan from the store, optionally with the claims of its writer; None if it is unreadable."""
         if stored is None:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            if (offset := content["offset"]) is None:  # older versions also stored infeasibility
+            if (offset := content["offset"]) is None:  # infeasibility, which older versions stored
                 return None
             cached = cls(
-                status=stored.status,  # type: ignore[arg-type]  # one of those that were written
+                status=stored.status,  # type: ignore[arg-type]  # written from a Status
                 pool=column(content["pool"] or [0] * len(offset)),
                 offset=column(offset),
                 used=tuple(content["used"]),
@@ -168,7 +168,7 @@ def units_of(compiled: CompiledProblem) -> tuple[int, int]:
 def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | None:
     """Return a cached plan as a verified result for a problem; None if it is not valid.
 
-    A bound is that of the problem's own live sets, or one that this process proved for the same bytes.
+    Its bound is from the problem's own live sets, or was proved by this process for the same units.
     """
     bound = compiled.bound
     known = known if known.units == units_of(compiled) else known.unclaimed_plan
@@ -178,7 +178,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # A bound's witness that is better for another order of buffers is in that problem's terms.
+        # The bound's witness is stated for another order of buffers, so it is replaced by a general one.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)
@@ -192,7 +192,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
 
 
 def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") -> SolveResult:
-    """Return the result of a search that ended without finding anything."""
+    """Return the result of a search that ended without a plan."""
     plan = to_plan.plan_without_placements(compiled.problem, compiled.instance, compiled.bound)
     return SolveResult(plan, None, compiled.bound, reason)
 
@@ -200,8 +200,8 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
     """Return the better of two plans: a proved one, else the better score, else the longer search.
 
-    Claims of `known` do not count if this process proved the claims of `found` for other units. Of two bounds that hold
-    for the same units, the plan has the better one.
+    Claims of `known` do not count if this process proved the claims of `found` for other units. Of two bounds for the
+    same units, the returned plan gets the better one.
     """
     if known is None:
         return found
@@ -218,7 +218,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
     return replace(best, bound=other.bound, total=total, kind=other.kind, by=other.by, units=other.units)
 
 
-def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
+def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
     assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
     return (
         None
@@ -227,8 +227,8 @@ def _assignment(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
     )
 
 
-def _bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    """Return the bound that a plan states: 0 for pools that it does not mention."""
+def _stated_bound(compiled: CompiledProblem, plan: Plan) -> Score:
+    """Return the bound on the score that a plan states; 0 for pools without one."""
     unit = compiled.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
     return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

@@ -21,17 +21,17 @@ from memplan.solvers.heuristics.greedy import plain_start
 
 _SMALL_BUFFERS = 500
 _ORDERS_S = 0.05
-"""The most seconds for the quick orders, which usually take much less."""
+"""The most seconds for packing in quick orders, which usually takes much less."""
 _FEW_CELLS, _FEW_ASKED = 64, 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A caller's problem, its canonical form, and its lint findings.
+    """A caller's problem with its canonical form and its lint findings.
 
-    `order` lists its instance's buffers, (n,); `start` is what quick orders make of it, where the call of the core that
-    compiles it makes them, too; `key_id` is the key whose known plans are used, None where all share them. Work on one
-    that `is_small`, and is no search, takes less time than handing it to a thread under load.
+    `order` is the canonical order of the instance's buffers, (n,). `start` is the result of packing in quick orders, if
+    the core makes it together with the instance. `key_id` is the key whose known plans are used, or None for shared
+    plans. Work other than a search on a problem that `is_small` takes less time than handing it to a thread.
     """
 
     problem: Problem
@@ -45,7 +45,7 @@ class CompiledProblem:
 
     @classmethod
     def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
-        """Compile, hash and lint a problem. O(m log m)."""
+        """Return a problem compiled, hashed and linted; takes O(m log m) time for m lifetimes."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
@@ -59,10 +59,10 @@ class CompiledProblem:
 
     @property
     def cache_name(self) -> str:
-        """The name of its entry in the cache."""
+        """The name of the problem's entry in the cache."""
         return cache_name(self.hash, self.key_id)
 
     @cached_property
     def bound(self) -> Bound:
-        """The bound from the problem's own live sets, from its compilation or computed now."""
+        """The lower bound by the problem's own live sets, from its compilation or computed now."""
         return lower_bound(self.instance) if self.start is None else self.start.proof

@@ -1,7 +1,7 @@
-"""The plan cache: recent plans in memory, all plans in the store, replaced only by better ones.
+"""The plan cache: recent plans in memory, all plans in the store, each replaced only by a better one.
 
-A plan is in memory at once and in the store a moment later, many at a time, so that no request waits for the disk: a
-server that dies forgets at most the last moment's plans, which a search finds again.
+A plan is in memory at once and in the store a moment later, with many others, so that no request waits for the disk. A
+server that dies loses at most the plans of its last moment, which a search can find again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from memplan.api.store.stored_plan import StoredPlan
 
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0
-"""How long an improvable entry counts as current, since another server may know more."""
+"""The seconds for which an improvable entry counts as current; then another server may have a better one."""
 _GATHER_S = 0.25
-"""The time for which results are gathered before a write."""
+"""The seconds for which results are gathered before they are written together."""
 _MOST_UNWRITTEN = 5_000
 _MOST_PLANS, _MOST_BYTES, _MEMORY_BYTES = 1_000_000, 2 * 2**30, 16 * 2**20
 """Limits: plans in the store, their bytes, and the memory of each process for recent plans."""
 _ENTRY_BYTES = 1_000
-"""The memory of an entry in addition to its columns, in bytes."""
+"""The bytes of memory of an entry in addition to its columns."""
 _ROUNDS = 120
 """The number of writes between two checks whether the store has too many plans."""
 
 
 class PlanCache:
-    """Finds and keeps plans of problems, on one event loop; `tend` writes to the store until it is cancelled."""
+    """A cache that finds and keeps plans of problems, on one event loop; `tend` writes them to the store."""
 
     def __init__(self, store: Store | None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
         self._store, self._memory_bytes = store, memory_bytes
@@ -48,7 +48,7 @@ class PlanCache:
     @classmethod
     @asynccontextmanager
     async def open_tended(cls, store: Store) -> AsyncIterator[PlanCache]:
-        """Open the cache of a process; everything possible is written when the block ends."""
+        """Open the cache of a process; all entries that can be written are written when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())
         try:
@@ -59,7 +59,7 @@ class PlanCache:
             await cache.write()
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
-        """Return the best known result of a problem."""
+        """Return the best known plan of a problem; None if none is known."""
         cached, looked_at, _ = self._memory.get(problem.cache_name, (None, 0.0, 0))
         if cached is not None:
             self._memory.move_to_end(problem.cache_name)
@@ -72,25 +72,25 @@ class PlanCache:
         return best
 
     async def find_by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return the best known result for a problem hash, with the claims of its finder.
+        """Return the best known plan for a problem hash, with the claims of its finder; None if none is known.
 
-        It is the store's, so that all servers of it say the same.
+        The plan is read from the store, so that all its servers give the same answer.
         """
         await self.write()
         return await self._read_entry(problem_hash, with_claims=True)
 
     async def read_stored(self, problem_hash: str) -> StoredPlan | None:
-        """Return the store's entry for a problem that another process reads; None also if it does not answer."""
+        """Return the store's entry for a problem that another process reads; None also if the store does not answer."""
         await self.write()
-        return await self._looked_up(problem_hash)
+        return await self._read_from_store(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store the result of a process that was given `before`, unless another process has stored one since."""
+        """Store a result that started from the entry `before`, unless another process has replaced that entry since."""
         await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
-        """Keep a plan if it is better than the known one; return the better plan."""
+        """Keep a plan if it is better than the known one, and return the better of the two."""
         cached = self._memory.get(problem.cache_name, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
@@ -100,17 +100,17 @@ class PlanCache:
         return best
 
     def is_new(self, problem: CompiledProblem) -> bool:
-        """True if memory has nothing about a problem; the store may."""
+        """True if memory has no entry for a problem; the store may have one."""
         return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
-        """Drop a wrong entry; the next result replaces it."""
+        """Drop a wrong entry, so that the next result replaces it."""
         self._wrong.add(problem.cache_name)
         self._held_bytes -= self._memory.pop(problem.cache_name, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.cache_name, None)
 
     async def tend(self) -> None:
-        """Write entries to the store as they come, and evict the oldest when there are too many."""
+        """Write new entries to the store, and evict the oldest if there are too many, until it is cancelled."""
         while True:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
@@ -128,7 +128,7 @@ class PlanCache:
                 self._wrong -= plans.keys()
 
     async def _try_store(self, what: str, work: Callable[[Store], object]) -> bool:
-        """Run an operation on the store; return whether it succeeded."""
+        """Run an operation on the store, and return True if it succeeded."""
         if self._store is None:
             return True
         try:
@@ -141,9 +141,9 @@ class PlanCache:
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
         if problem_hash in self._wrong:
             return None
-        return CachedPlan.read(await self._looked_up(problem_hash), with_claims=with_claims)
+        return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)
 
-    async def _looked_up(self, problem_hash: str) -> StoredPlan | None:
+    async def _read_from_store(self, problem_hash: str) -> StoredPlan | None:
         if self._store is None:
             return None
         try:
@@ -153,7 +153,7 @@ class PlanCache:
             return None
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
-        """Put an entry first in memory; the least recently used are dropped."""
+        """Put an entry first in memory; the least recently used entries are dropped."""
         size = _ENTRY_BYTES + 16 * len(known.pool)
         self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
         self._memory[problem_hash] = known, time.monotonic(), size
@@ -164,10 +164,10 @@ class PlanCache:
 def join_entries(
     problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
 ) -> StoredPlan | None:
-    """Return the entry that the store should have for a problem; None for no change, unless that is wrong."""
+    """Return the entry that the store should have for a problem; None if its entry need not change."""
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
-        return None  # the process that proved it has claimed it; each server proves it for itself
+        return None  # the stored claim is kept, and each server proves it again
     best = better_of(problem, cached, found)
     return None if best is cached else best.compress(problem.cache_name)

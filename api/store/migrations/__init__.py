@@ -1,7 +1,7 @@
-"""Migrations: the tables of a database are created or upgraded to this version.
+"""Migrations: create the tables of a database, or upgrade them to this version.
 
 Each change is a module of `revisions`, with the next number. A change only adds, so that servers of the previous
-version can go on until all are replaced. What should be removed is unused for one version and removed in the next.
+version can run on until all are replaced. A part to be removed is unused for one version, and removed in the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = (
 def revision_of(connection: Connection) -> int | None:
     """Return the revision of the tables; None if there are none.
 
-    Raises StoreError for those of a later memplan, and for tables of others.
+    Raises StoreError for tables of a later memplan, and for tables that are not memplan's.
     """
     there = set(inspect(connection).get_table_names())
     if not there:
@@ -43,7 +43,7 @@ def revision_of(connection: Connection) -> int | None:
 
 
 def bring_up(connection: Connection) -> int | None:
-    """Upgrade the tables in the transaction of a connection, and return their former revision."""
+    """Create or upgrade the tables in the transaction of a connection, and return their former revision."""
     before = revision_of(connection)
     if before is None:
         METADATA.create_all(connection)
@@ -51,13 +51,13 @@ def bring_up(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
-    else:  # a dropped table is made again, empty; the tables of numbers exist
+    else:  # a dropped table is created again, empty
         METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 
 
 def statements(connection: Connection) -> str:
-    """Return the statements that would upgrade the tables, without changing anything."""
+    """Return the SQL statements that would create or upgrade the tables, without changing anything."""
     before, written = revision_of(connection), StringIO()
     if before is None:
         made: list[Any] = []
@@ -72,7 +72,7 @@ def statements(connection: Connection) -> str:
 
 
 def _upgrade(connection: Connection, before: int, written: IO[str] | None = None) -> None:
-    """Run the revisions after one, or write their statements instead."""
+    """Run all revisions after `before`, or write their statements to `written` instead."""
     from alembic import command
     from alembic.config import Config
 
@@ -82,7 +82,7 @@ def _upgrade(connection: Connection, before: int, written: IO[str] | None = None
     config.set_main_option("version_locations", f"{folder}/revisions")
     config.set_main_option("path_separator", "newline")
     first: list[Any] = []
-    if not inspect(connection).has_table(alembic_version.name):  # made before there were revisions
+    if not inspect(connection).has_table(alembic_version.name):  # the tables are older than revisions
         first = [CreateTable(alembic_version), insert(alembic_version).values(version_num=str(before))]
     config.attributes.update(connection=connection, first=first)
     command.upgrade(config, f"{before}:head" if written else "head", sql=written is not None)

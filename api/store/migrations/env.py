@@ -1,4 +1,4 @@
-"""The program that alembic runs: the revisions, in the caller's transaction or as text."""
+"""The script that alembic runs: it applies the revisions in the caller's transaction, or writes them as text."""
 
 from alembic import context
 from sqlalchemy import update
@@ -10,5 +10,5 @@ context.configure(given["connection"], literal_binds=context.is_offline_mode())
 for statement in given["first"]:
     context.execute(statement)
 context.run_migrations()
-# Servers older than the revisions refuse to start on a later version.
+# Servers from before the revisions check this number, and refuse to start on a later version.
 context.execute(update(versions).values(version=REVISION))

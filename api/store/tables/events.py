@@ -1,4 +1,4 @@
-"""The events of jobs, in order."""
+"""The table of job events, in order."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memplan.api.store.writing import wake_workers
 
 _ANSWER = select(func.length(schema.answers.c.content)).where(schema.answers.c.job_id == schema.jobs.c.id)
 ANSWER_BYTES = func.coalesce(_ANSWER.correlate(schema.jobs).scalar_subquery(), 0)
-"""The bytes of a job's best answer, which count as kept from its end."""
+"""The bytes of a job's best answer, which count as kept once the job has ended."""
 Kind = Literal["queued", "started", "better", "progress", "retried", "finished"]
 
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """The `seq`-th event of a job, counted from 1."""
+    """An event of a job; `seq` is its number, counted from 1."""
 
     seq: int
     kind: Kind
@@ -38,7 +38,7 @@ class Events:
         self._database = database
 
     def events_after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
-        """Return at most `most` events of a job after the `seq`-th."""
+        """Return at most `most` events of a job after number `seq`."""
         rows = schema.job_events.c
         wanted = select(rows.seq, rows.kind, rows.at, rows.data).where(rows.job_id == job_id, rows.seq > seq)
         with self._database.reading() as connection:
@@ -53,7 +53,7 @@ class Events:
 
 
 def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
-    """Write events up to number `last`, which was reserved in the job's row in this transaction."""
+    """Write events of a job up to number `last`, which this transaction has reserved in the job's row."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
         {"job_id": job_id, "seq": first + k, "kind": kind, "at": now, "data": dict(data)}
@@ -67,7 +67,7 @@ def tell(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapp
 def change_state(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
-    """Change the state of all jobs that `which` selects, each with an event."""
+    """Change the state of all jobs that `which` selects, with an event for each, and return their ids."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
         values |= {"finished_at": time.time(), "bytes": rows.bytes + ANSWER_BYTES}

@@ -1,4 +1,4 @@
-"""Jobs as callers see them: submitted once, looked up, listed, cancelled."""
+"""The table of jobs for callers: jobs are submitted once, looked up, listed and cancelled."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from memplan.planner.errors import excerpt
 from memplan.questions import QUESTIONS
 
 COLUMNS = [column for column in schema.jobs.c if column.name in Job.__dataclass_fields__]
-"""The columns of a Job."""
+"""The columns of the table that are fields of Job."""
 
 MOST_LISTED, NAME_CHARACTERS = 1000, 200
 """The most jobs on a page, and the characters of a problem's name that become the job's name."""
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _COUNT_S, _NEAR, _NEAR_BYTES = 1.0, 1000, 64 * 2**20
-"""The seconds for which a count of jobs or bytes is valid, and the least distance from the limit for using it."""
+"""The seconds for which a count of jobs or bytes is reused, if it is at least so many jobs or bytes below a limit."""
 SEEN_S = 90.0
-"""The time for which a worker counts as there after it was seen."""
+"""The seconds for which a worker counts as alive after its last sign of life."""
 _COUNTED_S = 10.0
 """The seconds for which the counts for metrics are kept."""
 _ROW_BYTES = 2_000
 """The bytes of a job in tables and indexes, in addition to its request and its answer."""
 _SHARES = 4
-"""A key without a quota of bytes may keep this part of what all may."""
+"""A key without a quota may keep this fraction (1/4) of the bytes that all keys may keep."""
 _SPARED_S = 3600.0
-"""The seconds after a job's end for which its request does not give way to new ones of its key."""
+"""The seconds after a job's end in which its request is not dropped for new requests of its key."""
 _AT_ONCE, _ROUNDS = 20, 20
-"""The requests that are dropped at a time, and how often that is done for one new job."""
+"""The number of requests dropped per round, and the most rounds for one new job."""
 _SHOWN = 5
-"""The jobs to forget that a refusal names."""
+"""The number of removable jobs that a refusal names."""
 _FULL_S = 60.0
-"""The seconds after which to come again where too many bytes are kept."""
+"""The seconds after which to retry if too many bytes are kept."""
 JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = tuple(QUESTIONS)
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ else:
 
 
 def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
-    """Return a validator for an optional text that must match a pattern as a whole."""
+    """Return a validator for an optional text that must match a pattern completely."""
 
     def check(text: str | None) -> str | None:
         if text is not None and not pattern.fullmatch(text):
@@ -89,10 +89,10 @@ class JobQuery(BaseModel):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """The jobs of all servers: open jobs by state, all ended jobs by state, and the stored bytes.
+    """The counts of jobs of all servers: open jobs by state, all ended jobs by state, and the stored bytes.
 
-    oldest_s: the age of the oldest job that waits; 0 where none does.
-    workers: the servers and workers that take jobs.
+    oldest_s: the age in seconds of the oldest waiting job; 0 if none waits.
+    workers: the number of servers and workers that run jobs.
     """
 
     open: Mapping[State, int]
@@ -119,11 +119,11 @@ class Jobs:
         most_bytes: int = 2**62,
         most_bytes_of_key: int | None = None,
     ) -> Job:
-        """Store a new job and return it, or return the job that the same request made before.
+        """Store a new job and return it, or return the job that an equal request made before.
 
-        Raises FullError where `most` wait or run, or `most_of_key` of its key, and where more would be kept than
-        `most_bytes` of all, than `most_bytes_of_key` (None: a quarter of all) or than the disk has room for. Raises
-        RepeatedKeyError where another request had its idempotency key.
+        Raises FullError if `most` jobs, or `most_of_key` jobs of its key, wait or run, and if more bytes would be kept
+        than `most_bytes` in all, than `most_bytes_of_key` for its key (None: a quarter of all), or than the disk has
+        room for. Raises RepeatedKeyError if another request had its idempotency key.
         """
         body = pack(new.body)
         n_bytes = _ROW_BYTES + len(body)
@@ -134,7 +134,7 @@ class Jobs:
             self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
-                # Another server has just handled the same request.
+                # Another server has stored an equal request in the meantime.
                 return _repeated_job(connection, new) or new
             sent = {"job_id": new.id, "head": new.head, "body": packed_value(body)}
             connection.execute(insert(schema.submissions).values(sent))
@@ -143,7 +143,7 @@ class Jobs:
             return new
 
     def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
-        """Raise FullError if the limit of waiting and running jobs is reached."""
+        """Raise FullError if the limit on waiting and running jobs is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
 
@@ -158,10 +158,10 @@ class Jobs:
             raise FullError(f"jobs: at most {said}{most}{' of all,' if said else ''} may wait or run at a time")
 
     def _check_bytes(self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None) -> None:
-        """Raise FullError if too much would be kept; before that, requests of jobs that have ended are dropped.
+        """Drop requests of ended jobs if too many bytes would be kept, and raise FullError if that is not enough.
 
-        Where a key is at its quota, its own, an hour after the end of the job; where all are, or the disk is full,
-        those of the key that has most.
+        If a key is at its quota, its own requests are dropped, an hour after the end of the job. If the limit for all
+        is reached or the disk is full, requests of the keys with the most bytes are dropped.
         """
         disk, key_id = self._database.disk, new.key_id
 
@@ -193,10 +193,10 @@ class Jobs:
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
     ) -> bool:
-        """Return True if `more` would be above a limit; the rows are counted again near it, or after a while.
+        """True if `more` would exceed a limit; the rows are counted again near the limit, or after a while.
 
-        The jobs are far too many to be counted each time. The jobs that other servers accept meanwhile are fewer than
-        `near`, and near the limit transactions count one after the other.
+        The jobs are too many to be counted each time. Other servers accept fewer than `near` jobs between two counts,
+        and near the limit a lock lets transactions count one after the other.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:
@@ -210,7 +210,7 @@ class Jobs:
         return found + more > most
 
     def find(self, job_id: str) -> Job | None:
-        """Return a job."""
+        """Return a job by its id; None if there is none."""
         with self._database.reading() as connection:
             return _find_job(connection, schema.jobs.c.id == job_id)
 
@@ -237,20 +237,20 @@ class Jobs:
             ]
 
     def request(self, job_id: str) -> tuple[str, bytes] | None:
-        """Return the head and the body of a job's request."""
+        """Return the head and the body of a job's request; None if it was dropped."""
         rows = schema.submissions.c
         with self._database.reading() as connection:
             row = connection.execute(select(rows.head, rows.body).where(rows.job_id == job_id)).one_or_none()
             return None if row is None else (row.head, row.body)
 
     def answer(self, job_id: str) -> bytes | None:
-        """Return the best answer of a job so far, or None."""
+        """Return the best answer of a job so far; None without an answer."""
         wanted = select(schema.answers.c.content).where(schema.answers.c.job_id == job_id)
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
     def plan_of_hash(self, plan_hash: str, caller: Caller) -> bytes | None:
-        """Return the JSON of the plan with a hash among the jobs of a caller."""
+        """Return the JSON of the plan with a hash among the jobs of a caller; None if there is none."""
         rows = schema.jobs.c
         wanted = select(schema.answers.c.content).join(schema.jobs, schema.answers.c.job_id == rows.id)
         wanted = wanted.where(rows.plan_hash == plan_hash)
@@ -260,7 +260,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """Cancel a waiting job, or request that a running one ends. Return its new state."""
+        """Cancel a waiting job, or request the end of a running one, and return the job; None if there is none."""
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
@@ -275,7 +275,7 @@ class Jobs:
         return self._database.use_reserve(cancel)
 
     def rename(self, job_id: str, name: str) -> None:
-        """Rename a job."""
+        """Change the name of a job."""
         with self._database.writing() as connection:
             connection.execute(update(schema.jobs).where(schema.jobs.c.id == job_id).values(name=name))
 
@@ -285,7 +285,7 @@ class Jobs:
         return self._database.use_reserve(lambda connection: remove_jobs(connection, which)) == 1
 
     def counts(self) -> JobCounts:
-        """Count the jobs of all servers, anew after some seconds; open ones by an index, ended ones by their totals."""
+        """Return the counts of all servers' jobs, at most some seconds old; ended jobs are counted by their totals."""
         rows = schema.jobs.c
         with self._counting:
             if self._counts is None or time.monotonic() - self._counts[0] > _COUNTED_S:
@@ -303,7 +303,7 @@ class Jobs:
 
 
 def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
-    """Remove the jobs that `which` selects, with all that is kept of them; return their number."""
+    """Remove the jobs that `which` selects, with all data kept for them, and return their number."""
     rows = schema.jobs.c
     gone = connection.execute(delete(schema.jobs).where(which).returning(rows.key_id, rows.bytes)).all()
     for row in gone:
@@ -312,9 +312,9 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop the requests of a key's jobs that ended before a time, the largest first; return the bytes of those."""
+    """Drop requests of a key's jobs that ended before a time, the largest first, and return the bytes freed."""
     rows, sent = schema.jobs.c, schema.submissions.c
-    # By an end, not by a state: the index by bytes gives the largest at once.
+    # Selected by the time of their end, not by state, so that the index by bytes gives the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)
     wanted = wanted.where(rows.key_id == key_id, rows.finished_at < before)
     wanted = wanted.order_by(rows.bytes.desc()).limit(_AT_ONCE).with_for_update(skip_locked=True, of=schema.jobs)
@@ -330,7 +330,7 @@ def _drop_requests(connection: Connection, key_id: str | None, needed: float, be
 
 
 def _full_error(connection: Connection, key_id: str | None, said: str) -> FullError:
-    """Return the refusal of a job, with the jobs that its key can forget."""
+    """Return the error for a refused job, which names jobs that its key can remove."""
     rows = schema.jobs.c
     ended = select(rows.id, rows.bytes).where(rows.key_id == key_id, rows.finished_at.is_not(None), rows.bytes > 0)
     largest = connection.execute(ended.order_by(rows.bytes.desc()).limit(_SHOWN)).all()
@@ -345,7 +345,7 @@ def _find_job(connection: Connection, which: ColumnElement[bool]) -> Job | None:
 
 
 def _repeated_job(connection: Connection, new: Job) -> Job | None:
-    """Return the job of an earlier equal request; raises RepeatedKeyError if the request differs."""
+    """Return the job of an earlier equal request, or None; raises RepeatedKeyError if the request differs."""
     if new.idempotency_key is None:
         return None
     job = _find_job(connection, schema.jobs.c.idempotency_key == new.idempotency_key)

@@ -1,4 +1,4 @@
-"""The table of keys."""
+"""The table of callers' keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memplan.planner.errors import OptionError, excerpt
 
 
 class Keys:
-    """Keys, including revoked ones, so that their past actions stay attributable; each call is one transaction.
+    """The table of keys, with revoked ones, so that their past actions stay attributable; a call is one transaction.
 
-    All raise StoreError.
+    All methods raise StoreError.
     """
 
     def __init__(self, database: Database) -> None:
@@ -28,18 +28,18 @@ class Keys:
                 raise OptionError(f"name: must be one that no other key has or had, got {excerpt(key.name)}")
 
     def find(self, key_id: str) -> Key | None:
-        """Return a key, even if it was revoked."""
+        """Return a key by its id, even if it was revoked; None if there is none."""
         with self._database.reading() as connection:
             row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
-        return None if row is None else _key(row)
+        return None if row is None else _key_from_row(row)
 
     def list_keys(self) -> list[Key]:
-        """Return all keys by name."""
+        """Return all keys, sorted by name."""
         with self._database.reading() as connection:
-            return [_key(row) for row in connection.execute(select(keys).order_by(keys.c.name))]
+            return [_key_from_row(row) for row in connection.execute(select(keys).order_by(keys.c.name))]
 
     def is_any_valid(self) -> bool:
-        """Return True if there is a key that is not revoked."""
+        """True if there is a key that is not revoked."""
         with self._database.reading() as connection:
             return bool(connection.execute(select(exists().where(keys.c.revoked_at.is_(None)))).scalar())
 
@@ -50,11 +50,11 @@ class Keys:
             return connection.execute(update(keys).where(holds).values(revoked_at=at)).rowcount == 1
 
     def note_use(self, key_id: str, at: float) -> None:
-        """Record the last use of a key."""
+        """Record the time of a key's last use."""
         with self._database.writing() as connection:
             connection.execute(update(keys).where(keys.c.id == key_id).values(used_at=at))
 
 
-def _key(row: Row[tuple[object, ...]]) -> Key:
+def _key_from_row(row: Row[tuple[object, ...]]) -> Key:
     values = row._asdict()
     return Key(**{**values, "scopes": frozenset(values["scopes"])})

@@ -1,4 +1,4 @@
-"""Jobs as workers see them: claimed, reported on, finished once, released, taken over."""
+"""The table of jobs for workers: jobs are claimed, reported on, finished once, released and taken over."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from memplan.api.store.tables.jobs import COLUMNS, remove_jobs
 from memplan.api.store.writing import put, time_in
 
 _AWAY_S = 3600.0
-"""The time after which a worker that was not seen is forgotten."""
+"""The seconds after which a worker without a sign of life is forgotten."""
 MOST_FAILURES = 3
-"""How often a job is restarted after its child process ended or gave no answer."""
+"""The number of times that a job is restarted after its child process ended or gave no answer."""
 MOST_LAPSES = 10
-"""How often a job is restarted after its worker ended, which is rarely the job's fault."""
+"""The number of times that a job is restarted after its worker ended, which is rarely the job's fault."""
 _AT_ONCE = 100
-"""The jobs that are removed in a transaction, which the reserve of a full disk has room for."""
+"""The number of jobs removed in one transaction; the reserve of a full disk has room for it."""
 _JOBS = schema.jobs.c
 
 
 class Leases:
-    """The table of jobs as a queue, for the workers that run them; each call is one transaction.
+    """The table of jobs as a queue for the workers that run them; each call is one transaction.
 
-    A worker's writes to a job count only while its lease holds, so that a job ends once: one that was taken for dead
-    may still be alive. When a lease ends is told by the clock of the database, which all workers have in common.
+    A worker's writes to a job count only while its lease is valid, so that a job ends once, although a worker that
+    counts as dead may still be alive. The clock of the database, which all workers share, decides when a lease ends.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:
-        """Claim up to `most` waiting jobs, by priority and then by age.
+        """Claim up to `most` waiting jobs, by priority and then by age, and return them.
 
-        Of one key, an holder runs at most `of_key` at a time: the others are left to other keys.
+        A holder runs at most `of_key` jobs of one key at a time, so that jobs of other keys get slots.
         """
         claims: list[Job] = []
         held = select(_JOBS.key_id, func.count()).where(_JOBS.lease_holder == holder, _JOBS.state == "running")
@@ -66,14 +66,14 @@ class Leases:
         return claims
 
     def is_any_waiting(self) -> bool:
-        """Return True if a job waits."""
+        """True if a job waits."""
         with self._database.reading() as connection:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
     def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
-        """Extend a worker's leases on these jobs; return the lease numbers of those still valid, by job.
+        """Extend a worker's leases on these jobs, and return the lease numbers of the jobs whose leases are valid.
 
-        Its other jobs, of whose claim it did not hear, wait again.
+        Other jobs that the worker has claimed, without receiving them, wait again.
         """
         mine, here = (
             and_(_JOBS.lease_holder == holder, _JOBS.state == "running"),
@@ -86,7 +86,7 @@ class Leases:
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
 
     def cancelled_jobs(self, holder: str) -> set[str]:
-        """Return the jobs of a worker whose cancellation is requested."""
+        """Return the ids of a worker's running jobs whose cancellation is requested."""
         asked = and_(_JOBS.lease_holder == holder, _JOBS.state == "running", _JOBS.is_cancel_asked)
         with self._database.reading() as connection:
             return set(connection.execute(select(_JOBS.id).where(asked)).scalars())
@@ -94,7 +94,7 @@ class Leases:
     def report(
         self, job: Job, progress: Sequence[tuple[Mapping[str, Any], float]], best: WorkAnswer | None = None
     ) -> bool:
-        """Record better plans and bounds with their times, the best last; return False if the lease is lost."""
+        """Record progress with its times, and the best answer so far; return False if the lease is lost."""
         values = {"progress": progress[-1][0]} if progress else {}
         reports: list[tuple[Kind, Mapping[str, Any]]] = [
             ("better" if "gap" in facts else "progress", {**facts, "elapsed_s": round(elapsed_s, 3)})
@@ -107,7 +107,7 @@ class Leases:
             return last is not None
 
     def finish(self, job: Job, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> bool:
-        """End a job; return False if the lease is lost or the job has ended."""
+        """End a job in a final state; return False if the lease is lost or the job has ended."""
         now = time.time()
         values: dict[str, Any] = {"state": state, "finished_at": now, "error": error}
         if answer is not None and answer.facts is not None:
@@ -121,9 +121,9 @@ class Leases:
             return last is not None
 
     def release(self, job: Job, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> bool:
-        """Return a job to the queue with its best answer, as a failure if `counts`; return False without a lease.
+        """Return a job to the queue with its best answer; if `counts`, as a failure. Return False if the lease is lost.
 
-        A job with a request to cancel it is cancelled.
+        A job whose cancellation is requested is cancelled instead.
         """
         counted = {"failures": _JOBS.failures + 1} if counts else {"attempts": _JOBS.attempts - 1}
         values = {"state": "queued", "lease_holder": None, **counted}
@@ -135,9 +135,9 @@ class Leases:
             return last is not None
 
     def tend(self) -> tuple[list[str], list[str]]:
-        """End waiting jobs past their deadline; return jobs with expired leases to the queue.
+        """End waiting jobs after their deadline, and return running jobs with expired leases to the queue.
 
-        Jobs with expired leases that were begun too often fail. Return the ids of the ended and of the returned jobs.
+        Jobs whose leases expired too often fail. Return the ids of the late jobs, and of the jobs with expired leases.
         """
         with self._database.reading() as connection:
             late = and_(_JOBS.state == "queued", _JOBS.deadline_at < time_in(connection))
@@ -155,12 +155,12 @@ class Leases:
             return expired, [*cancelled, *failed, *again]
 
     def remove_ended(self, before: float) -> int:
-        """Remove jobs that ended before a time, some hundreds at once; return their number."""
+        """Remove at most a hundred jobs that ended before a time, and return their number."""
         old = select(_JOBS.id).where(_JOBS.finished_at < before).order_by(_JOBS.finished_at).limit(_AT_ONCE)
         return self._database.use_reserve(lambda connection: remove_jobs(connection, _JOBS.id.in_(old)))
 
     def see(self, holder: str) -> None:
-        """Note that a worker is alive, and forget workers that have long been silent."""
+        """Record that a worker is alive, and forget workers without a sign of life for long."""
         rows = schema.workers.c
         with self._database.writing() as connection:
             put(connection, schema.workers, {"holder": holder, "seen_at": time_in(connection)})
@@ -168,13 +168,13 @@ class Leases:
 
 
 def _claim_next(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
-    """Claim the next job of a key that is not in `full`; return None if there is none."""
+    """Claim the next job of a key that is not in `full`, and return it; None if there is none."""
     may_run = _JOBS.state == "queued"
     if full:
-        if (its_key := _first_beside(connection, full)) is None:
+        if (its_key := _next_key_condition(connection, full)) is None:
             return None
         may_run = and_(may_run, its_key)
-    # In two steps, since the index orders priorities ascending and ages ascending.
+    # Two steps, since the index orders both priority and age in ascending order.
     highest = select(_JOBS.priority).where(may_run).order_by(_JOBS.priority.desc()).limit(1)
     first = select(_JOBS.id).where(may_run, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
     first = first.with_for_update(skip_locked=True)
@@ -198,10 +198,10 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
     return Job(**row._mapping, **connection.execute(request).one()._mapping)
 
 
-def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a query for the jobs of the first key in the queue that is not in `full`; None if there is none.
+def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
+    """Return a condition for the jobs of the first key in the queue that is not in `full`; None if there is none.
 
-    Mostly this is the key of the very next job. Else one index gives each waiting key in one step from the previous
+    Mostly, this is the key of the very next job. Else the index finds each waiting key in one step from the previous
     key, and its first job in two more, however many jobs a full key has.
     """
     waits = _JOBS.state == "queued"
@@ -226,7 +226,7 @@ def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnE
         mine = and_(waits, _JOBS.key_id.is_(None))
         of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
         firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
-    # A job just taken by another worker may leave its key without any.
+    # Another worker may just have taken the last job of a key.
     best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
     return None if best is None else _JOBS.key_id == best[0]
 
@@ -234,7 +234,7 @@ def _first_beside(connection: Connection, full: Sequence[str | None]) -> ColumnE
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if the lease is valid; return the number of its last new event, or None."""
+    """Change a running job if its lease is valid, and return the number of its last new event; else None."""
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:

@@ -1,4 +1,4 @@
-"""The known plans, by the hash of their problem."""
+"""The table of known plans, by the hash of their problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.api.store.stored_plan import StoredPlan
 from memplan.api.store.writing import insert_new, put
 
 _AT_ONCE, _SHARES = 500, 8
-"""The plans that are removed in a transaction, and the part of a disk that they may have."""
+"""The number of plans removed in one transaction, and the fraction (1/8) of the disk that plans may use."""
 
 
 Change = Callable[[StoredPlan | None], StoredPlan | None]
@@ -29,17 +29,17 @@ class Plans:
         self._database = database
 
     def find(self, problem_hash: str) -> StoredPlan | None:
-        """Return the best known plan of a problem."""
+        """Return the best known plan of a problem; None if there is none."""
         with self._database.reading() as connection:
-            return _find(connection, problem_hash)
+            return _find_plan(connection, problem_hash)
 
     def change(self, changes: Mapping[str, Change]) -> None:
-        """Replace the known plans of problems with the results of functions of the old plans.
+        """Replace known plans, by the hash of their problem, with the results of functions of the old plans.
 
-        Where a change returns None, the known plan stays. A change may be called twice.
+        If a function returns None, the known plan stays. A function may be called twice.
         """
-        rows = [_row(plan) for to in changes.values() if (plan := to(None)) is not None]
-        # In one order on every server, so that two servers never deadlock.
+        rows = [_plan_row(plan) for to in changes.values() if (plan := to(None)) is not None]
+        # All servers lock rows in the same order, so that two servers never deadlock.
         rows.sort(key=lambda row: str(row["hash"]))
         disk = self._database.disk
         with self._database.writing() as connection:
@@ -47,19 +47,19 @@ class Plans:
                 raise FullDiskError("database: its disk has no room for more plans")
             new = insert_new(connection, schema.plans, rows, schema.plans.c.hash) if rows else ()
             for problem_hash in sorted(changes.keys() - set(new)):
-                better = changes[problem_hash](_find(connection, problem_hash, is_locked=True))
+                better = changes[problem_hash](_find_plan(connection, problem_hash, is_locked=True))
                 if better is not None:
-                    put(connection, schema.plans, _row(better))
+                    put(connection, schema.plans, _plan_row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store the result of a process that was given `before`, unless another process has stored one since."""
-        named = replace(found, hash=problem_hash)  # that process knows of no keys
+        """Store a result that started from the entry `before`, unless another process has replaced that entry since."""
+        named = replace(found, hash=problem_hash)  # the child process does not know about keys
         self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
-        """Remove the plans that were written longest ago until both limits hold; jobs need most of a small disk.
+        """Remove the plans that were written longest ago until both limits hold; on a small disk, jobs get most space.
 
-        Some hundreds are removed in a transaction, so that other writers can come between.
+        Some hundreds are removed in one transaction, so that other writers can run between.
         """
         columns, disk = schema.plans.c, self._database.disk
         totals = select(func.count(), func.coalesce(func.sum(columns.bytes), 0)).select_from(schema.plans)
@@ -81,13 +81,13 @@ class Plans:
             pass
 
 
-def _find(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
+def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
-    # SQLite has no row locks, and ignores the clause.
+    # SQLite has no row locks, and ignores FOR UPDATE.
     row = connection.execute(wanted.with_for_update() if is_locked else wanted).one_or_none()
     return None if row is None else StoredPlan(**row._mapping)
 
 
-def _row(plan: StoredPlan) -> dict[str, object]:
+def _plan_row(plan: StoredPlan) -> dict[str, object]:
     return asdict(plan) | {"updated_at": time.time()}

@@ -1,1 +1,1 @@
-"""Feasibility questions about changed problems: parts of a problem, and problems with fewer rules."""
+"""Feasibility of changed problems: a subset of the buffers, or fewer rules, decided within one deadline."""

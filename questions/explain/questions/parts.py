@@ -1,4 +1,4 @@
-"""The rules of a problem that a reason may need, and its parts: some of its buffers without some of its rules."""
+"""The rules of a problem that a reason may need, and subproblems: some of its buffers without some of its rules."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from memplan.planner.model.plan import RuleMember
 from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _IN_ORDER = tuple(name for name in reversed(FIELDS) if name not in ("conflicts", "may_share"))
-"""The fields whose entries can be dropped, in the order of trying."""
+"""The fields whose entries can be dropped, in the order in which they are tried."""
 _OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "forbid_pools"))
-"""The rare fields of buffers that restrict offsets, except `relative`, which makes two buffers one body."""
+"""The rare fields of buffers that restrict offsets; `relative` is left out, since it ties two buffers to one body."""
 
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule by its kind (a field) and its place: the position of a buffer, a pool or an entry.
+    """A rule of a problem: its kind, which is the name of a field, and the position of its buffer, pool or entry.
 
-    `entry` counts the reserved ranges of a pool, and the entries of fields about several buffers.
+    `entry` counts the reserved ranges of a pool, or the entries of a field about several buffers.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class ProblemRule:
     entry: int = ABSENT
 
     def member(self, problem: Problem) -> RuleMember:
-        """Return the rule as explanations name it."""
+        """Return the rule as a member of an explanation, with ids and names in place of positions."""
         table, i = problem.buffers, self.buffer
         if self.kind == "reserved":
             pool = problem.pools[self.pool]
@@ -55,10 +55,10 @@ class ProblemRule:
 
 
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
-    """Return the rules about the kept buffers (n,), and the rules of the pools.
+    """Return the rules that restrict the kept buffers, a mask (n,), and the rules of the pools.
 
-    Where several pools exist, a pinned buffer keeps its pool, as the pin is meant for that one: only without the pin,
-    its pools are a rule that may be left out.
+    A pinned buffer keeps its pool as long as it is pinned, since its offset is meant for that pool. Its allowed pools
+    become a rule that may be dropped once the pin is dropped.
     """
     return [*_pool_rules(problem), *_entry_rules(problem, kept), *_buffer_rules(problem, kept)]
 
@@ -73,10 +73,10 @@ def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield the entries that forbid something, except conflicts, which belong to buffers like their lifetimes."""
+    """Yield the rules of entries that forbid something, without conflicts, which belong to buffers as lifetimes do."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
-            # Weights are only costs; without them nothing becomes easier to fit.
+            # Entries with weights are only costs: without them, nothing is easier to fit.
             if forbids(entry) and sum(bool(kept[problem.index[name]]) for name in entry_ids(entry)) > 1:
                 yield ProblemRule(field, entry=k)
 
@@ -103,9 +103,9 @@ _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
 
 
 def bodies(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the buffer that names its body, (n,).
+    """Return, for each buffer, the position of the buffer that represents its body, (n,).
 
-    A body is what cannot be taken apart: a buffer with its aliases, and with its rigid group.
+    A body is a set of buffers with fixed distances: a buffer with its aliases and its rigid group.
     """
     families_ = families(problem)
     if problem.rigid_leads:
@@ -117,28 +117,28 @@ def bodies(problem: Problem) -> I64:
 
 
 def part(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
-    """Return the problem of the kept buffers (n,), whole bodies, without the dropped rules, for feasibility only.
+    """Return the subproblem of the kept buffers (a mask (n,) of whole bodies) without the dropped rules.
 
-    Weights of banks are left out, as they forbid nothing.
+    It decides feasibility only. Bank weights are left out, as they forbid nothing.
     """
     rules: defaultdict[str, list[ProblemRule]] = defaultdict(list)
     for rule in dropped:
         rules[rule.kind].append(rule)
     table = filter_rows(_remove_rules(problem.buffers, rules), kept)
-    fields: dict[str, Any] = {"buffers": table, "pools": _pools(problem.pools, rules), "objective": "fit"}
-    fields |= _entries(problem, set(table.ids), rules)
+    fields: dict[str, Any] = {"buffers": table, "pools": _pools_without_rules(problem.pools, rules), "objective": "fit"}
+    fields |= _kept_entries(problem, set(table.ids), rules)
     return replace_fields(problem, **fields)
 
 
 def resize_buffer(problem: Problem, i: int, size: int) -> Problem:
-    """Return the problem with another size of buffer `i`; raises ProblemError, as when an alias does not fit."""
+    """Return the problem with buffer `i` resized; raises ProblemError, as for an alias that no longer fits inside."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
     return replace_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
 
 
 def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
-    """Return the kept rows of a table, (n,)."""
+    """Return the table with only the kept rows, a mask (n,), and positions renumbered."""
     chosen = np.flatnonzero(kept)
     if len(chosen) == len(table):
         return table
@@ -161,7 +161,7 @@ def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
 
 
 def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
-    """Return the table without some rules of its rows."""
+    """Return the table of buffers without the given rules; pools of a pinned buffer stay unless its pin is dropped."""
     changed: dict[str, Any] = {}
     loose = {rule.buffer for rule in rules.get("offset", ())}
     rules = {
@@ -184,8 +184,8 @@ def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) ->
     return replace(table, **changed) if changed else table
 
 
-def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> tuple[Pool, ...]:
-    """Return the pools without the given rules."""
+def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> tuple[Pool, ...]:
+    """Return the pools without the given rules about reserved ranges and alignments."""
     gone = {(rule.pool, rule.entry) for rule in rules.get("reserved", ())}
     loose = {rule.pool for rule in rules.get("pool_alignment", ())}
     if not gone and not loose:
@@ -201,8 +201,8 @@ def _pools(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> t
     )
 
 
-def _entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
-    """Return the problem's entries restricted to kept buffers."""
+def _kept_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
+    """Return, by field, the problem's entries that forbid something, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}

@@ -1,4 +1,4 @@
-"""Repeated feasibility questions within one deadline; positive answers come with verified plans."""
+"""A sequence of feasibility queries that share one deadline; each positive answer comes with a verified plan."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.search.control import Control
 
 Answer = Literal["fits", "no", "open"]
 _PROVERS = ("exact", "memory-choice")
-"""The solvers that can prove infeasibility without a separate process."""
+"""The solvers that can prove infeasibility without a child process."""
 _SHARE = 0.34
-"""The share of the remaining time that one question may use."""
+"""The share of the remaining time that one query may use."""
 _LEAST_S = 0.02
 _ROUNDS = 12
-"""The rounds of ejection for each buffer before a question is searched."""
+"""The rounds of ejection per buffer that are tried before a query is searched."""
 
 
 @dataclass(eq=False)
 class Queries:
-    """Decides whether problems fit, until a deadline; `calls` counts the questions, `opens` the open ones.
+    """Feasibility queries until a deadline; `calls` counts the queries, and `opens` those without an answer.
 
-    `known` is the last plan that was found. Where work is counted, no clock decides: each question has the same work,
-    and there are `most_calls`.
+    `known` is the last plan found, of any query. If the control counts work, the clock decides nothing: each query has
+    the same amount of work, and at most `most_calls` queries are answered.
     """
 
     control: Control
@@ -48,14 +48,14 @@ class Queries:
 
     @property
     def is_over(self) -> bool:
-        """True once nothing more is tried."""
+        """True once the time, or the number of queries, is used up; then every query is `open`."""
         return self.control.is_over or (self.control.counts_work and self.calls >= self.most_calls)
 
     def fits(self, problem: Problem, is_quick: bool | None = None, share: float = _SHARE) -> Answer:
-        """Return the answer for a problem: `no` is proved, and `fits` leaves a verified plan in `last`.
+        """Return whether a problem fits: `no` is proved, `open` unknown, and `fits` leaves a verified plan in `last`.
 
-        A quick question runs no solver that needs a separate process; by default, it is quick where other solvers can
-        prove. It takes at most a share of the time that is left.
+        A quick query runs no solver in a child process; by default, it is quick if other solvers can prove
+        infeasibility. A query takes at most the given share of the remaining time.
         """
         if self.is_over:
             self.opens += 1
@@ -65,7 +65,7 @@ class Queries:
         if not self.control.counts_work:
             limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.remaining_s * share))
         instance = compile_problem(problem)
-        # A plan without one buffer is mostly a few moves away: 0.1 ms by ejection, 1 to 25 ms by a search.
+        # A plan that lacks one buffer is mostly a few moves away: ejection takes 0.1 ms, a search 1 to 25 ms.
         if not self.control.counts_work and (mended := self._mend_plan(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
@@ -81,7 +81,7 @@ class Queries:
         return "open"
 
     def complete_plan(self, problem: Problem, plan: Plan) -> Plan:
-        """Return a plan from a question with its peak, bound and pools, which ejection leaves out."""
+        """Return the plan of a query with the peak, lower bound and pools that plans made by ejection do not have."""
         if plan.peak is not None:
             return plan
         return self._solve(problem, compile_problem(problem), self.call_limit_s, start=plan)
@@ -97,7 +97,7 @@ class Queries:
         return require_valid_plan(problem, search.finish().plan)
 
     def _mend_plan(self, problem: Problem, instance: Instance) -> Plan | None:
-        """Return a verified plan made from the last one by ejection; None if that takes too long."""
+        """Return a verified plan made from the last plan by ejecting and moving buffers; None if many rounds fail."""
         if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements
@@ -117,5 +117,5 @@ class Queries:
         plan = Plan(
             status="feasible", placements=lift(problem, instance, column(is_mended.pool), column(is_mended.offset))
         )
-        # Ejection knows fewer rules than problems have, so the verifier decides.
+        # Ejection does not respect all constraint kinds, so the verifier decides.
         return None if verify(problem, plan) else plan

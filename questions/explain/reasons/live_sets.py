@@ -1,4 +1,4 @@
-"""Live sets that exceed a pool by themselves, and the least size of a pool that is enough."""
+"""Live sets that are larger than a pool, and the smallest pool size that is sufficient."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class OverfullSet:
-    """The fullest live set of a problem with one pool: the bytes alive at `time`, above the `capacity`.
+    """The fullest live set of a problem with one pool: `needed` bytes are alive at `time`, above the `capacity`.
 
-    `buffers`, positions in the problem, the largest first, are the fewest that do not fit side by side. `stretches`
-    counts the runs of live sets that are overfull.
+    `buffers` are positions in the problem, the largest buffer first: the fewest that do not fit side by side.
+    `stretches` counts the runs of adjacent live sets that are overfull.
     """
 
     time: int
@@ -32,12 +32,12 @@ class OverfullSet:
 
 
 def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
-    """Return the fullest live set if it exceeds the capacity of the only pool, else None.
+    """Return the fullest live set if it exceeds the capacity of the only pool; else None.
 
-    Every buffer named is needed: the others named, one upon the other, end within the capacity. None as well where
-    buffers may lie on the bytes of others, so that sizes do not add up.
+    The set is irreducible: without any one of its buffers, the others fit on top of each other. The result is also None
+    for several pools, and if buffers may share bytes, since their sizes do not add up then.
     """
-    # Only where sizes add up is arithmetic a proof; members of rigid groups and partners may share bytes.
+    # The sum of sizes is a proof only if buffers cannot share bytes, as members of rigid groups and partners may.
     if len(problem.pools) > 1 or instance.n_live_sets == 0 or instance.features & {"relative", "sharing"}:
         return None
     capacity = last_end(problem.pools[0])
@@ -47,7 +47,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.members(fullest)
-    # The largest first: the shortest such prefix is irreducible, as each member is no smaller than the one left out.
+    # The largest first: the shortest prefix that is too large is irreducible, as it lacks only smaller buffers.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():
@@ -60,7 +60,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
 
 
 def overfull_stretches(problem: Problem, instance: Instance) -> int:
-    """Return the number of runs of adjacent live sets that exceed the total size of all pools."""
+    """Return the number of runs of adjacent live sets that exceed the total bytes of all pools."""
     if instance.n_live_sets == 0:
         return 0
     capacity = sum(map(last_end, problem.pools))
@@ -74,20 +74,19 @@ _LEAST_S = 0.05
 def sufficient_size(
     problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False
 ) -> Enough | None:
-    """Return a sufficient size of the pool, the others unchanged; None if none was found.
+    """Return a size in bytes with which a pool is sufficient, the other pools unchanged; None if none is found.
 
-    No size below `least` would, as the caller knows.
-    The pool is put last and its size taken away: of the pools, the last one's end is what a plan makes least first.
+    The caller has proved that no size below `least` is sufficient. The search plans for the pool without a size, as the
+    last pool, since the objective `peak` minimizes the end of the last pool first.
     """
     if pool is None:
         return None
     mine = problem.pools[problem.pool_index[pool]]
-    # The objective `peak` makes the last pool small, so this one goes last.
     others = tuple(row for row in problem.pools if row.name != pool)
     open_ended = mine.model_copy(update={"size": None})
     try:
         larger = replace_fields(problem, pools=(*others, open_ended), objective="peak")
-    except ProblemError:  # the next pool begins where this one ends
+    except ProblemError:  # the address of the next pool depends on this pool's size
         return None
     limit_s, cancelled = max(_LEAST_S, control.remaining_s), Control(cancelled=control.cancelled)
     options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)
@@ -95,7 +94,7 @@ def sufficient_size(
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # Buffers without bytes use nothing, but must lie within their pool.
+    # Empty buffers use no bytes, but must lie inside their pool.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

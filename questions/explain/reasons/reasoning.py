@@ -1,7 +1,7 @@
-"""The search for a reason, in stages: a witness, a stretch of time, a core, and which parts of it are needed.
+"""The search for a reason, in stages: a witness, a stretch of time, a core, and the irreducible part of the core.
 
-A live set that is too full explains itself, by sorting. Else a stretch of time is found by two bisections; rules, then
-buffers, are left out of it one after the other, as long as the rest is proved not to fit.
+An overfull live set is a reason by arithmetic. Else two bisections find a short stretch of time that does not fit. Then
+rules, and after them buffers, are left out one by one, as long as the rest is proved infeasible.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from memplan.solvers.search.control import Control, ignore_report
 
 Stage = Literal["witness", "stretch", "core", "irreducible", "enough"]
 _MOST_CALLS = 400
-"""The most questions of an explanation without a deadline."""
+"""The most queries of one explanation if it has no deadline."""
 _ENOUGH_SHARE = 0.5
-"""The share of the remaining time for finding a sufficient size."""
+"""The share of the remaining time for the search of a sufficient size."""
 _LEMMA_SHARE = 0.15
 """The share of the remaining time for a proof by lemmas."""
 _CALL_SHARE = 0.15
-"""The share of the whole time that one question may use."""
+"""The share of the whole time that one query may use."""
 
 
 def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
-    """Return why a problem does not fit its pools, based on the answer of a solve; None if it fits.
+    """Return why a problem does not fit its pools, from the plan of a solve; None if it fits.
 
-    Where it is not known that nothing fits, the explanation has no `kind`, and says where it is tightest. A quick look
-    runs no solver that needs a separate process.
+    If infeasibility is not proved, the explanation has no `kind` and names the tightest place. With `is_quick`, no
+    solver runs in a child process.
     """
     if plan.status in ("optimal", "feasible"):
         return None
@@ -58,7 +58,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return the reason from the single pool that equal pools form; its stages are not reported."""
+    """Return the reason of equal pools, found in the single pool that represents them; no stage is reported."""
     reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
@@ -70,9 +70,9 @@ def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Contr
 
 @dataclass(eq=False)
 class Reasoning:
-    """The search for the reason of a proved infeasibility; `first` is the explanation by the solve.
+    """The search for the reason of a proved infeasibility; `first` is the explanation that the solver gave.
 
-    Without `with_enough`, no sufficient size is searched; where it `is_quick`, no solver runs in a separate process.
+    If `with_enough` is false, no sufficient size is searched. If `is_quick` is true, no solver runs in a child process.
     """
 
     problem: Problem
@@ -94,28 +94,28 @@ class Reasoning:
 
     @cached_property
     def instance(self) -> Instance:
-        """The whole problem, compiled."""
+        """The whole problem, compiled for solvers."""
         return compile_problem(self.problem)
 
     @cached_property
     def bodies(self) -> I64:
-        """For each buffer, the buffer that names its body."""
+        """For each buffer, the position of the buffer that represents its body, (n,)."""
         return bodies(self.problem)
 
     def explanation(self) -> Explanation:
-        """Return the reason, reduced as far as the time allows."""
+        """Return the reason, reduced as far as the time allows, and report each stage."""
         full = overfull_set(self.problem, self.instance)
-        # Irreducible by arithmetic: no question to a solver is needed (decision 072).
+        # An overfull live set is irreducible by arithmetic, so no solver is called (decision 072).
         if full is not None:
             reason = self._live_set_explanation(full)
             self._report("witness", reason)
         else:
-            self._report("witness", self._explanation(irreducible=False, kind="stretch"))
+            self._report("witness", self._current_explanation(irreducible=False, kind="stretch"))
             self._narrow_buffers()
             rules = self._drop_rules()
             names = self._drop_buffers(rules)
             rules = [rule for rule in rules if rule.buffer < 0 or self.kept[rule.buffer]]
-            reason = self._explanation(self.unsure == 0, self.kind, names, rules)
+            reason = self._current_explanation(self.unsure == 0, self.kind, names, rules)
         self._report("irreducible" if reason.irreducible else "core", reason)
         if self.with_enough and not self.control.cancelled.is_set():
             control = self.control.child(_ENOUGH_SHARE)
@@ -129,14 +129,14 @@ class Reasoning:
         return reason
 
     def _min_size(self, found: Explanation) -> int:
-        """Return the least size of the reason's pool that is not ruled out."""
+        """Return the least size in bytes of the reason's pool that is not ruled out; 0 without a pool."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
         return max(found.needed or 0, (size // unit + 1) * unit)
 
     def _live_set_explanation(self, full: OverfullSet) -> Explanation:
-        """Return the explanation by an overfull live set, which needs no rules and no questions."""
+        """Return the explanation by an overfull live set, which needs neither rules nor queries."""
         ids = tuple(self.problem.buffers.ids[i] for i in full.buffers)
         explanation = Explanation(
             message="",
@@ -155,7 +155,7 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow_buffers(self) -> None:
-        """Keep the witness's buffers if these alone do not fit, else the buffers of a short stretch of time."""
+        """Keep the witness's buffers if they alone do not fit, else the buffers of a lemma proof or a short stretch."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
             if self._fails(mine):
@@ -171,12 +171,12 @@ class Reasoning:
         ends = self.problem.buffers.end[np.repeat(self.kept, np.diff(self.problem.buffers.first))]
         until = int(times[last + 1]) if last + 1 < len(times) else int(ends.max(initial=int(times[last]) + 1))
         self.stretch = int(times[first]), until
-        names = self._names(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
-        self._report("stretch", self._explanation(irreducible=False, kind="stretch", names=names))
+        names = self._ids_by_size(np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist())
+        self._report("stretch", self._current_explanation(irreducible=False, kind="stretch", names=names))
 
     def _reduce_by_lemmas(self) -> bool:
-        """Keep the buffers of a proof by lemmas; return False if none was found in time."""
-        # Its time limit is one of the clock, which must decide nothing here.
+        """Keep the buffers of a proof by lemmas and return True; False if no proof was found in time."""
+        # The proof is limited by the clock, which must not decide anything if work is counted.
         if self.control.counts_work:
             return False
         share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
@@ -185,21 +185,21 @@ class Reasoning:
             return False
         self.kept = self._body_mask({self.problem.index[name] for name in core})
         names = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies)))).tolist()
-        self._report("core", self._explanation(irreducible=False, kind="core", names=names))
+        self._report("core", self._current_explanation(irreducible=False, kind="core", names=names))
         return True
 
     def _drop_rules(self) -> list[ProblemRule]:
-        """Drop rules that are not needed; return the others."""
+        """Drop the rules that are not needed, and return the remaining ones."""
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
 
         def query(left: list[ProblemRule]) -> Answer:
-            return self._query(self.kept, everything.difference(left))
+            return self._fit_answer(self.kept, everything.difference(left))
 
         def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
-        # Usually no rule matters, and one question decides for all.
+        # Usually no rule is needed, and a single query proves that for all of them.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -208,47 +208,47 @@ class Reasoning:
         return rules
 
     def _drop_buffers(self, rules: list[ProblemRule]) -> list[int]:
-        """Drop bodies that are not needed, small areas first; return the others."""
+        """Drop the bodies that are not needed, small areas first, and return the remaining ones."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
-        area = self._areas()
-        # Small ones are the likeliest not to matter, and go in large steps.
+        area = self._body_areas()
+        # Small bodies are the least likely to be needed, so they are dropped in large groups.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
             self.kept = self._body_mask(set(left))
-            self._report("core", self._explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
+            self._report("core", self._current_explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
         needed, unsure = delete_unneeded(
-            items, lambda left: self._query(self._body_mask(set(left)), self.dropped), report
+            items, lambda left: self._fit_answer(self._body_mask(set(left)), self.dropped), report
         )
         self.unsure += unsure
         return needed
 
-    def _areas(self) -> Any:
-        """Return the bytes of each body times its lifetime, (n,), as floats."""
+    def _body_areas(self) -> Any:
+        """Return the area of each body, its bytes times its lifetime, (n,), as floats."""
         table = self.problem.buffers
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
-        # Without lifetimes, conflicts by name say how long they matter: they go last.
+        # Bodies without lifetimes conflict by name only, so they are tried last.
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
     def _fails(self, kept: Bool) -> bool:
-        return self._query(kept) == "no"
+        return self._fit_answer(kept) == "no"
 
-    def _query(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+    def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
         return self.queries.fits(part(self.problem, kept, dropped), self.is_quick or None) if kept.any() else "fits"
 
     def _body_mask(self, names: set[int]) -> Bool:
-        """Return True for the buffers in the bodies of the given ones."""
+        """Return the mask (n,) of all buffers in the bodies of the given buffers."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
     def _live_mask(self, first: int, last: int) -> Bool:
-        """Return True for the bodies alive in some live sets, and for those without lifetimes."""
+        """Return the mask (n,) of the bodies alive in live sets `first` to `last`, and of bodies without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)
@@ -258,16 +258,16 @@ class Reasoning:
         some |= ~has_life & (self.problem.buffers.size > 0) & (np.diff(self.problem.buffers.first) == 0)
         return self._body_mask(set(np.flatnonzero(some).tolist()))
 
-    def _names(self, positions: list[int]) -> tuple[int | str, ...]:
+    def _ids_by_size(self, positions: list[int]) -> tuple[int | str, ...]:
         size = self.problem.buffers.size
         return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
 
-    def _explanation(
+    def _current_explanation(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation so far; without buffers to name, return that of the solve."""
-        ids = self._names(names) if isinstance(names, list) else names
-        q = self._pool()
+        """Return the explanation as found so far; without buffers to name, the explanation of the solver."""
+        ids = self._ids_by_size(names) if isinstance(names, list) else names
+        q = self._reported_pool()
         capacity = last_end(self.problem.pools[q])
         missing = self.first.missing_bytes
         explanation = Explanation(
@@ -286,7 +286,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # The bytes missing at a time were computed for other buffers, and may not apply to these.
+        # The solver computed the missing bytes for its own buffers; they may be wrong for the buffers named here.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={
@@ -298,13 +298,13 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
-        """Return True if the verifier confirms that the named buffers do not fit the pool at that time."""
+        """True if the verifier confirms that the named buffers do not fit the pool at the stated time."""
         if found.missing_bytes is None or found.time is None:
             return False
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
-    def _pool(self) -> int:
-        """Return the pool to report: the pool named by the solve, else the last limited pool."""
+    def _reported_pool(self) -> int:
+        """Return the position of the pool to report: the pool that the solver named, else the last pool with a size."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]

@@ -1,7 +1,7 @@
-"""Reduction of an infeasible set: by stretches of time, and by deletion.
+"""Reduce an infeasible set: to a short stretch of time by bisection, then to an irreducible set by deletion.
 
-With fewer buffers, and with fewer rules, nothing is ever harder to fit; so one pass of questions is enough for a set
-from which nothing can be left out (Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991, call it irreducible).
+A subset of the buffers or rules is never harder to fit, so one pass of queries finds a set in which each member is
+needed (an irreducible set: Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Query = Callable[[list[Item]], Answer]
 
 
 def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return (first, last), the shortest stretch of `count` live sets that does not fit, by 2 log2(count) questions.
+    """Return the first and last of a shortest run of `count` live sets that does not fit, by 2 log2(count) queries.
 
-    All of them together do not fit.
+    All live sets together must be infeasible.
     """
     low, high = 0, count - 1
     while low < high:
@@ -34,10 +34,10 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
 def delete_unneeded(
     items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]
 ) -> tuple[list[Item], int]:
-    """Return a subset of items that still fails, and how many of them are not proved to be needed.
+    """Return a subset of the items that is still infeasible, and the number of its items not proved to be needed.
 
-    One pass covers the items, in chunks that double where they can be left out and halve where they cannot; items that
-    stayed open are tried again at the end, when fewer are left. `report` is called with each smaller list.
+    One pass leaves out chunks of items; a chunk doubles after a success and halves after a failure. Items with an open
+    answer are tried again at the end, when fewer are left. `report` is called with each smaller list.
     """
     items_left, at, size = list(items), 0, max(1, len(items) // 2)
     unsure: list[Item] = []
@@ -46,13 +46,13 @@ def delete_unneeded(
         trial = items_left[:at] + items_left[at + size :]
         answer = query(trial)
         if answer == "no":
-            # A removable item was one of many, so more are tried at once.
+            # The chunk was not needed, so the next chunk is larger.
             items_left, size = trial, size * 2
             report(items_left)
         elif size > 1:
             size //= 2
         else:
-            # The member is kept and counted as open. Once others are gone, the question may be easier.
+            # The item is kept for now; an open query is repeated at the end, when it may be easier.
             if answer == "open":
                 unsure.append(items_left[at])
             at += 1

@@ -1,1 +1,1 @@
-"""Repairs: the fewest changes that make a problem fit, each verified by a plan."""
+"""Repairs: the smallest sets of changes with which a problem fits, each verified by a plan."""

@@ -1,4 +1,4 @@
-"""The single changes that may help, and the bytes that each saves in overfull live sets."""
+"""The single changes that may make a problem fit, and the bytes that each saves at overfull times."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from memplan.questions.explain.values import KINDS, ChangeKind, RepairChange
 STEPS = (1, 2, 4)
 """The time steps by which a lifetime may be shortened."""
 KEPT_ALIGNMENT = 16
-"""The alignment to which a change may lower a larger one: that of a processor's largest loads."""
+"""The alignment in bytes to which a change lowers a larger one: that of a processor's widest loads."""
 _MOST_ROWS, _MOST_CELLS = 4_000, 20_000_000
-"""Limits on rows, and on rows times candidates; beyond them, more sets of changes must be planned."""
+"""Limits on rows, and on rows times candidates; with fewer rows, more sets of changes have to be planned."""
 _AT_ONCE = 256
-"""The buffers processed between two checks of the time."""
+"""The number of buffers processed between two checks of the clock."""
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A change, the bodies it affects, and the times at which its buffer takes `saved` bytes less."""
+    """A candidate: a change, the bodies it affects, and the spans of time in which it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -40,11 +40,11 @@ class Candidate:
 
 
 class Candidates:
-    """The possible changes, and the rows to cover: times with too many bytes alive, (rows, candidates).
+    """The possible changes (columns), and the overfull times (rows) whose excess bytes they save, (rows, candidates).
 
-    A set of changes that leaves a row above the capacity cannot be a repair: at every time, also those at which changes
-    make buffers appear again, the bytes alive must fit all pools together. Where time is over before all changes were
-    found, `is_whole` is False.
+    A set of changes is no repair if a row stays above the capacity: at every time, also when a change makes a buffer
+    reappear, the bytes alive must fit all pools together. `is_whole` is False if the time ended before all changes were
+    listed.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Candidates:
         self.capacity = sum(map(last_end, problem.pools))
         self.found = list(self._list_candidates())
         self.times, self.excess = self._overfull_times()
-        self.saved = self._savings()
+        self.saved = self._saved_bytes()
 
     @cached_property
     def spans(self) -> Mapping[int, list[Span]]:
-        """The merged lifetimes of each root and its aliases."""
+        """The merged lifetimes of each root buffer and its aliases, by the root's position."""
         table = self.problem.buffers
         spans_: defaultdict[int, list[Span]] = defaultdict(list)
         roots = self.root.tolist()
@@ -77,18 +77,18 @@ class Candidates:
         plain = self._plain_buffers()
         for i in self._buffers_in_time(plain):
             yield from self._place_candidates(i)
-            yield from self._life_candidates(i)
+            yield from self._lifetime_candidates(i)
         if "in-place" in self.kinds:
             yield from self._sharing_candidates(plain)
 
     @cached_property
-    def _bound(self) -> frozenset[Id]:
-        """The buffers that entries bind to others; the two parts of a spilled one would be free of them."""
+    def _tied_ids(self) -> frozenset[Id]:
+        """The ids of buffers that an entry ties to others; a spill would split them and so lose the tie."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in entry_ids(entry))
 
     def _buffers_in_time(self, buffers: list[int]) -> Iterator[int]:
-        """Yield buffers until the time is over."""
+        """Yield all buffers, and clear `is_whole` once the time is over."""
         for k, i in enumerate(buffers):
             if k % _AT_ONCE == 0 and self._is_over():
                 self.is_whole = False
@@ -96,7 +96,7 @@ class Candidates:
             yield i
 
     def _plain_buffers(self) -> list[int]:
-        """Return the buffers with bytes, one lifetime and no ties."""
+        """Return the positions of the buffers that have bytes and are alone in their body."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
@@ -121,7 +121,8 @@ class Candidates:
             change = RepairChange.model_construct(kind="pool", buffers=(name,), cost_bytes=traffic)
             yield Candidate(change, me, spans, size)
 
-    def _life_candidates(self, i: int) -> Iterator[Candidate]:
+    def _lifetime_candidates(self, i: int) -> Iterator[Candidate]:
+        """Yield the changes that shorten the lifetime of a buffer, or spill it between its first and last step."""
         table, me = self.problem.buffers, frozenset((i,))
         if len(self.spans[i]) != 1:
             return
@@ -133,13 +134,13 @@ class Candidates:
             if end - start > k and "later-start" in self.kinds:
                 change = RepairChange.model_construct(kind="later-start", buffers=(name,), steps=k)
                 yield Candidate(change, me, ((start, start + k),), size)
-        # A spilled buffer is away between its first and last step, so it needs at least three steps.
-        if end - start > 2 and "spill" in self.kinds and name not in self._bound:
+        # A spilled buffer is absent between its first and last step, so its lifetime has at least three steps.
+        if end - start > 2 and "spill" in self.kinds and name not in self._tied_ids:
             change = RepairChange.model_construct(kind="spill", buffers=(name,), cost_bytes=2 * size)
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield pairs of a buffer in its last step and one, not larger, in its first that may share an offset."""
+        """Yield the changes that make a buffer in place of another one, not smaller, that ends in its first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -159,9 +160,9 @@ class Candidates:
                     yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
 
     def _overfull_times(self) -> tuple[I64, list[int]]:
-        """Return the times with too many bytes alive, and the excess, on the time axis of all changes.
+        """Return the times at which the live bytes exceed the capacity, and the excess in bytes at each.
 
-        New times are those at which a change makes a buffer appear again, or later.
+        The times include those at which a change makes a buffer start again or start later.
         """
         events: defaultdict[int, int] = defaultdict(int)
         sizes = self.problem.buffers.size.tolist()
@@ -171,7 +172,7 @@ class Candidates:
                 events[end] -= sizes[root]
         if self.problem.may_share or self.problem.rigid_leads:  # sizes do not add up, so no row is certain
             return np.zeros(0, dtype=np.int64), []
-        # A separate row begins where a change lets a buffer come back.
+        # A change that lets a buffer return begins a new row.
         extra = {end for candidate in self.found for _, end in candidate.gone}
         times, excess, load = [], [], 0
         for time in sorted(events.keys() | extra):
@@ -179,13 +180,13 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        # Omitted rows only admit covers that then fail to fit.
+        # Without the omitted rows, more sets of changes are tried, and planning rejects them.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
-    def _savings(self) -> I64:
-        """Return the bytes that each candidate saves at each overfull time, (rows, candidates)."""
+    def _saved_bytes(self) -> I64:
+        """Return the bytes that each candidate saves at each overfull time, (rows, candidates), and drop easy rows."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:
@@ -198,7 +199,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Return, of the rows that the same changes help equally, the row with the largest excess."""
+        """Return, among rows in which all candidates save the same bytes, the row with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

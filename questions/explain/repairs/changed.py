@@ -1,4 +1,4 @@
-"""Problems after some changes."""
+"""Problems as sets of changes make them, in which repairs are planned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.questions.explain.values import RepairChange
 
 OUT, IN = "#out", "#in"
 _OF_ALIASES = {"id", "size", "alignment", "start", "end", "lifetimes", "traffic", "pools", "forbid_pools", "hint"}
-"""The fields that a buffer may have and still become an alias without losing a rule."""
+"""The fields of a buffer that an alias can have too, so that no rule is lost when the buffer becomes an alias."""
 
 
 class ChangedProblems:
@@ -20,13 +20,13 @@ class ChangedProblems:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
-        # Entries that name an alias would also apply to the buffer that contains it.
+        # A buffer whose id is in an entry does not become an alias, as the entry would hold for the outer buffer too.
         entries = (entry for each in entries_of(problem).values() for entry in each)
         self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
     def apply_changes(self, changes: Iterable[RepairChange]) -> Problem:
-        """Return the problem after changes to distinct buffers, for feasibility only."""
+        """Return the problem after changes to distinct buffers; it decides feasibility only."""
         rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
         more: list[dict[str, Any]] = []
         pairs = list(self.problem.may_share)
@@ -36,7 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # For equal sizes, an alias is equivalent to a pair that may share, but has fewer choices.
+                # With equal sizes, an alias is equivalent to a sharing pair, and leaves fewer choices to solvers.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
@@ -44,34 +44,34 @@ class ChangedProblems:
                     pairs.append((name, other))
                 continue
             if change.kind == "spill":
-                more += _spill_row(row)
+                more += _spilled_rows(row)
             rows[name] = _change_row(row, change)
         rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
-            self.fields | {"buffers": rows_left + more} | self._entries({row["id"] for row in rows_left}, pairs)
+            self.fields | {"buffers": rows_left + more} | self._kept_entries({row["id"] for row in rows_left}, pairs)
         )
 
-    def _entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
-        """Return the problem's entries restricted to the remaining buffers."""
+    def _kept_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
+        """Return, by field, the problem's entries restricted to the remaining buffers, with the given sharing pairs."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
 
 
 def original(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer of a changed problem's buffer."""
+    """Return the id of the original buffer from which a change made the named buffer."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
         if plain in index:
             return plain
-        # Ids that are numbers became texts when a suffix was added.
+        # An integer id became a string when a suffix was added to it.
         if plain != name and plain.lstrip("-").isdigit() and int(plain) in index:
             return int(plain)
     return name
 
 
 def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | None:
-    """Return a row after a change; None if it is removed."""
+    """Return the row of a buffer after a change; None if the change removes the buffer."""
     if change.kind == "spill" or (change.kind == "pool" and change.pool is None):
         return None
     if change.kind == "unpin":
@@ -79,24 +79,24 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
     if change.kind == "alignment":
         return row | {"alignment": change.value}
     if change.kind == "pool":
-        # A pin is meant for the pool that it leaves.
+        # An offset is meant for the pool that the buffer leaves.
         fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
         return fields | {"pools": (change.pool,)}
-    start, end = _life(row)
+    start, end = _time_span(row)
     steps = change.steps or 0
     start, end = (start, end - steps) if change.kind == "earlier-end" else (start + steps, end)
     return {key: value for key, value in row.items() if key != "lifetimes"} | {"start": start, "end": end}
 
 
-def _life(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the time span of a buffer that lives without a break, from any form of its lifetimes."""
+def _time_span(row: dict[str, Any]) -> tuple[int, int]:
+    """Return the first start and the last end of a buffer, from any form of its lifetimes."""
     spans = row.get("lifetimes") or ((row["start"], row["end"]),)
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _spill_row(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a spilled buffer as two: one in its first time step, one in its last."""
-    start, end = _life(row)
+def _spilled_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the two rows of a spilled buffer: one for its first time step, one for its last."""
+    start, end = _time_span(row)
     fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [
         fields | {"id": f"{row['id']}{OUT}", "start": start, "end": start + 1},

@@ -1,7 +1,7 @@
-"""The search for repairs: few changes first, then cheap ones; each is verified by planning again.
+"""The search for repairs: fewer changes first, then cheaper ones; a verified plan proves each repair.
 
-Changes that leave a live set above the capacity are never planned. Where changes cover all live sets and nothing fits
-all the same, the new reason names buffers; every repair that contains these changes must change one of those, too.
+Sets of changes that leave a live set above the capacity are not planned. If a set covers all live sets and is still
+infeasible, the new reason names buffers, and a larger set is tried only if it also changes one of them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from memplan.solvers.search.control import Control, ignore_report
 MOST_BUFFERS = 10_000
 """The most buffers of a problem for which repairs are searched."""
 _CALL_S, _REASON_S = 1.0, 0.3
-"""The most seconds for a plan, and for a reason."""
+"""The most seconds for planning one set of changes, and for finding one reason."""
 _QUICK_SHARE, _SHARE = 0.1, 0.34
-"""The shares of the remaining time for a plan: at first, and when nothing better is left to try."""
+"""The shares of the remaining time for a plan: in the first, quick pass, and in the second pass."""
 _MOST_COMPARED = 4_000
-"""The most sets of changes that are compared by the room they leave."""
+"""The most sets of changes that are compared by the bytes that they leave free."""
 
 
 def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
-    """Return the repairs of a problem that does not fit, or that none with so few changes was found.
+    """Return the repairs of a problem that does not fit, or the result that none with so few changes was found.
 
-    `plan` is the answer of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
+    `plan` is the result of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
     """
     if len(problem.buffers) > MOST_BUFFERS:
         raise OptionError(f"repairs: must be asked of at most {MOST_BUFFERS} buffers, got {len(problem.buffers)}")
@@ -48,7 +48,7 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search; `failed` has the sets proved insufficient, with the candidates that affect their reasons."""
+    """One search for repairs; `failed` maps each insufficient set to the candidates that affect the reason it fails."""
 
     problem: Problem
     plan: Plan
@@ -70,11 +70,11 @@ class _Search:
         self.changed = ChangedProblems(self.problem)
 
     def result(self) -> Repairs:
-        """Search with one change, then two, and so on."""
+        """Search with one change, then two, and so on; return the repairs in order of size and cost."""
         if not self.candidates.excess:
-            self.failed[frozenset()] = self._touched_by(self._reason(self.problem, self.plan))
+            self.failed[frozenset()] = self._candidates_of(self._reason_buffers(self.problem, self.plan))
         for count in range(1, self.options.most_changes + 1):
-            self._level(count)
+            self._try_sets_of(count)
             if len(self.found) >= self.options.repairs or self.queries.is_over:
                 break
         self.found.sort(key=lambda repair: (len(repair.changes), repair.cost_bytes, repair.rank))
@@ -98,17 +98,17 @@ class _Search:
     def _is_complete(self) -> bool:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
-    def _level(self, count: int) -> None:
-        """Try all promising sets of `count` changes, quick searches first, until enough repairs are found.
+    def _try_sets_of(self, count: int) -> None:
+        """Try all promising sets of `count` changes, until enough repairs are found: a quick pass, then a longer one.
 
-        Cheap ones, and ones that leave much room, take turns.
+        Cheap sets alternate with sets that leave many bytes free.
         """
         was_complete = self._is_complete
-        sets = list(islice(self._sets(count), MOST_COVERS))
+        sets = list(islice(self._sets_to_try(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
-        # One hard plan took the time of all others, so each has a short turn first (decision 072).
-        for is_quick, tried in ((True, self._alternate(sets)), (False, opened)):
+        # A single hard plan once took all the time, so each set gets a short turn first (decision 072).
+        for is_quick, tried in ((True, self._trial_order(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.repairs:
                     return
@@ -119,23 +119,23 @@ class _Search:
                     continue
                 if not self.found:
                     self.is_proved_below = was_complete
-                if not self._try(chosen, is_quick=is_quick):
+                if not self._try_set(chosen, is_quick=is_quick):
                     opened += [chosen] * is_quick
                     self.opens += not is_quick
         self.is_cut_short |= not is_whole
 
-    def _alternate(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
-        """Return sets of changes in the order of trying, alternating between the cheapest and the roomiest."""
-        cheap = sorted(sets, key=self._price)
+    def _trial_order(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
+        """Return the sets in the order of trying: the cheapest alternate with those of the most free bytes."""
+        cheap = sorted(sets, key=self._set_sort_key)
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
         saved, excess = self.candidates.saved, np.array(self.candidates.excess)
-        # The cheapest alone often leave no slack, which makes them hard to plan.
+        # The cheapest sets often leave no bytes free, so that they are hard to plan.
         roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
-    def _sets(self, count: int) -> Iterator[frozenset[int]]:
-        """Yield sets of `count` changes that cover the live sets, or extend covers that did not fit."""
+    def _sets_to_try(self, count: int) -> Iterator[frozenset[int]]:
+        """Yield sets of `count` changes: covers of the live sets, and insufficient covers with one more change."""
         seen: set[frozenset[int]] = set()
         for cover in covers(self.candidates, count, lambda: self.queries.is_over):
             chosen = frozenset(cover)
@@ -155,15 +155,15 @@ class _Search:
                     seen.add(chosen)
                     yield chosen
 
-    def _price(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
-        """Return the sort key of a set: traffic, then the order of its kinds, then positions."""
+    def _set_sort_key(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
+        """Return the sort key of a set of changes: traffic in bytes, then the order of its kinds, then positions."""
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
-    def _try(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
-        """Plan the problem after some changes; keep the repair or the reason; return False if it stays open."""
+    def _try_set(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
+        """Plan the problem after some changes, and keep the repair or the reason; False if neither was found."""
         for touching, value in self.cuts:
-            # The buffers of that reason are changed in the same way, so it still holds.
+            # The buffers of an earlier reason are changed as before, so that reason still holds.
             if chosen & touching == value:
                 self.failed[chosen] = touching
                 return True
@@ -174,18 +174,18 @@ class _Search:
         plan = self.queries.last
         if answer == "fits" and plan is not None and not verify(problem, plan):
             self.found_sets.append(chosen)
-            repair = self._repair(changes, problem, self.queries.complete_plan(problem, plan))
+            repair = self._make_repair(changes, problem, self.queries.complete_plan(problem, plan))
             if not any(_is_within(other, repair) for other in self.found):
                 self.found = [*(other for other in self.found if not _is_within(repair, other)), repair]
         elif answer == "no" and plan is not None:
-            touching = self._touched_by(self._reason(problem, plan))
+            touching = self._candidates_of(self._reason_buffers(problem, plan))
             self.failed[chosen] = touching
             self.cuts.append((touching, chosen & touching))
         else:
             return False
         return True
 
-    def _repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
+    def _make_repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,
@@ -198,8 +198,8 @@ class _Search:
             plan=plan if self.options.with_plans else None,
         )
 
-    def _reason(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
-        """Return the buffers of a reason that a problem does not fit; None for any buffer."""
+    def _reason_buffers(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
+        """Return the buffers of a reason why a problem does not fit; None if the reason may involve any buffer."""
         first = plan.explanation
         if plan.status != "infeasible" or first is None:
             return None
@@ -211,8 +211,8 @@ class _Search:
         explanation: Explanation = Reasoning(problem, first, control, with_enough=False).explanation()
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
-    def _touched_by(self, names: frozenset[int | str] | None) -> frozenset[int]:
-        """Return the candidates that affect named buffers of a changed problem, or all of them for None."""
+    def _candidates_of(self, names: frozenset[int | str] | None) -> frozenset[int]:
+        """Return the candidates that affect the named buffers of a changed problem; for None, all candidates."""
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index
@@ -222,7 +222,7 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """Return True if one repair contains another's changes with at least as many steps each."""
+    """True if the repairs have the same changes and `one` shortens lifetimes by no more steps than `other`."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

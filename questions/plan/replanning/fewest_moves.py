@@ -1,4 +1,4 @@
-"""The fewest moves by CP-SAT: a choice for each old place, and the least weight of places given up."""
+"""The fewest moves by CP-SAT: a Boolean for each old place, and the least total weight of places given up."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
 MOST_BUFFERS = 600
-"""The most buffers for a proof; for larger instances, neighbourhoods are searched."""
+"""The most buffers for a proof; for larger instances, only neighbourhoods are searched."""
 _LOOK_EVERY_S = 0.02
 _WORK_PER_S = 0.1
-"""CP-SAT's deterministic seconds in one second of such a model."""
+"""The deterministic seconds of CP-SAT that take about one second for such a model."""
 
 
 @dataclass(frozen=True)
 class FewestMoves:
-    """The result: places or None, a lower bound on the weight, and whether it is optimal."""
+    """The result of a search: places or None, a lower bound on the weight, and whether the places are optimal."""
 
     places: Places | None
     bound: int
@@ -42,7 +42,7 @@ class FewestMoves:
 
 @dataclass(frozen=True)
 class EngineLimit:
-    """The time limit of CP-SAT, in its own deterministic seconds if it is `deterministic`."""
+    """The time limit of CP-SAT, in its deterministic seconds if `deterministic` is true."""
 
     seconds: float
     deterministic: bool = False
@@ -59,27 +59,27 @@ def minimise_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Find the placement with the least weight of buffers away from home; `homes.offset` may be ABSENT.
+    """Find the placement with the least weight of buffers away from their homes; `homes.offset` may be ABSENT.
 
-    `free` are the buffers that may lie elsewhere than in `start`, by default all. The capacities of the pools are
-    the ends that must not be passed. All features of instances are honoured. Setting flag[0] ends the run.
+    `free` are the buffers that may leave their places in `start`, by default all. No buffer may end above the capacity
+    of its pool. All constraint kinds of instances are respected. Setting flag[0] ends the search.
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    boxes = _placements(model, instance)
+    boxes = _add_placements(model, instance)
     if any(len(mine) == 0 for mine in boxes):
         return FewestMoves(None, 0, True)
     moves = {}
     for i in np.flatnonzero((homes.offset != ABSENT) & (weight > 0)).tolist():
         box = boxes[i].get(int(homes.pool[i]))
-        # Its old placement is out of reach, so it counts as moved below.
+        # A buffer whose old placement is out of range has no Boolean, and counts as moved below.
         if box is None or not box.lowest <= homes.offset[i] <= box.highest:
             continue
         moves[i] = model.new_bool_var("")
         model.add(box.start == int(homes.offset[i])).only_enforce_if(~moves[i])
         model.add_implication(~moves[i], box.is_here)
-    _start_from(model, boxes, moves, homes, start, free)
+    _add_start(model, boxes, moves, homes, start, free)
     model.minimize(sum(int(weight[i]) * move for i, move in moves.items()))
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = limit.seed % 2**31
@@ -92,9 +92,9 @@ def minimise_moves(
 
     with call_periodically(lambda: solver.stop_search() if flag[0] else None, _LOOK_EVERY_S, "memplan-flag"):
         status = solver.solve(model)
-    # Buffers without a choice move in every placement.
+    # Buffers without a Boolean move in every placement.
     away = int(weight[(homes.offset != ABSENT)].sum()) - sum(int(weight[i]) for i in moves)
-    # The bound is a float, and weights are whole: it is rounded up but for its rounding error.
+    # Weights are integers, so the engine's float bound is rounded up, with a tolerance for its rounding error.
     bound = max(0, ceil(solver.best_objective_bound - 1e-6)) if status != cp_model.INFEASIBLE else 0
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return FewestMoves(None, away + (bound if status == cp_model.UNKNOWN else 0), False)
@@ -103,8 +103,8 @@ def minimise_moves(
     return FewestMoves(Places(column(pool), column(offset)), away + bound, status == cp_model.OPTIMAL)
 
 
-def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
-    """Add all constraints on placements."""
+def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
+    """Add the variables and all constraints of placements to the model; return the boxes by buffer and pool."""
     ends = tuple(pool.capacity for pool in instance.pools)
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):
@@ -115,10 +115,10 @@ def _placements(model: CpModel, instance: Instance) -> AddressBoxes:
     return boxes
 
 
-def _start_from(
+def _add_start(
     model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
 ) -> None:
-    """Give a known placement as a hint, and fix the buffers that are not free."""
+    """Give a known placement to the model as a hint, and fix the buffers that are not free in it."""
     is_free = np.zeros(len(boxes), dtype=np.bool_)
     is_free[np.arange(len(boxes)) if free is None else free] = True
     for i, mine in enumerate(boxes):

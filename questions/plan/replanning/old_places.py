@@ -1,4 +1,4 @@
-"""The old places in a changed problem: which are legal by themselves, and which collide."""
+"""The old places of buffers in a changed problem: which are legal by themselves, and which collide."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from memplan.planner.verify.verifier import check_places
 from memplan.planner.verify.violation import Violation
 
 Least = Literal["buffers", "bytes"]
-"""The measure of change: the number of buffers that move, or their bytes."""
+"""The measure of change: the number of moved buffers, or their bytes."""
 MOST_COLLISIONS = 100_000
-"""The most pairs examined; an old plan with more collisions is thinned out without proof."""
+"""The most pairs examined; an old plan with more collisions is thinned out, without a proof of the fewest moves."""
 
 
 @dataclass(frozen=True, eq=False)
 class OldPlaces:
-    """The old pool and offset (bytes) of each buffer of a problem, in its order; ABSENT where the old plan has none.
+    """The old pool and offset in bytes of each buffer of a problem, in its order; ABSENT if the old plan has none.
 
-    `is_counted` are the buffers that can move: with an old place, with bytes, and not inside of another one. Of those
-    `must_move` maps the ones whose old place alone breaks a rule to the sentence that says so. `collisions` are pairs
-    of buffers that cannot both stay, as positions.
+    `is_counted` marks the buffers that can move: with an old place, with bytes, and no alias. `must_move` maps each
+    buffer whose old place breaks a rule by itself to the violation's message. `collisions` are pairs of buffers, as
+    positions, that cannot both stay.
     """
 
     problem: Problem
@@ -42,19 +42,19 @@ class OldPlaces:
     collisions: Sequence[tuple[int, int]]
 
     def weights(self, least: Least) -> I64:
-        """Return the weight of moving each buffer, (n,)."""
+        """Return the weight of moving each buffer, (n,): 1 or its bytes, and 0 for buffers that cannot move."""
         weight = self.problem.buffers.size if least == "bytes" else np.ones(len(self.pool), dtype=np.int64)
         return column(np.where(self.is_counted, weight, 0))
 
     def moved_mask(self, placements: PlacementTable) -> Bool:
-        """Return True for the counted buffers that placements, in the problem's order, move."""
+        """Return the mask of the counted buffers that the given placements, in the problem's order, move."""
         names = [pool.name for pool in self.problem.pools]
         pool = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)[placements.pool]
         is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return which old places can be kept as far as pairs show, with the cover of the collisions."""
+        """Return the mask of old places that can be kept as far as pairs show, and the cover of the collisions."""
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed_mask(self.problem))
         stays = self.offset != ABSENT
@@ -63,7 +63,7 @@ class OldPlaces:
         return stays, cover
 
     def concurrent_with_moved(self, stays: Bool) -> Bool:
-        """Return True for the buffers alive together with one that cannot keep a place."""
+        """Return the mask of buffers that are alive together with a buffer that cannot keep its place."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False
@@ -76,9 +76,9 @@ class OldPlaces:
 
 
 def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
-    """Return the old places; with hints, buffers without one use theirs in the first allowed pool.
+    """Return the old places; with `has_hints`, a buffer without one gets its hint, in its first allowed pool.
 
-    Without an old plan, hints take its place.
+    Without an old plan, hints are the old places.
     """
     placed = PlacedBuffers.from_placements(
         problem, Plan().placements if old is None else _usable_placements(problem, old.placements)
@@ -90,9 +90,9 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
     offset[pool < 0] = ABSENT
     root = placed.root
     is_counted: Bool = (pool >= 0) & (problem.buffers.size > 0) & (root == np.arange(len(root)))
-    must_move = _illegal_alone(problem, pool, offset)
-    places = PlacedBuffers(problem, np.where(_mask(len(pool), must_move), ABSENT, pool), offset)
-    pairs = list(islice(_pairs(problem, places), MOST_COLLISIONS + 1))
+    must_move = _illegal_places(problem, pool, offset)
+    places = PlacedBuffers(problem, np.where(_row_mask(len(pool), must_move), ABSENT, pool), offset)
+    pairs = list(islice(_colliding_pairs(problem, places), MOST_COLLISIONS + 1))
     if len(pairs) > MOST_COLLISIONS:
         places, pairs = _thin_collisions(problem, places, pairs)
         torn = np.flatnonzero((places.pool == ABSENT) & (pool != ABSENT)).tolist()
@@ -101,7 +101,7 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
 
 def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
-    """Return the placements of buffers that the problem has, at possible offsets."""
+    """Return the placements of buffers that the problem has, at offsets of at least 0."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -111,14 +111,14 @@ def _usable_placements(problem: Problem, placements: PlacementTable) -> Placemen
     )
 
 
-def _mask(n: int, rows: Mapping[int, str]) -> Bool:
+def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
     mask = np.zeros(n, dtype=np.bool_)
     mask[list(rows)] = True
     return mask
 
 
-def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return the buffers whose places break a rule about single buffers."""
+def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
+    """Return, for each buffer whose place breaks a rule about single buffers, the message of the violation."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in check_places(problem, placed):
@@ -127,13 +127,13 @@ def _illegal_alone(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
     return reasons
 
 
-def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
+def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
     """Yield the pairs of buffers that cannot both stay: by lifetimes, conflicts, ties or pair rules."""
     seen: set[tuple[int, int]] = set()
     broken = [no_two_share_bytes(problem, placed)]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     found = chain(*broken, groups_are_together(problem, placed))
-    torn = (_pair(placed, violation) for violation in found if violation.first is not None)
+    torn = (_sorted_roots(placed, violation) for violation in found if violation.first is not None)
     for pair in chain(torn, _wrong_distance_pairs(problem, placed)):
         if pair not in seen:
             seen.add(pair)
@@ -141,14 +141,15 @@ def _pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield pairs of buffers at a wrong distance; either may move."""
+    """Yield the pairs of buffers whose offsets differ by a wrong distance; either may move."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
             yield min(a, b), max(a, b)
 
 
-def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
+def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
+    """Return the roots of a violation's two buffers, as sorted positions."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -159,7 +160,7 @@ def _pair(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
 def _thin_collisions(
     problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
 ) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
-    """Remove the buffers that collide most, until few enough pairs are left."""
+    """Remove the places of the buffers that collide most, until at most MOST_COLLISIONS pairs are left."""
     pool = placed.pool.copy()
     fixed = _fixed_mask(problem)
     while len(pairs) > MOST_COLLISIONS:
@@ -167,22 +168,22 @@ def _thin_collisions(
         counts[fixed] = 0
         if not counts.any():
             break
-        # A quarter at a time: one by one would compare all pairs each time.
+        # A quarter of the buffers per round, since each round compares all pairs again.
         pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
         placed = PlacedBuffers(problem, pool, placed.offset)
-        pairs = list(islice(_pairs(problem, placed), MOST_COLLISIONS + 1))
+        pairs = list(islice(_colliding_pairs(problem, placed), MOST_COLLISIONS + 1))
     return placed, pairs
 
 
 def _fixed_mask(problem: Problem) -> Bool:
-    """Return True for the buffers that the problem pins."""
+    """Return the mask of the buffers that the problem pins."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed
 
 
 @dataclass(frozen=True)
 class Cover:
-    """The chosen buffers, their weight, and a lower bound on it."""
+    """The chosen buffers, their total weight, and a lower bound on the weight of any cover."""
 
     chosen: frozenset[int]
     weight: int
@@ -190,11 +191,11 @@ class Cover:
 
 
 def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool) -> Cover:
-    """Choose buffers, none of which is fixed, that cover all pairs.
+    """Choose buffers of small total weight that cover all pairs; no fixed buffer is chosen.
 
-    Leaves are covered by their neighbours where that costs no more, which is always right; else the buffer with the
-    most pairs for its weight is chosen. The bound shares weights out to pairs: no buffer's pairs have more than its
-    weight.
+    A leaf (a buffer in one pair) is covered by its neighbour if that weighs no more, which is always optimal. Else the
+    buffer with the most pairs per weight is chosen. For the bound, each pair gets a share of weight such that the pairs
+    of no buffer have more than its weight.
     """
     near: dict[int, set[int]] = {}
     for a, b in pairs:
@@ -225,24 +226,24 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             i = leaves.pop()
             if i in near and len(near[i]) == 1:
                 (j,) = near[i]
-                # A leaf is in one pair; if its neighbour weighs no more, it is the better choice to cover that pair.
+                # The neighbour of a leaf covers the leaf's only pair, and others; so it is chosen if it weighs no more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
                     take(j)
         if near and is_exact:
-            # Choices up to here are forced; later ones are guesses, and the bound is the weight pairs can get.
-            is_exact, rest = False, _shared_out(near, weight)
+            # Up to here, all choices are optimal. Later ones are greedy, so the bound adds only shares of pairs.
+            is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # both buffers of each pair are pinned: no plan separates them
+        if not free:  # each pair is of two pinned buffers, which no plan separates
             break
         if near:
-            # The buffer that covers most pairs for its weight.
+            # Take the buffer that covers the most pairs per weight.
             take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 
 
-def _shared_out(near: dict[int, set[int]], weight: I64) -> int:
-    """Return how much of the weights pairs can be given, which bounds every cover from below."""
+def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
+    """Return the total weight that can be shared out to the pairs: a lower bound on the weight of every cover."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

@@ -1,4 +1,4 @@
-"""The questions of a re-plan as problems: limited pool ends, and pinned old places."""
+"""The subproblems of a re-plan: with limited pool ends, and with buffers pinned to their old places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memplan.questions.plan.replanning.old_places import OldPlaces
 
 
 def read_eps(value: str | float) -> Fraction:
-    """Read a share of the peak from a number (0.02) or a percentage ("2%"); raises OptionError."""
+    """Return the share of the peak from a number (0.02) or a percentage ("2%"); raises OptionError."""
     try:
         text = str(value).strip()
         eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -31,28 +31,28 @@ def read_eps(value: str | float) -> Fraction:
 
 
 def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
-    """Return, in bytes, how far each pool may be filled: as in the best plan, plus the share `eps`.
+    """Return the end in bytes up to which each pool may be filled: the best plan's use, plus the share `eps`.
 
-    Where any plan that fits is good, by the objective or as `any_end` says, that is the end of the pool, if it has one.
+    If any plan that fits is accepted, by the objective or by `any_end`, this is the end of the pool, if it has one.
     """
     ends = []
     for pool, use in zip(problem.pools, best.pools, strict=True):
         most = last_end(pool)
         is_free = (any_end or problem.objective == "fit") and pool.size is not None
-        # Where any plan that fits is good, keeping places comes before peaks.
+        # If any plan that fits is accepted, kept places matter more than the peak.
         ends.append(most if is_free else min(most, int((use.used or 0) * (1 + eps))))
     return tuple(ends)
 
 
 def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
-    """Return the problem with limited pools; if pools cost, buffers stay in those of the best plan."""
+    """Return the problem with limited pools; with the objective `cost`, buffers stay in the best plan's pools."""
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
     limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
     return limited_problem if problem.objective != "cost" else _confine_to_pools(limited_problem, best)
 
 
 def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
-    """Return the problem with each buffer confined to its pool in a plan."""
+    """Return the problem with each buffer confined to the pool that it has in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
     choices = (*table.pool_choices, *((name,) for name in names))
@@ -61,11 +61,11 @@ def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
 
 
 def pin_buffers(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
-    """Return the problem with some buffers pinned to their old pools and offsets."""
+    """Return the problem with the buffers of the mask `stays` pinned to their old pools and offsets."""
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()
-    rows[list(table.aliases)] = False  # they lie where their buffers do
+    rows[list(table.aliases)] = False  # their offsets follow from their buffers
     offset = column(np.where(rows, old.offset, table.offset))
     choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
     return problem.model_copy(

@@ -1,4 +1,4 @@
-"""Plans for a changed problem that keep old places: few moves, at a peak near the best."""
+"""Re-plan a changed problem: keep as many old places as possible, at a peak near the best."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from memplan.solvers.search.result import SolveResult
 
 DEFAULT_EPS = 0.02
 _BASE_SHARE, _PINS_S, _EJECTION_S = 0.3, 0.6, 4.0
-"""The share of the time for the best peak, and the limits for a question with pins and for ejection."""
+"""The share of the time for the best peak, and the seconds for a search with pins and for ejection."""
 _TURNS_PER_S = 100
-"""The ejection turns for each second of a limit when work is counted."""
+"""The turns of ejection per second of the limit, if work is counted."""
 _NEIGHBOURHOODS, _AROUND = 6, 120
-"""The neighbourhoods searched in large instances, and the buffers of each."""
+"""The number of neighbourhoods searched in a large instance, and the buffers in each besides moved ones."""
 
 
 def replan(
@@ -52,15 +52,15 @@ def replan(
     options: SolveOptions | None = None,
     control: Control = Control(),
 ) -> Plan:
-    """Plan a problem with as many buffers as possible where an old plan has them; `kept` has their number.
+    """Plan a problem with as many buffers as possible where an old plan has them; the plan's `kept` has the numbers.
 
     The peak of each pool is at most (1 + eps) times that of the best plan found; eps is a number or a percentage such
-    as "2%". `least` counts buffers that move, or their bytes. A buffer that the old plan lacks gets its `hint`, if no
-    old one moves for that; without an old plan, hints count as old places. The old plan may be for another problem:
-    buffers whose old places are no longer legal move. Takes the time limit at the most, by default the limit of the
-    `options`, which are the options of the solve for the best peak: a solver, a sufficient quality, a seed. Where the
-    quality is `fit`, pools may be filled to their ends. Where the options require the same plan on every machine, the
-    search for few moves counts its work as well. Raises OptionError for a wrong option.
+    as "2%". `least` minimizes the number of moved buffers or their bytes. A buffer that the old plan lacks gets its
+    `hint`, if no old buffer moves for that; without an old plan, hints are the old places. The old plan may be for
+    another problem: buffers whose old places are no longer legal move. The time limit is by default that of the
+    `options`, which are for the search for the best peak: a solver, an accepted quality, a seed. If the quality is
+    `fit`, pools may be filled to their ends. If the options are deterministic, the search for few moves counts its work
+    as well. Raises OptionError.
     """
     chosen = options or SolveOptions()
     if time_limit_s is not None:
@@ -81,7 +81,7 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
-    # Three tenths of the time are for the peak: with a worse peak, keeping buffers is only easier.
+    # The best peak gets three tenths of the time: a worse peak only makes it easier to keep buffers.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
@@ -98,10 +98,10 @@ def replan(
 
 @dataclass(eq=False)
 class _Replan:
-    """A re-plan: the best placements so far, their weight, and a lower bound on it.
+    """A running re-plan: the best placements so far, their weight of moves, and a lower bound on that weight.
 
-    `wished` has the old places and, for new buffers, the hints: of plans of equal weight, the plan that meets more of
-    these is better.
+    `wished` has the old places and, for new buffers, the hints. Among plans of equal weight, a plan that meets more of
+    them is better.
     """
 
     problem: Problem
@@ -124,7 +124,7 @@ class _Replan:
 
     def __post_init__(self) -> None:
         self.weights = self.old.weights(self.least)
-        self.best, self.weight = self.base.plan.placements, self._weigh(self.base.plan.placements)
+        self.best, self.weight = self.base.plan.placements, self._move_weight(self.base.plan.placements)
         self.by = self.base.plan.solver or "base"
         self.is_free = self.options.deterministic and not self.control.has_deadline
 
@@ -135,15 +135,15 @@ class _Replan:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left to do."""
+        """True if the weight is proved to be the least, or the re-plan is over."""
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return the deadline of a step with a limit; none if work is counted."""
+        """Return the deadline of a stage with a limit in seconds; only the overall deadline if work is counted."""
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
-        """Run the stages in order; return the best plan."""
+        """Run the stages in order, and return the best plan."""
         stays, cover = self.old.keepable_places(self.least)
         self.bound = self._forced_weight + cover.bound
         if self.wished is not self.old and self._missed_wishes(self.best) and not self.is_over:
@@ -152,19 +152,19 @@ class _Replan:
             )
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
-        # Ejection ignores the problem's rules: try pins again, without those near changes.
-        if not self.is_done and not self._eject(stays) and not self.has_pins:
+        # Ejection does not support some constraint kinds: plan with pins again, without those near changed buffers.
+        if not self.is_done and not self._improve_by_ejection(stays) and not self.has_pins:
             self._plan_with_pins(stays & ~self.old.concurrent_with_moved(stays), self.old)
         if not self.is_done:
-            self._prove()
-        return self._answer()
+            self._search_fewest_moves()
+        return self._final_plan()
 
-    def _weigh(self, placements: PlacementTable) -> int:
+    def _move_weight(self, placements: PlacementTable) -> int:
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Keep placements if they are valid and weigh less than the best."""
-        weight = self._weigh(placements)
+        """Keep the placements if they are valid and have less weight, or equal weight and fewer missed wishes."""
+        weight = self._move_weight(placements)
         is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
             self.best, self.weight, self.by = placements, weight, by
@@ -173,7 +173,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Find any plan that keeps the given places."""
+        """Search for any plan with the given places pinned, and offer its placements."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
@@ -183,19 +183,19 @@ class _Replan:
 
     @cached_property
     def _forced_weight(self) -> int:
-        """The weight of the buffers whose old places are illegal."""
+        """The total weight of the buffers whose old places are illegal."""
         return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
     def _legal_offsets(self) -> I64:
-        """The old offsets that may be kept, in bytes; ABSENT elsewhere."""
+        """The old offsets in bytes that are legal by themselves; ABSENT for other buffers."""
         legal = self.old.offset.copy()
         legal[list(self.old.must_move)] = ABSENT
         return column(legal)
 
     @cached_property
     def _instance(self) -> Instance:
-        """The question in units that divide the old offsets and the best ones."""
+        """The subproblem as an instance whose unit divides the legal old offsets and the best offsets."""
         return compile_problem(
             self.question,
             column(np.concatenate((self._legal_offsets[self._legal_offsets != ABSENT], self.best.offset))),
@@ -203,23 +203,23 @@ class _Replan:
 
     @cached_property
     def _homes(self) -> Places:
-        """The legal old places of the instance's buffers, in units; ABSENT where there is none."""
+        """The legal old places of the instance's buffers, in units; ABSENT if there is none."""
         here = self._legal_offsets[self._instance.source]
         offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
-    def _places(self, placements: PlacementTable) -> Places:
-        """Return placements, in the problem's order, as places of the instance."""
+    def _instance_places(self, placements: PlacementTable) -> Places:
+        """Return placements, in the problem's order, as pools and offsets of the instance, in units."""
         source, unit = self._instance.source, self._instance.unit
         names = [pool.name for pool in self.question.pools]
         pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
         return Places(pools[placements.pool[source]], placements.offset[source] // unit)
 
-    def _take(self, places: Places, by: str) -> None:
+    def _offer_places(self, places: Places, by: str) -> None:
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
-    def _eject(self, stays: Bool) -> bool:
-        """Improve placements by ejection; return False if the constraints do not allow it."""
+    def _improve_by_ejection(self, stays: Bool) -> bool:
+        """Improve the placements by ejection; return False if the constraints do not allow it."""
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
             return False
@@ -231,16 +231,16 @@ class _Replan:
         with polling_flag(lambda: self.is_done or end.remaining_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
-            # Pinning has already given a placement that starts from the old one.
+            # A search with pins has already given a placement that starts from the old one.
             first = None if self.has_pins else ejector.first_placement(stays[instance.source], turns)
-            first = first or self._places(self.best)
-            self._take(first, "ejection")
+            first = first or self._instance_places(self.best)
+            self._offer_places(first, "ejection")
             *_, last = (first, *ejector.improve(first, self.bound - self._forced_weight, turns))
-            self._take(last, "ejection")
+            self._offer_places(last, "ejection")
         return True
 
-    def _prove(self) -> None:
-        """Find the fewest moves by CP-SAT; for large instances, in neighbourhoods of moved buffers."""
+    def _search_fewest_moves(self) -> None:
+        """Search for the fewest moves with CP-SAT; in large instances, only in neighbourhoods of moved buffers."""
         if not is_installed("ortools"):
             self.not_tried = f"the search for the fewest {missing('ortools')}"
             return
@@ -262,27 +262,27 @@ class _Replan:
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
-            start = self._places(self.best)
+            start = self._instance_places(self.best)
             limit = EngineLimit(limit_s, self.options.deterministic, self.options.seed)
             fewest = minimise_moves(instance, self._homes, weights, start, limit=limit, flag=flag, free=free)
         if fewest.places is not None:
-            self._take(fewest.places, "cp-sat")
-        # The bound of a neighbourhood holds only for the buffers that were left free in it.
+            self._offer_places(fewest.places, "cp-sat")
+        # The bound from a neighbourhood is only valid for its free buffers, not for the instance.
         if free is None:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return a moved buffer, other moved ones, and those around them, as positions in the instance."""
+        """Return the positions in the instance of the moved buffers and of buffers alive near the `k`-th of them."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
-        # Buffers that moved come first, whenever they are alive; then buffers nearby.
+        # Moved buffers come first, whenever they are alive; then the buffers nearest in time.
         near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
         return column(near[: len(away) + _AROUND])
 
-    def _answer(self) -> Plan:
-        """Return the plan with the best placements, and with the base plan's bound and proof."""
+    def _final_plan(self) -> Plan:
+        """Return the plan with the best placements, and the bound and proof of the search for the best peak."""
         cost = None
         if self.problem.objective == "cost":
             exact = compile_problem(self.problem, self.best.offset)
@@ -297,7 +297,7 @@ class _Replan:
             moved=int(moved.sum()),
             moved_bytes=int(self.problem.buffers.size[moved].sum()),
             least_moves=min(self.bound, self.weight),
-            proved=self.weight <= self.bound and self._is_of_the_best,
+            proved=self.weight <= self.bound and self._has_best_ends,
             peak_without_keeping=self.base.plan.peak,
             not_tried=self.not_tried,
         )
@@ -310,14 +310,14 @@ class _Replan:
         return result.answer(self.options.deterministic)
 
     @property
-    def _is_of_the_best(self) -> bool:
-        """True if the pool ends come from the best plan, or all from pool sizes."""
+    def _has_best_ends(self) -> bool:
+        """True if the pool ends come from an optimal plan, or all from the sizes of the pools."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the search ended; with counted work, also whether a clock or a caller ended the base solve."""
+        """Return why the search ended; with counted work, an early end of the search for the best peak is reported."""
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early

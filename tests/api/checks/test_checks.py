@@ -49,17 +49,17 @@ def solve_share(problem: Problem, /, *, share: float) -> Plan:
 @pytest.mark.parametrize(
     ("text", "allowed"), [("0", 0), ("512", 512), ("1KiB", 1024), ("2%", 20), ("0.15%", 1), ("100%", 1000)]
 )
-def test_a_tolerance_is_bytes_or_a_part(text: str, allowed: int) -> None:
+def test_a_tolerance_is_a_number_of_bytes_or_a_percentage(text: str, allowed: int) -> None:
     assert Tolerance.read(text).allowed_growth(1000) == allowed
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "1/0%", "a lot", "-5", "nan%", "1e9%"])
-def test_other_tolerances_are_errors(text: str) -> None:
+def test_malformed_tolerances_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match="tolerance: must be a size or a percentage, such as 512, 1KiB or 2%, got "):
         Tolerance.read(text)
 
 
-def test_budgets_name_pools_and_make_them_where_there_are_none() -> None:
+def test_budgets_name_pools_and_define_them_if_the_problem_has_none() -> None:
     assert read_budgets(["64"], OLD) == (OLD, {"default": 64})
     found, budgets = read_budgets(["sram=64", "dram=1KiB"], OLD)
     assert [(pool.name, pool.size) for pool in found.pools] == [("sram", None), ("dram", None)]
@@ -81,7 +81,7 @@ def test_a_limit_never_enlarges_a_pool() -> None:
     assert limit_pools(small, {"fast": 100}).pools[0].size == 8
 
 
-def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
+def test_a_plan_keeps_a_budget_if_another_pool_can_take_the_excess() -> None:
     problem = problem_of(64, 32, 16, pools=[{"name": "fast", "size": 512}, {"name": "slow"}])
     plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [(use.name, use.used, use.size) for use in plan.pools] == [("fast", 64, 512), ("slow", 32, None)]
@@ -89,7 +89,7 @@ def test_a_budget_that_another_pool_can_relieve_is_kept() -> None:
     assert (plan.status, plan.lower_bound) == ("feasible", None)
 
 
-def test_if_no_plan_keeps_the_budgets_the_least_excess_is_reported() -> None:
+def test_a_check_reports_the_least_excess_if_no_plan_keeps_the_budgets() -> None:
     problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
     plan = plan_within(problem, {"fast": 80}, solve_share)
     assert [use.used for use in plan.pools] == [96, 0]
@@ -125,7 +125,7 @@ def test_a_pool_that_has_grown_is_reported_with_the_buffers_that_caused_it() -> 
     assert not check_of(NEW, "16%").passed
 
 
-def test_many_causes_are_counted() -> None:
+def test_a_failure_names_a_few_causes_of_growth_and_counts_the_others() -> None:
     rows = [{"id": f"n{k}", "size": 8, "start": 0, "end": 1} for k in range(30)]
     (failure,) = check_of(Problem.model_validate({"buffers": rows})).failures
     assert failure.message.endswith('"n12" (+8 bytes, new), and 25 others')
@@ -138,14 +138,14 @@ def test_a_plan_that_packs_less_well_is_not_blamed_on_buffers() -> None:
     assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
 
 
-def test_a_new_pool_had_no_use_before() -> None:
+def test_a_pool_that_the_baseline_lacks_counts_as_unused_before() -> None:
     named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
     (pool,) = check_of(named).pools
     assert (pool.before, pool.growth) == (0, 96)
     assert {cause.kind for cause in pool.causes or ()} == {"from-another-pool"}
 
 
-def test_a_check_fails_with_the_reason_where_the_problem_does_not_fit() -> None:
+def test_a_check_of_an_infeasible_problem_fails_with_the_reason() -> None:
     tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
     (failure,) = check_of(tight).failures
     assert (failure.rule, failure.pool) == ("no-plan", "sram")
@@ -158,7 +158,7 @@ def test_a_baseline_reads_back_as_written() -> None:
     assert found.used == {"default": 96}
 
 
-def test_a_plan_alone_is_a_baseline_of_pools() -> None:
+def test_a_plan_without_its_problem_is_a_baseline_for_the_use_of_pools() -> None:
     data = BASELINE.plan.model_dump_json().encode()
     assert read_baseline(data, "plan.json", NEW).problem is None
     assert read_baseline(data, "plan.json", NEW, OLD).problem == OLD
@@ -167,7 +167,7 @@ def test_a_plan_alone_is_a_baseline_of_pools() -> None:
     assert failure.message.endswith("so which buffers made it grow is not known")
 
 
-def test_a_table_is_a_baseline_with_its_problem() -> None:
+def test_a_table_with_offsets_is_a_baseline_with_its_problem() -> None:
     table = b"id,offset\nb0,0\nb1,64\nb2,0\n"
     assert read_baseline(table, "plan.csv", NEW, OLD).used == {"default": 96}
 
@@ -176,7 +176,7 @@ PASSED, FAILED = check_of(OLD, default=96), check_of(NEW, default=80)
 NOTHING = check_of(problem_of(64, 32, pools=[{"name": "sram", "size": 80}]))
 
 
-def test_markdown_has_a_table_of_pools_and_one_of_causes() -> None:
+def test_markdown_reports_have_a_table_of_pools_and_a_table_of_causes() -> None:
     text = REPORTS[".md"](FAILED).decode()
     assert text.startswith("## Memory of models/a model.csv: **not within limits**\n- pool")
     assert "| default | 112 | 80 | 96 | +16 | 112 | ✗ |" in text
@@ -190,14 +190,14 @@ def test_markdown_has_a_table_of_pools_and_one_of_causes() -> None:
     assert "| default | 96 | 96 | 96 | +0 | 96 | ✓ |" in text
 
 
-def test_markdown_shows_names_as_they_are() -> None:
+def test_markdown_reports_escape_names_so_that_they_are_shown_unchanged() -> None:
     rows = [{"id": "a|b\n<b>*", "size": 8, "start": 0, "end": 1}]
     text = REPORTS[".md"](check_of(Problem.model_validate({"buffers": rows}), baseline=BASELINE, default=1)).decode()
     assert "a\\|b\\\\n\\<b\\>\\*" in text
     assert all(line.count(" | ") in (0, 6) for line in text.splitlines() if line.startswith("| "))
 
 
-def test_junit_has_a_case_for_each_pool_and_rule() -> None:
+def test_junit_reports_have_a_test_case_for_each_pool_and_rule() -> None:
     for found, failed in ((PASSED, []), (FAILED, ["over-budget", "grown"]), (NOTHING, ["no-plan"])):
         root = ET.fromstring(REPORTS[".xml"](found))
         (suite,) = root.findall("testsuite")
@@ -253,7 +253,7 @@ def test_sarif_relates_a_result_to_the_buffers_that_made_the_peak_grow() -> None
     assert related["message"] == {"text": "+16 bytes, grown"}
 
 
-def test_a_result_is_the_same_result_when_its_numbers_change() -> None:
+def test_a_sarif_result_keeps_its_fingerprint_when_its_numbers_change() -> None:
     prints = [
         json.loads(REPORTS[".sarif"](check_of(problem_of(64, size), default=80)))["runs"][0]["results"][0][
             "partialFingerprints"
@@ -263,7 +263,7 @@ def test_a_result_is_the_same_result_when_its_numbers_change() -> None:
     assert prints[0] == prints[1]
 
 
-def test_a_check_plans_by_itself_and_reads_the_same_from_json() -> None:
+def test_a_check_without_a_plan_makes_one_and_its_json_reads_back_equal() -> None:
     options = CheckOptions(budgets=("80",), tolerance="1", subject="a.csv", deterministic=True, with_plan=True)
     found = check(NEW, None, BASELINE, options=options, control=Control())
     assert (found.subject, found.passed, [failure.rule for failure in found.failures]) == (

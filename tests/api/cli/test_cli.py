@@ -40,7 +40,7 @@ def test_a_plan_goes_to_standard_output_as_json(two_buffers_file: str, capfd: Ca
 
 
 @pytest.mark.parametrize("name", ["plan.json", "plan.csv"])
-def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_plan_is_written_in_the_format_of_its_files_ending(name: str, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / name
     assert main(["plan", str(EXAMPLE), "-o", str(file)]) == 0
     assert capfd.readouterr() == ("", f"memplan: wrote {file}\n")
@@ -50,13 +50,13 @@ def test_a_plan_goes_to_a_file_in_the_format_of_its_name(name: str, tmp_path: Pa
     assert verify(problem, plan) == ()
 
 
-def test_the_format_that_is_requested_counts_more_than_the_name(two_buffers_file: str, tmp_path: Path) -> None:
+def test_a_requested_format_overrides_the_ending_of_the_file(two_buffers_file: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     assert main(["plan", two_buffers_file, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_a_table_is_printed_where_it_is_requested(two_buffers_file: str, capfd: Captured) -> None:
+def test_plan_prints_a_table_if_it_is_requested(two_buffers_file: str, capfd: Captured) -> None:
     assert main(["plan", two_buffers_file, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
@@ -68,7 +68,7 @@ def test_a_table_is_printed_where_it_is_requested(two_buffers_file: str, capfd: 
     assert lines[4] == "live bytes from time 2 to 2: at most 96 (96 B), at time 2"
 
 
-def test_buffers_that_share_bytes_are_reported_to_where_their_sizes_are_listed(tmp_path: Path, capfd: Captured) -> None:
+def test_the_line_of_a_peak_reports_shared_bytes_next_to_the_sizes(tmp_path: Path, capfd: Captured) -> None:
     rows = [{"id": name, "size": size, "start": 0, "end": 3} for name, size in (("a", 64), ("b", 64), ("c", 8))]
     file = tmp_path / "p.json"
     file.write_text(json.dumps({"buffers": rows, "may_share": [["a", "b"]]}))
@@ -77,7 +77,7 @@ def test_buffers_that_share_bytes_are_reported_to_where_their_sizes_are_listed(t
     assert line == "at the peak of default, time 0: a (64), b (64), c (8); some share bytes, 64 of these 136"
 
 
-def test_pools_of_a_table_come_from_the_command_line(two_buffers_file: str, capfd: Captured) -> None:
+def test_the_flag_capacity_defines_the_pools_of_a_table(two_buffers_file: str, capfd: Captured) -> None:
     assert main(["plan", two_buffers_file, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
     answer = json.loads(capfd.readouterr().out)
     assert [(pool["name"], pool["size"], pool["used"]) for pool in answer["pools"]] == [
@@ -86,7 +86,7 @@ def test_pools_of_a_table_come_from_the_command_line(two_buffers_file: str, capf
     ]
 
 
-def test_probable_mistakes_are_warnings_and_no_errors(tmp_path: Path, capfd: Captured) -> None:
+def test_probable_mistakes_in_a_problem_are_warnings_not_errors(tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "odd.json"
     file.write_bytes(b'{"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}], "conflicts": [["a", "a"]]}')
     assert main(["plan", str(file)]) == 0
@@ -95,7 +95,7 @@ def test_probable_mistakes_are_warnings_and_no_errors(tmp_path: Path, capfd: Cap
     assert capfd.readouterr().err == ""
 
 
-def test_verify_says_whether_a_plan_is_valid(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_reports_whether_a_plan_is_valid(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     assert main(["plan", two_buffers_file, "-o", str(plan), "-q"]) == 0
     assert main(["verify", two_buffers_file, str(plan)]) == 0
@@ -129,7 +129,7 @@ def test_convert_writes_the_same_problem(
     assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
 
 
-def test_solvers_lists_the_installed_ones(capfd: Captured) -> None:
+def test_solvers_lists_the_installed_solvers(capfd: Captured) -> None:
     assert main(["solvers"]) == 0
     rows = {row["name"]: row for row in json.loads(capfd.readouterr().out)["solvers"]}
     assert rows["greedy"]["installed"]
@@ -142,14 +142,14 @@ def test_solvers_lists_the_installed_ones(capfd: Captured) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
-def test_a_problem_becomes_the_integer_program(suffix: str, two_buffers_file: str, tmp_path: Path) -> None:
+def test_convert_writes_a_problem_as_an_integer_program(suffix: str, two_buffers_file: str, tmp_path: Path) -> None:
     file = tmp_path / f"two{suffix}"
     assert main(["convert", two_buffers_file, "-o", str(file)]) == 0
     assert "peak" in file.read_text()
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
-def test_a_fault_of_memplan_has_an_exit_status_of_its_own(
+def test_a_fault_of_memplan_has_a_separate_exit_status(
     fault: Exception, two_buffers_file: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     def fail(**_options: object) -> None:
@@ -165,13 +165,13 @@ def test_a_fault_of_memplan_has_an_exit_status_of_its_own(
     assert last == f"memplan: error: a fault of memplan, please report it: {type(fault).__name__}: {fault}"
 
 
-def test_without_a_command_there_is_help(capfd: Captured) -> None:
+def test_memplan_without_a_command_prints_its_help(capfd: Captured) -> None:
     assert main([]) == 2
     assert "Usage: memplan" in "".join(capfd.readouterr())
     assert main(["--help"]) == 0
 
 
-def test_the_version_is_shown(capfd: Captured) -> None:
+def test_the_flag_version_prints_the_version(capfd: Captured) -> None:
     assert main(["--version"]) == 0
     assert capfd.readouterr().out.startswith("memplan ")
 
@@ -185,7 +185,7 @@ def refusal_lines(arguments: list[str], capfd: Captured) -> list[str]:
 
 
 @pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
-def test_a_file_that_cannot_be_written_is_told_before_the_work(
+def test_an_unwritable_output_file_is_reported_before_the_work_begins(
     command: str, two_buffers_file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     plan = tmp_path / "plan.json"
@@ -196,14 +196,14 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
 
 
 @pytest.mark.parametrize("options", [["--views", "xml"], ["--time-limit", "long"], ["--colour"]])
-def test_a_wrong_command_line_is_explained(options: list[str], two_buffers_file: str, capfd: Captured) -> None:
+def test_a_wrong_command_line_gets_a_hint(options: list[str], two_buffers_file: str, capfd: Captured) -> None:
     lines = refusal_lines(["plan", two_buffers_file, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")
     assert any(line.startswith("Error: ") for line in lines)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
-def test_a_full_disk_is_an_error_and_leaves_the_old_file(
+def test_writing_to_a_full_disk_fails_and_leaves_the_old_file_intact(
     two_buffers_file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     assert refusal_lines(["plan", two_buffers_file, "-o", "/dev/full", "--format", "json"], capfd) == [

@@ -22,7 +22,7 @@ def table(tmp_path: Path, capfd: Captured) -> Path:
     return tmp_path / "p.csv"
 
 
-def test_a_plan_is_made_again_to_the_byte(table: Path, capfd: Captured) -> None:
+def test_verify_again_reproduces_a_plan_to_the_byte(table: Path, capfd: Captured) -> None:
     plan, saved = table.with_name("p.json"), table.with_name("again.json")
     assert main(["verify", str(table), str(plan), "--again", "--save-plan", str(saved)]) == 0
     told = capfd.readouterr()
@@ -77,14 +77,14 @@ def test_verify_better_treats_plans_and_lists_of_offsets_alike(problem: Path, pl
     assert json.loads(problem.with_name("o.json").read_text())["peak"] == 16
 
 
-def test_an_invalid_plan_has_an_exit_status_of_its_own(problem: Path, capfd: Captured) -> None:
+def test_verify_has_a_separate_exit_status_for_an_invalid_plan(problem: Path, capfd: Captured) -> None:
     target = problem.with_name("plan.json")
     target.write_text(json.dumps({"1": 0, "2": 4, "3": 8}))
     assert main(["verify", str(problem), str(target), "--better", "--format", "table"]) == 3
     assert capfd.readouterr().out.startswith("overlap: ")
 
 
-def test_files_without_offsets_say_what_they_do_tell(problem: Path, capfd: Captured) -> None:
+def test_verifying_a_file_without_offsets_reports_what_the_file_has_instead(problem: Path, capfd: Captured) -> None:
     assert main(["verify", str(problem)]) == 2
     assert "which has no offsets" in capfd.readouterr().err
     assert main(["verify", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2

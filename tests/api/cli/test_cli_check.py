@@ -44,7 +44,7 @@ def test_a_profile_selects_the_pools_that_are_used(profile: str, used: int, tmp_
     assert found["pools"][0]["used"] == used
 
 
-def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:
+def test_check_exits_with_0_within_the_budget(file: str, capfd: Captured) -> None:
     assert main(["check", file, "--capacity", "sram=unlimited", "--budget", "sram=96"]) == 0
     out, err = capfd.readouterr()
     found = json.loads(out)
@@ -52,14 +52,14 @@ def test_within_the_budget_is_status_0(file: str, capfd: Captured) -> None:
     assert err == "memplan: sram: 96 bytes of 96\n"
 
 
-def test_over_the_budget_is_status_1(file: str, capfd: Captured) -> None:
+def test_check_exits_with_1_over_the_budget(file: str, capfd: Captured) -> None:
     assert main(["check", file, "--budget", "95"]) == 1
     out, err = capfd.readouterr()
     assert json.loads(out)["pools"][0]["over_budget"] == 1
     assert err.startswith('memplan: over-budget: pool "default": uses 96 bytes, 1 above its budget of 95; it needs')
 
 
-def test_growth_is_status_1_and_names_the_buffer(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_exits_with_1_after_growth(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
     saved = str(tmp_path / "memory.json")
     run_check(capfd, 0, file, "--save-baseline", saved)
     assert run_check(capfd, 0, file, "--baseline", saved)["placements"]["same"] == 3
@@ -71,7 +71,7 @@ def test_growth_is_status_1_and_names_the_buffer(file: str, larger_file: str, tm
     run_check(capfd, 0, larger_file, "--baseline", other)
 
 
-def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
+def test_check_writes_a_baseline_in_the_first_build_and_compares_later_builds_with_it(
     file: str, larger_file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     saved = str(tmp_path / "memory.json")
@@ -86,7 +86,7 @@ def test_the_first_build_makes_the_baseline_that_later_ones_are_held_to(
     assert Path(saved).read_bytes() == before
 
 
-def test_a_baseline_that_is_not_there_is_an_error_where_another_file_is_written(
+def test_a_missing_baseline_is_an_error_unless_this_command_writes_it(
     file: str, tmp_path: Path, capfd: Captured
 ) -> None:
     gone, saved = str(tmp_path / "gone.json"), str(tmp_path / "memory.json")
@@ -96,7 +96,7 @@ def test_a_baseline_that_is_not_there_is_an_error_where_another_file_is_written(
     assert not Path(saved).exists()
 
 
-def test_a_plan_and_its_problem_are_a_baseline(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_plan_with_its_problem_is_a_baseline(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = str(tmp_path / "plan.json")
     assert main(["plan", file, "-o", plan]) == 0
     assert run_check(capfd, 1, larger_file, "--baseline", plan)["pools"][0]["causes"] is None
@@ -111,7 +111,7 @@ def test_a_given_plan_is_checked_without_a_new_search(file: str, tmp_path: Path,
     assert (found["pools"][0]["used"], found["pools"][0]["lower_bound"], found["solver"]) == (112, None, None)
 
 
-def test_the_plan_is_written_in_its_problems_words(tmp_path: Path, file: str) -> None:
+def test_check_saves_the_plan_with_the_names_of_its_problem(tmp_path: Path, file: str) -> None:
     problem, plan = tmp_path / "two.json", tmp_path / "plan.json"
     data = {
         "buffers": [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 32, "start": 0, "end": 2}],
@@ -132,7 +132,7 @@ def test_reports_are_written_for_passed_and_failed_checks(name: str, file: str, 
         report.unlink()
 
 
-def test_a_problem_that_does_not_fit_is_exit_status_1_with_a_report(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_exits_with_1_and_reports_a_problem_that_does_not_fit(file: str, tmp_path: Path, capfd: Captured) -> None:
     names = ("report.md", "plan.json", "memory.json", "answer.json")
     report, plan, saved, answer = (str(tmp_path / name) for name in names)
     options = ["--capacity", "80", "-o", report, "--save-plan", plan, "--save-baseline", saved, "-o", answer]
@@ -144,7 +144,7 @@ def test_a_problem_that_does_not_fit_is_exit_status_1_with_a_report(file: str, t
     assert not Path(saved).exists()
 
 
-def test_a_plan_that_is_not_valid_is_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_check_refuses_an_invalid_plan_as_wrong_input(file: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("id,offset\na,0\nb,32\nc,96\n")
     assert main(["check", file, "--plan", str(plan)]) == 2

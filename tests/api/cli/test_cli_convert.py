@@ -24,17 +24,17 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(problem), str(plan)
 
 
-def test_every_exporter_can_be_asked_for() -> None:
+def test_convert_writes_the_format_of_every_exporter() -> None:
     assert get_args(Target) == ("json", "csv", "graph", "operations", "objects", "lp", "mps", *EXPORTERS)
 
 
-def test_a_header_is_written_beside_a_source(files: tuple[str, str], tmp_path: Path) -> None:
+def test_convert_writes_a_header_next_to_a_c_source(files: tuple[str, str], tmp_path: Path) -> None:
     assert main(["convert", *files, "--to", "c", "-o", str(tmp_path / "arena.c")]) == 0
     assert '#include "arena.h"' in (tmp_path / "arena.c").read_text()
     assert "#define ARENA_OFFSET_b 16u" in (tmp_path / "arena.h").read_text()
 
 
-def test_one_file_goes_to_standard_output_too(files: tuple[str, str], capfd: Captured) -> None:
+def test_convert_can_write_a_single_file_to_standard_output(files: tuple[str, str], capfd: Captured) -> None:
     assert main(["convert", *files, "--to", "triples", "-o", "-", "--quiet"]) == 0
     out, err = capfd.readouterr()
     assert (json.loads(out), err) == ([["a", "default", 0], ["b", "default", 16]], "")

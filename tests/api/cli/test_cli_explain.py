@@ -33,14 +33,14 @@ def test_the_reason_is_reported_as_json(problem_file: str, capfd: Captured) -> N
     assert "lacks 3 bytes" in err
 
 
-def test_a_table_is_for_people(problem_file: str, capfd: Captured) -> None:
+def test_explain_prints_a_table_for_people(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--format", "table", "--quiet"]) == 1
     out, err = capfd.readouterr()
     assert err == ""
     assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
 
 
-def test_for_a_problem_that_fits_the_peak_is_explained(problem_file: str, capfd: Captured) -> None:
+def test_explain_gives_the_reason_for_the_peak_of_a_problem_that_fits(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["status"], told["explanation"], told.keys() & {"repairs", "what_if"}) == ("fits", None, set())
@@ -83,7 +83,7 @@ def test_a_graph_is_repaired_by_another_order_of_its_operations(tmp_path: Path, 
     assert told["repairs"][0]["peak_after"] <= 14
 
 
-def test_a_table_of_worth_is_for_people(capfd: Captured) -> None:
+def test_explain_what_if_prints_a_table_of_worths(capfd: Captured) -> None:
     assert main(["explain", str(EXAMPLES / "mobilenet_v2.csv"), "--what-if", "--format", "table"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[2] == "optimal: peak 1,505,280 bytes"

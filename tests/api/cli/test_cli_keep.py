@@ -40,7 +40,7 @@ def test_keeping_a_plan_moves_only_the_buffers_that_must_move_and_reports_them(f
     assert "0 of 3 buffers moved, 0 bytes; proved to be the fewest" in capfd.readouterr().err
 
 
-def test_the_problem_of_a_plan_alone_comes_beside_it(files: Path, capfd: Captured) -> None:
+def test_a_baseline_without_a_problem_gets_it_from_the_flag_baseline_problem(files: Path, capfd: Captured) -> None:
     plan = str(files / "old.json")
     assert main(["plan", str(files / "old.csv"), "-o", plan, "-q"]) == 0
     alone = ["check", plan, "--baseline", plan, "--differences", "--format", "json", "-q"]
@@ -58,7 +58,7 @@ def test_the_problem_of_a_plan_alone_comes_beside_it(files: Path, capfd: Capture
     assert b"<html" in (files / "page.html").read_bytes()
 
 
-def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
+def test_plan_keep_uses_the_solve_options_for_the_best_peak(files: Path) -> None:
     problem, old, made = str(files / "new.csv"), str(files / "old.csv"), files / "new.json"
     command = ["plan", problem, "--keep", old, "-o", str(made), "--solver", "exact", "--deterministic", "-q"]
     assert main(command) == 0
@@ -68,7 +68,7 @@ def test_options_of_the_solve_hold_for_the_best_peak(files: Path) -> None:
     assert json.loads(made.read_text())["kept"]["moved"] == 0
 
 
-def test_a_malformed_old_plan_is_wrong_input(files: Path, capfd: Captured) -> None:
+def test_plan_keep_refuses_a_malformed_old_plan(files: Path, capfd: Captured) -> None:
     (files / "bad.json").write_text('{"placements": [{"id": "a"}]}')
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "bad.json")]) == 2
     assert "bad.json" in capfd.readouterr().err

@@ -61,7 +61,7 @@ def test_a_key_is_shown_once_and_later_only_by_its_name(capfd: Captured) -> None
     }
 
 
-def test_scopes_are_those_that_are_requested(capfd: Captured) -> None:
+def test_a_key_has_the_requested_scopes(capfd: Captured) -> None:
     assert main(["keys", "add", "boss", "--scope", "admin", "--scope", "read"]) == 0
     assert [key["scopes"] for key in keys(capfd)] == [["admin", "read"]]
 
@@ -74,7 +74,7 @@ def test_scopes_are_those_that_are_requested(capfd: Captured) -> None:
         (["revoke", "nobody"], 'name: must be that of a key that holds, got "nobody"'),
     ],
 )
-def test_a_wrong_name_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
+def test_a_malformed_name_of_a_key_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:
     main(["keys", "add", "taken"])
     capfd.readouterr()
     assert main(["keys", *arguments]) == 2
@@ -122,7 +122,7 @@ def test_keys_are_required_where_others_can_connect(
 
 
 @pytest.mark.parametrize("settings", [{"require_keys": True}, {"admin_key": SECRET}])
-def test_keys_and_no_keys_are_not_wanted_together(settings: dict[str, bool | str]) -> None:
+def test_required_keys_and_without_keys_exclude_each_other(settings: dict[str, bool | str]) -> None:
     (name,) = settings
     with bind_socket("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
         decide_keys(Settings.model_validate(settings), listener, without_keys=True)

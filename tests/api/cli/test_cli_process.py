@@ -34,7 +34,7 @@ def shell(script: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def test_a_pipe_in_and_a_pipe_out() -> None:
+def test_plan_reads_standard_input_and_writes_standard_output() -> None:
     done = shell("$MEMPLAN plan - | $MEMPLAN verify /dev/fd/3 - 3<<EOF\n" + TWO.decode() + "EOF", TWO)
     assert (done.returncode, done.stdout.startswith(b'{"valid":true,')) == (0, True)
 
@@ -52,7 +52,7 @@ def test_a_pipe_in_and_a_pipe_out() -> None:
         ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),
     ],
 )
-def test_an_error_of_a_standard_stream_is_one_line(command: str, reader: str, sentence: str) -> None:
+def test_an_error_of_a_standard_stream_is_reported_in_one_line(command: str, reader: str, sentence: str) -> None:
     # Rows enough that the plan does not fit into the buffer of a pipe.
     rows = b"".join(b"%d,%d,%d,64\n" % (i, i, i + 2) for i in range(5000))
     done = shell(f"{{ {command}; echo $? >&2; }} {reader}", b"id,lower,upper,size\n" + rows)
@@ -60,7 +60,7 @@ def test_an_error_of_a_standard_stream_is_one_line(command: str, reader: str, se
 
 
 @pytest.mark.parametrize("command", ["--help", "--version", "plan -h", "solvers", "frob 2>/dev/full"])
-def test_a_full_disk_behind_a_standard_stream_is_no_traceback(command: str) -> None:
+def test_a_full_disk_under_standard_output_gives_no_traceback(command: str) -> None:
     done = shell(f"$MEMPLAN {command} >/dev/full")
     assert done.returncode == 2
     assert done.stderr in (
@@ -115,7 +115,7 @@ def test_a_terminal_shows_a_summary_unless_a_format_is_requested(
         assert os.read(ours, 1 << 16).startswith(expected)
 
 
-def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     drawn = io.StringIO()
     line = ProgressLine(drawn)
@@ -124,7 +124,7 @@ def test_the_line_of_progress_keeps_to_the_width_of_its_terminal(monkeypatch: py
     assert len(drawn.getvalue().removeprefix("\r\033[K")) == 39
 
 
-def test_a_profiler_sees_a_command_through(tmp_path: Path) -> None:
+def test_a_profiler_can_run_a_command_to_its_end(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     command = [sys.executable, "-m", "cProfile", "-o", str(profile), *MEMPLAN[1:], "plan", "examples/mobilenet_v2.csv"]
     assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False).returncode == 0
@@ -155,11 +155,11 @@ def test_the_list_of_commands_has_the_help_of_each_command(name: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_an_interrupt_while_a_problem_is_read_is_no_traceback(tmp_path: Path) -> None:
+def test_an_interrupt_during_reading_gives_no_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "problem.json"
     os.mkfifo(pipe)
     process = subprocess.Popen([*MEMPLAN, "plan", str(pipe)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with pipe.open("wb"):  # which waits until the other side reads
+    with pipe.open("wb"):  # opening waits until the other side reads
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")

@@ -58,7 +58,7 @@ def test_a_profile_goes_to_the_service_with_an_older_plan(
         assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
 
 
-def test_the_service_may_be_named_by_the_environment(
+def test_an_environment_variable_can_name_the_service(
     server: RunningServer, capfd: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMPLAN_SERVER", url(server))
@@ -124,7 +124,7 @@ def test_the_corpus_has_a_body_and_its_answer_of_each_question(tmp_path: Path) -
         (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
     ],
 )
-def test_settings_with_which_a_worker_cannot_start_are_reported(
+def test_settings_that_keep_a_worker_from_starting_are_reported(
     arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["worker", *arguments]) == 2
@@ -141,7 +141,7 @@ def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_pa
     assert not any(runs(child, WORKER) for child in children)
 
 
-def test_an_error_of_the_service_is_one_line(server: RunningServer, capfd: Captured) -> None:
+def test_an_error_of_the_service_is_reported_in_one_line(server: RunningServer, capfd: Captured) -> None:
     assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
     sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")

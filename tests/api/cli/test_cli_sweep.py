@@ -50,7 +50,7 @@ def test_a_sweep_is_a_table_for_programs_and_for_people(problem: str, tmp_path: 
     ]
 
 
-def test_exit_status_1_means_that_the_problem_fits_at_no_size(single_pool_file: str, capfd: Captured) -> None:
+def test_sweep_exits_with_1_if_the_problem_fits_at_no_size(single_pool_file: str, capfd: Captured) -> None:
     assert main(["sweep", single_pool_file, "--size", "default=0:95:95"]) == 1
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 

@@ -53,13 +53,13 @@ def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: py
 
 
 @pytest.mark.usefixtures("folder")
-def test_sizes_of_two_names_are_not_one_given_twice(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_flag_dim_may_be_repeated_for_different_names(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "p.json", "--dim", "n=1", "--dim", "m=2"]) == 2
     assert "must be given once" not in capfd.readouterr().err
 
 
 @pytest.mark.filterwarnings("error")
-def test_lists_of_numbers_are_written_without_a_warning() -> None:
+def test_models_dump_lists_of_numbers_without_a_warning() -> None:
     op = {"in": [0], "out": [1], "attributes": {"kernel": [3, 3]}}
     assert graph_from({"size": [1, 1], "ops": [op]}).model_dump(mode="json")["ops"][0]["attributes"]
     assert ModelOptions(dims={"x": (1, 3)}).model_dump(mode="json")["dims"] == {"x": [1, 3]}

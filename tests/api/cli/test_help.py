@@ -35,7 +35,7 @@ def test_the_list_of_commands_includes_those_of_other_distributions(
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help"], ["keys", "--help"], ["serve", "--help"]])
-def test_help_waits_for_nothing_that_answers(words: list[str]) -> None:
+def test_help_imports_no_library_that_only_answers_need(words: list[str]) -> None:
     script = (
         "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
         "print(status, sorted({'fastapi', 'ortools', 'pulp', 'sqlalchemy'} & set(sys.modules)), file=sys.stderr)"
@@ -54,7 +54,7 @@ def test_options_are_shown_in_sections(capfd: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("words", [["keys", "add", "--help"], ["plan", "--solver", "exact", "--help"]])
-def test_help_after_the_words_of_a_command_is_the_help_of_that_command(
+def test_the_flag_help_after_arguments_shows_the_help_of_the_command(
     words: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 0
@@ -62,7 +62,7 @@ def test_help_after_the_words_of_a_command_is_the_help_of_that_command(
 
 
 @pytest.mark.parametrize("word", ["frob", "__init__", "memplan", "../texts/plan"])
-def test_a_word_that_is_no_command_has_no_help(word: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_for_an_unknown_command_is_refused(word: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert word not in names()
     assert main([word, "--help"]) == 2
     assert "No such command" in capfd.readouterr().err

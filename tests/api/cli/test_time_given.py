@@ -23,13 +23,13 @@ from memplan.solvers.processes.apart import run_in_thread, writing
 
 
 class Count(Answer):
-    """A number."""
+    """An answer that holds one number."""
 
     count: int
 
 
 class NotedOptions(QuestionOptions):
-    """How many answers are noted."""
+    """Option: how many answers the question notes before it ends."""
 
     notes: int = 0
 
@@ -140,7 +140,7 @@ def run(_arguments):
         write(None, b"noted")
     return 3
 
-main._command = run
+main._run_command = run
 raise SystemExit(main.main())
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)

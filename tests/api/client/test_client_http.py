@@ -40,7 +40,7 @@ def client(server: RunningServer) -> Iterator[Client]:
         yield found
 
 
-def test_a_problem_is_planned_and_verified(client: Client) -> None:
+def test_the_client_plans_a_problem_and_verifies_the_plan(client: Client) -> None:
     plan = client.plan(TWO)
     assert (plan.status, plan.peak) == ("optimal", 64)
     assert verify(TWO, plan) == ()
@@ -68,7 +68,7 @@ def test_a_job_is_submitted_followed_and_fetched(client: Client) -> None:
     assert plan.peak == 64
 
 
-def test_a_job_that_is_submitted_twice_is_one(client: Client) -> None:
+def test_a_job_submitted_twice_with_one_key_is_one_job(client: Client) -> None:
     first, second = (client.submit(TWO, idempotency_key="just-once") for _ in range(2))
     assert first.id == second.id
 
@@ -90,7 +90,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(client: Client) -> None:
     assert plan.status == "feasible"
 
 
-def test_a_batch_is_answered_one_by_one(client: Client) -> None:
+def test_the_client_yields_the_results_of_a_batch_one_by_one(client: Client) -> None:
     tight = TWO.model_copy(update={"pools": (TWO.pools[0].model_copy(update={"size": 40}),)})
     wrong = Options(solver="exact", time_limit_s=5)
     many = [TWO, tight, Problem.model_validate(problem_data(TWO) | {"pools": [{"name": "x"}, {"name": "y"}]})]
@@ -108,20 +108,20 @@ def test_a_refused_call_raises_an_error_with_the_servers_sentences(client: Clien
     assert caught.value.sentences == ('accept: must be fit or a percentage such as 5%, got "soon"',)
 
 
-def test_a_job_that_is_not_there_is_refused(client: Client) -> None:
+def test_a_request_about_an_unknown_job_is_refused(client: Client) -> None:
     with pytest.raises(RefusedError) as caught:
         client.job("0" * 8)
     assert caught.value.status == 404
 
 
-def test_a_service_that_is_not_there_is_away() -> None:
+def test_an_unreachable_service_raises_away_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", patience_s=0.0) as client, pytest.raises(AwayError, match="/v1/plan"):
         client.plan(TWO)
 
 
-def test_an_event_loop_does_the_same(server: RunningServer) -> None:
+def test_the_asynchronous_client_plans_and_follows_jobs(server: RunningServer) -> None:
     async def day() -> None:
         async with AsyncClient(f"http://127.0.0.1:{server.port}") as client:
             assert (await client.plan(TWO)).peak == 64
@@ -158,12 +158,12 @@ PLAN = json.dumps({"placements": [{"id": k, "pool": "default", "offset": o} for 
 LATER = http("429 Too Many Requests", '{"errors": ["full"]}', "Retry-After: 0")
 
 
-def test_a_busy_service_is_asked_again() -> None:
+def test_a_request_to_a_busy_service_is_repeated() -> None:
     with answering(LATER, "", http("200 OK", PLAN)) as port, Client(f"http://127.0.0.1:{port}") as client:
         assert len(client.plan(TWO).placements) == 2
 
 
-def test_requests_to_a_busy_service_are_not_repeated_for_ever() -> None:
+def test_requests_to_a_busy_service_end_with_the_clients_patience() -> None:
     with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
         with pytest.raises(BusyError) as caught:
             client.plan(TWO)
@@ -180,7 +180,7 @@ def test_a_malformed_plan_from_a_service_is_an_error(body: str) -> None:
         client.plan(TWO)
 
 
-def test_events_go_on_where_a_stream_broke() -> None:
+def test_events_continue_after_a_broken_stream() -> None:
     def stream(*lines: str) -> str:
         return "\r\n".join(("HTTP/1.1 200 OK", "Connection: close", "", "\n".join(lines)))
 
@@ -200,7 +200,7 @@ def test_a_malformed_event_from_a_service_is_an_error() -> None:
         list(client.events("1"))
 
 
-def test_every_refusal_is_reported() -> None:
+def test_every_kind_of_refusal_raises_an_error_with_its_sentences() -> None:
     assert refusal_of(502, b"").sentences == ("service: answered with 502",)
     assert refusal_of(422, b'{"errors": ["a", "b"]}').sentences == ("a", "b")
     assert isinstance(refusal_of(503, b"[]"), BusyError)
@@ -211,14 +211,14 @@ GRAPH = graph_from(
 )
 
 
-def test_operations_are_ordered_and_checked(client: Client) -> None:
+def test_the_client_orders_operations_and_checks_the_answer(client: Client) -> None:
     found = client.order(GRAPH, time_limit_s=60.0)
     assert (found.status, found.peak, peak_of(GRAPH, found.order)) == ("optimal", 18, 18)
     with pytest.raises(OptionError, match="seed: is not a known field"):
         client.order(GRAPH, seed=1)
 
 
-def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
+def test_a_request_of_any_question_can_be_a_job(client: Client) -> None:
     options = QUESTIONS["order"].options(time_limit_s=60.0)
     job = client.submit({"graph": GRAPH}, options, kind="order", priority=2)
     assert (job.kind, job.priority) == ("order", 2)
@@ -236,7 +236,7 @@ def test_a_request_of_a_kind_is_a_job_too(client: Client) -> None:
         ([4, 0, 1, 2, 3, 5], "order: is not a legal one"),
     ],
 )
-def test_an_order_that_is_wrong_is_refused(client: Client, order: list[int], sentence: str) -> None:
+def test_a_wrong_order_from_a_service_is_refused(client: Client, order: list[int], sentence: str) -> None:
     wrong = json.loads(to_json(client.order(GRAPH))) | {"order": order}
     with (
         answering(http("200 OK", json.dumps(wrong))) as port,

@@ -70,7 +70,7 @@ def plan_of(**claims: Any) -> bytes:
     return json.dumps({"status": "feasible", "peak": 10_000, "placements": places, **claims}).encode()
 
 
-def test_a_refusal_has_no_text_that_a_terminal_would_obey() -> None:
+def test_terminal_control_characters_in_a_refusal_are_escaped() -> None:
     error = refusal_of(422, json.dumps({"errors": [f"buffers: {CLEAR}", "x" * 10_000]}).encode())
     assert error.sentences == ("buffers: \\x1b[2J\\u202e\\x9b", "x" * 2_000)
     assert refusal_of(500, b"\x1b").sentences == ("service: answered with 500",)
@@ -79,7 +79,7 @@ def test_a_refusal_has_no_text_that_a_terminal_would_obey() -> None:
     assert str(why.value).isprintable()
 
 
-def test_an_answer_has_no_text_that_a_terminal_would_obey_unless_it_was_asked_with() -> None:
+def test_terminal_control_characters_in_an_answer_are_escaped_unless_the_request_has_them() -> None:
     for ascii_only in (True, False):
         data = json.dumps({"message": CLEAR, "ids": ["\x1b[1m", "é"], CLEAR: [1.5, None]}, ensure_ascii=ascii_only)
         found = json.loads(escape_answer(data.encode(), json.dumps({"id": "\x1b[1m"}).encode()))
@@ -91,7 +91,7 @@ def test_an_answer_has_no_text_that_a_terminal_would_obey_unless_it_was_asked_wi
     assert escape_answer(b'{"id": "plain"}', b"") == b'{"id": "plain"}'
 
 
-def test_an_answer_that_trickles_is_awaited_until_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slowly_arriving_answer_is_abandoned_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_async, "_ANSWER_S", 0.5)
     began = time.monotonic()
     with (
@@ -102,7 +102,7 @@ def test_an_answer_that_trickles_is_awaited_until_its_deadline(monkeypatch: pyte
     assert time.monotonic() - began < GRACE_S + 10
 
 
-def test_an_answer_is_neither_unpacked_nor_taken_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compressed_and_oversized_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_async, "_MOST_BYTES", 100_000)
     packed = gzip.compress(b" " * 10**7)
     with answering(packed, content_encoding="gzip") as client, pytest.raises(WrongAnswerError, match="with a coding"):
@@ -121,14 +121,14 @@ def test_an_answer_is_neither_unpacked_nor_taken_without_end(monkeypatch: pytest
         (plan_of(peak=64), "plan: is not one of this problem"),
     ],
 )
-def test_a_claim_that_can_be_refuted_is_not_believed(answer: bytes, sentence: str) -> None:
+def test_a_refutable_claim_of_a_service_is_refused(answer: bytes, sentence: str) -> None:
     with answering(answer) as client, pytest.raises(WrongAnswerError, match=sentence):
         client.plan(TWO)
     with answering(answer) as client, pytest.raises(WrongAnswerError):
         client.answer(QUESTIONS["plan"], {"problem": TWO}, Options())
 
 
-def test_a_claim_is_proved_by_a_certificate_where_the_caller_asks() -> None:
+def test_a_claim_is_proved_by_a_certificate_if_the_caller_requests_it() -> None:
     problem = read_problem((FOLDER / "minimalloc_small/e.12.csv").read_bytes(), "e.12.csv")
     best = solve(problem)
     assert best.status == "optimal"

@@ -33,20 +33,20 @@ def defaults(call: Any) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_defaults_that_are_sent_are_taken(server: RunningServer, path: str) -> None:
+def test_documented_defaults_sent_in_a_query_are_accepted(server: RunningServer, path: str) -> None:
     call = POSTS[path]
     sent = call["requestBody"]["content"]["application/json"]["example"]
     answer = server.client.post(f"{path}?{urlencode(list(defaults(call)))}", json=sent)
     assert answer.is_success, answer.text
 
 
-def test_every_call_has_a_short_name_of_its_own() -> None:
+def test_every_call_has_a_short_unique_name() -> None:
     names = [call["operationId"] for _, call in CALLS]
     assert len(set(names)) == len(names)
     assert [name for name in names if "_v1_" in name or name.endswith(("_get", "_post"))] == []
 
 
-def test_lists_have_limits_of_lists() -> None:
+def test_lists_in_the_schema_are_limited_by_items_not_by_length() -> None:
     def wrong_lists(part: Any) -> Iterator[Any]:
         if isinstance(part, dict):
             if part.get("type") == "array" and {"minLength", "maxLength"} & part.keys():

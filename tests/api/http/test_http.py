@@ -37,7 +37,7 @@ def plan(server: RunningServer, content: object, **options: object) -> Any:
     return answer.json()
 
 
-def test_a_bare_problem_is_planned_and_proved(server: RunningServer) -> None:
+def test_a_body_that_is_only_a_problem_is_planned_and_proved_optimal(server: RunningServer) -> None:
     found = plan(server, PROBLEM_EXAMPLE)
     assert (found["status"], found["stop_reason"]) == ("optimal", "proved")
     assert (found["peak"], found["lower_bound"], found["gap"]) == (602112, 602112, 0.0)
@@ -59,7 +59,7 @@ def test_a_bare_problem_is_planned_and_proved(server: RunningServer) -> None:
         ("", "application/json"),
     ],
 )
-def test_a_plan_is_csv_where_the_request_prefers_it(server: RunningServer, accept: str, kind: str) -> None:
+def test_a_plan_is_csv_if_the_accept_header_prefers_it(server: RunningServer, accept: str, kind: str) -> None:
     answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers={"accept": accept})
     assert answer.headers["content-type"].partition(";")[0] == kind
     if kind == "text/csv":
@@ -106,7 +106,7 @@ def test_ids_are_returned_unchanged(server: RunningServer) -> None:
     assert [row["id"] for row in found["placements"]] == ids
 
 
-def test_a_wrong_plan_is_answered_with_its_violations(server: RunningServer) -> None:
+def test_verify_answers_an_invalid_plan_with_its_violations(server: RunningServer) -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("conv1", "conv2")]
     answer = server.client.post("/v1/verify", json={"problem": PROBLEM_EXAMPLE, "plan": {"placements": rows}})
     assert answer.status_code == 200
@@ -125,7 +125,7 @@ def test_the_solvers_are_listed(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_a_server_that_is_well_says_so(server: RunningServer, path: str) -> None:
+def test_healthz_and_readyz_answer_ok(server: RunningServer, path: str) -> None:
     answer = server.client.get(path)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "version": __version__})
 
@@ -190,7 +190,7 @@ def count_kept(server: RunningServer) -> int:
     return len(server.service.written._plans)
 
 
-def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: RunningServer) -> None:
+def test_a_repeated_request_gets_the_same_answer_except_its_time(server: RunningServer) -> None:
     first, before = ask(server, {"buffers": _ROWS}), count_kept(server)
     again = ask(server, {"buffers": _ROWS})
     assert count_kept(server) == before >= 1
@@ -201,7 +201,7 @@ def test_the_same_bytes_get_the_same_answer_but_for_its_time(server: RunningServ
     assert first.headers["link"] == again.headers["link"]
 
 
-def test_other_bytes_another_query_or_another_format_are_other_answers(server: RunningServer) -> None:
+def test_another_body_query_or_format_gets_another_written_answer(server: RunningServer) -> None:
     ask(server, {"buffers": _ROWS})
     assert ask(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
     assert ask(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
@@ -212,7 +212,7 @@ def test_other_bytes_another_query_or_another_format_are_other_answers(server: R
     ]
 
 
-def test_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: RunningServer) -> None:
+def test_written_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: RunningServer) -> None:
     before = count_kept(server)
     for options in ({"deterministic": True}, {"solver": "greedy"}):
         ask(server, {"problem": {"buffers": _ROWS}, "options": options})
@@ -220,7 +220,7 @@ def test_answers_without_a_proof_or_by_a_named_solver_are_not_kept(server: Runni
     assert count_kept(server) <= before + 1  # that which fits may be proved, too
 
 
-def test_the_oldest_answers_go_when_there_is_no_more_room() -> None:
+def test_the_oldest_written_answers_are_dropped_above_the_memory_limit() -> None:
     plans = WrittenPlans(10_000)
     content = b'{"peak":1,"wall_time_s":0.1,"version":"1"}'
     for k in range(40):
@@ -240,7 +240,7 @@ def test_an_answer_states_whether_it_came_from_the_cache(server: RunningServer) 
     assert (first, again, renamed.headers["x-memplan-cache"]) == ("miss", "hit", "hit")
 
 
-def test_a_query_and_a_body_are_no_kept_request_where_their_bytes_are_together(server: RunningServer) -> None:
+def test_moving_bytes_from_the_body_to_the_query_does_not_hit_a_kept_answer(server: RunningServer) -> None:
     body = json.dumps({"buffers": _ROWS}).encode()
     ask(server, {"buffers": _ROWS})
     torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])

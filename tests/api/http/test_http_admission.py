@@ -26,13 +26,13 @@ def narrow_server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_a_client_that_hangs_up_stops_its_solve(narrow_server: RunningServer) -> None:
+def test_a_client_that_hangs_up_ends_its_search(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
     assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_a_client_that_hangs_up_leaves_the_line(narrow_server: RunningServer) -> None:
+def test_a_client_that_hangs_up_leaves_the_queue(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
         with send_request(narrow_server, HARD_TOO):
@@ -41,7 +41,7 @@ def test_a_client_that_hangs_up_leaves_the_line(narrow_server: RunningServer) ->
         assert narrow_server.service.queue.busy_slots == 1
 
 
-def test_a_request_to_a_full_queue_is_turned_away(narrow_server: RunningServer) -> None:
+def test_a_request_to_a_full_queue_is_refused(narrow_server: RunningServer) -> None:
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
         with send_request(narrow_server, HARD_TOO):
@@ -60,7 +60,7 @@ def test_quick_requests_do_not_wait_in_the_queue(narrow_server: RunningServer) -
             assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
 
 
-def test_a_request_whose_time_ends_in_the_queue_gets_the_quick_plan(narrow_server: RunningServer) -> None:
+def test_a_request_whose_time_ends_in_the_queue_gets_the_plan_of_the_quick_search(narrow_server: RunningServer) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
@@ -106,7 +106,7 @@ def test_many_callers_at_once_each_get_their_own_plan() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
-def test_incomplete_headers_close_their_connection_and_no_other(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_connection_with_incomplete_headers_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.2)
     with run_server(Settings()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
@@ -119,7 +119,7 @@ def test_incomplete_headers_close_their_connection_and_no_other(sent: bytes, mon
         assert server.client.get("/healthz").status_code == 200
 
 
-def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_of_too_many_connections_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     with run_server(Settings()) as server:
         monkeypatch.setattr(connections, "max_connections", lambda: 2)
         first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
@@ -130,7 +130,7 @@ def test_of_too_many_connections_the_newest_is_closed(monkeypatch: pytest.Monkey
             assert first.recv(15) == b"HTTP/1.1 200 OK"
 
 
-def test_a_server_that_is_not_ready_takes_no_connection() -> None:
+def test_a_server_accepts_no_connection_before_it_is_ready() -> None:
     with bind_socket("127.0.0.1", 0) as listener, pytest.raises(ConnectionRefusedError):
         socket.create_connection(listener.getsockname())
 
@@ -138,7 +138,7 @@ def test_a_server_that_is_not_ready_takes_no_connection() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy in front may go by the other header
+        b"Content-Length: 14\r\nTransfer-Encoding: chunked\r\n\r\n",  # a proxy may obey the other header
         b"Content-Length: 14\r\nContent-Length: 15\r\n\r\n",
         b"Content-Length: +5\r\n\r\n",
         b"X-Long: " + b"x" * 400_000,

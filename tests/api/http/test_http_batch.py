@@ -45,7 +45,7 @@ def single_buffer(size: int) -> dict[str, Any]:
     return {"buffers": [{"id": "a", "size": size, "start": 0, "end": 1}]}
 
 
-def test_each_problem_gets_its_plan(server: RunningServer) -> None:
+def test_a_batch_answers_each_problem_with_its_plan(server: RunningServer) -> None:
     results = ask(server, *(single_buffer(size) for size in range(1, 31)))
     assert [line["index"] for line in results] == list(range(30))
     assert [line["plan"]["peak"] for line in results] == list(range(1, 31))
@@ -53,7 +53,7 @@ def test_each_problem_gets_its_plan(server: RunningServer) -> None:
         assert verify(Problem.model_validate(single_buffer(size)), Plan.model_validate(line["plan"])) == ()
 
 
-def test_plans_have_the_fields_that_are_wanted(server: RunningServer) -> None:
+def test_plans_of_a_batch_have_only_the_selected_fields(server: RunningServer) -> None:
     results = ask(
         server, single_buffer(1), {"problem": single_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
     )
@@ -66,7 +66,7 @@ def test_plans_have_the_fields_that_are_wanted(server: RunningServer) -> None:
     assert (refused.status_code, "another format" in refused.text) == (422, True)
 
 
-def test_results_are_known_by_the_ids_that_were_given(server: RunningServer) -> None:
+def test_results_of_a_batch_have_the_ids_of_their_submissions(server: RunningServer) -> None:
     results = ask(server, single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)}, single_buffer(3))
     assert [line["id"] for line in results] == ["first", 2, None]
 
@@ -94,20 +94,20 @@ def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server
     assert results[2]["id"] == "b"
 
 
-def test_every_one_of_many_that_are_wrong_is_reported(server: RunningServer) -> None:
+def test_a_batch_reports_every_wrong_submission(server: RunningServer) -> None:
     results = ask(server, *["{}"] * 150, single_buffer(1), *["{"] * 150)
     assert [line["index"] for line in results] == list(range(301))
     assert [line["error"]["status"] for line in results if "error" in line] == [422] * 150 + [400] * 150
     assert results[150]["plan"]["peak"] == 1
 
 
-def test_lines_may_be_blank_and_end_as_on_windows(server: RunningServer) -> None:
+def test_a_batch_may_have_blank_lines_and_windows_line_ends(server: RunningServer) -> None:
     results = ask(server, "", json.dumps(single_buffer(1)) + "\r", "  ", json.dumps(single_buffer(2)), "")
     assert [line["plan"]["peak"] for line in results] == [1, 2]
     assert ask(server) == []
 
 
-def test_options_come_with_each_or_for_all_in_the_query(server: RunningServer) -> None:
+def test_options_of_a_batch_come_with_a_submission_or_in_the_query_for_all(server: RunningServer) -> None:
     assert [
         line["plan"]["wall_time_s"] for line in ask(server, single_buffer(1), single_buffer(2), deterministic="true")
     ] == [None, None]
@@ -120,7 +120,7 @@ def test_options_come_with_each_or_for_all_in_the_query(server: RunningServer) -
     assert results[1]["plan"]["peak"] == 2
 
 
-def test_a_batch_may_be_one_object(server: RunningServer) -> None:
+def test_a_batch_may_be_one_object_with_submissions(server: RunningServer) -> None:
     answer = server.client.post(
         "/v1/batch", json={"submissions": [single_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
     )
@@ -128,7 +128,7 @@ def test_a_batch_may_be_one_object(server: RunningServer) -> None:
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
 
-def test_a_wrong_query_is_reported_as_a_whole(server: RunningServer) -> None:
+def test_a_wrong_query_refuses_the_whole_batch(server: RunningServer) -> None:
     answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON, params={"seed": "x"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,

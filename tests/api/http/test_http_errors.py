@@ -32,7 +32,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES says how many)"
         ("", {**PROBLEM, "options": {"time_limit_s": 1, "seed": 3}}),
     ],
 )
-def test_options_may_be_beside_the_problem_in_the_object_options_or_in_the_query(
+def test_options_may_be_next_to_the_problem_in_the_object_options_or_in_the_query(
     server: RunningServer, query: str, content: object
 ) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200
@@ -57,7 +57,7 @@ def test_a_body_that_is_large_deep_packed_or_of_another_kind_is_refused(
     assert (answer.status_code, answer.json()["detail"][: len(sentence)]) == (status, sentence)
 
 
-def test_a_body_that_turns_out_too_large_is_not_kept(server: RunningServer) -> None:
+def test_a_body_of_unannounced_length_is_refused_above_the_limit(server: RunningServer) -> None:
     chunks = (b" " * 1000 for _ in range(1001))
     answer = server.client.post("/v1/verify", content=chunks)
     assert (answer.status_code, answer.json()["errors"]) == (
@@ -66,7 +66,7 @@ def test_a_body_that_turns_out_too_large_is_not_kept(server: RunningServer) -> N
     )
 
 
-def test_many_pools_are_too_many(server: RunningServer) -> None:
+def test_a_problem_with_too_many_pools_is_refused(server: RunningServer) -> None:
     pools = [{"name": f"p{q}"} for q in range(4_001)]
     answer = server.client.post("/v1/verify", json={"problem": {"buffers": [], "pools": pools}, "plan": {}})
     rule = "buffers or pairs (at least 5000 are counted) times pools must be at most 20000000"
@@ -82,7 +82,7 @@ def test_any_value_that_an_error_quotes_is_valid_json() -> None:
     assert bytes(answer.body).isascii()
 
 
-def test_problems_are_not_logged(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_no_data_of_a_problem(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret"}]})
         server.client.post("/v1/plan", json={"buffers": [{**BUFFER, "id": "secret", "size": -1}]})
@@ -120,14 +120,14 @@ def test_a_failure_of_the_program_is_logged_without_its_message(caplog: pytest.L
     assert message not in caplog.text
 
 
-def test_a_store_that_does_not_answer_is_told_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unavailable_store_is_reported_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
     answer = answer_to_failing(StoreError("database: connection to 10.0.0.7 refused"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert answer.json()["detail"] == "memplan: its store does not answer for now"
     assert "10.0.0.7" in caplog.text
 
 
-def test_a_call_without_a_partial_answer_is_a_504() -> None:
+def test_a_call_that_has_no_answer_in_time_is_answered_with_504() -> None:
     answer = answer_to_failing(TimeOverError("time_limit_s: must be enough for the whole program"))
     assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (504, "time_limit_s")
 
@@ -138,7 +138,7 @@ def test_a_fault_of_a_reader_is_reported_with_its_location() -> None:
     assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)
 
 
-def test_a_problem_that_workers_were_lost_over_may_be_tried_later() -> None:
+def test_a_request_whose_workers_were_lost_is_answered_with_503_and_a_time_to_retry() -> None:
     answer = answer_to_failing(LostWorkersError("memplan: 4 workers were lost over this problem"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     assert answer.json()["detail"] == "memplan: 4 workers were lost over this problem"

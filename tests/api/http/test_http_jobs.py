@@ -65,7 +65,7 @@ def events_of(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-def test_a_job_has_the_name_that_is_given_with_it(server: RunningServer) -> None:
+def test_a_job_gets_the_name_in_its_query(server: RunningServer) -> None:
     accepted = server.client.post("/v1/jobs?name=nightly", json=PROBLEM_EXAMPLE | {"name": "two"}).json()
     assert accepted["name"] == "nightly"
     listed = server.client.get("/v1/jobs", params={"name": "nightly"}).json()["jobs"]
@@ -90,7 +90,7 @@ def test_a_job_is_accepted_and_solved(server: RunningServer) -> None:
     assert found["created_at"].endswith("Z")
 
 
-def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: RunningServer) -> None:
+def test_the_request_of_a_job_is_returned_so_that_no_browser_runs_it(server: RunningServer) -> None:
     page = b"<script>alert(1)</script>"
     job = server.client.post("/v1/jobs", content=page, headers={"content-type": "text/html"}).json()
     answer = server.client.get(f"{job['links']['self']}/request")
@@ -98,7 +98,7 @@ def test_what_was_submitted_comes_back_so_that_no_browser_runs_it(server: Runnin
     assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_its_plan_is_written_in_the_requested_format(server: RunningServer) -> None:
+def test_the_plan_of_a_job_is_written_in_the_requested_format(server: RunningServer) -> None:
     job = submit(server)
     wait_for_end(server, job)
     assert server.client.get(job["links"]["plan"], headers={"accept": "text/csv"}).text == CSV_PLAN_EXAMPLE
@@ -116,7 +116,7 @@ def test_tables_can_be_jobs_and_terms_can_be_given_in_the_query(server: RunningS
     assert wait_for_end(server, job)["progress"]["peak"] == 602112
 
 
-def test_events_are_told_from_the_first_to_the_last(server: RunningServer) -> None:
+def test_events_of_a_job_are_sent_from_the_first_to_the_last(server: RunningServer) -> None:
     job = submit(server)
     with server.client.stream("GET", job["links"]["events"]) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -136,7 +136,7 @@ def test_a_client_that_reconnects_receives_the_events_after_the_last_one_it_know
     assert (answer.status_code, answer.content) == (204, b"")  # which tells a browser not to come back
 
 
-def test_a_job_is_followed_while_it_gets_better_and_cancelled_with_the_best_plan(server: RunningServer) -> None:
+def test_a_followed_job_reports_better_plans_and_keeps_the_best_one_when_cancelled(server: RunningServer) -> None:
     job, kinds = submit(server, hard_request(priority=100)), []
     with server.client.stream("GET", job["links"]["events"]) as answer:
         lines = answer.iter_lines()
@@ -172,7 +172,7 @@ def test_a_queued_job_has_no_plan_yet_and_is_cancelled_at_once(server: RunningSe
         wait_for_end(server, one)
 
 
-def test_the_same_request_with_the_same_key_is_one_job(server: RunningServer) -> None:
+def test_an_equal_request_with_the_same_idempotency_key_is_the_same_job(server: RunningServer) -> None:
     first = submit(server, **{"Idempotency-Key": "once"})
     assert submit(server, **{"Idempotency-Key": "once"})["id"] == first["id"]
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE | {"name": "x"}, headers={"Idempotency-Key": "once"})
@@ -180,7 +180,7 @@ def test_the_same_request_with_the_same_key_is_one_job(server: RunningServer) ->
     assert answer.json()["detail"].startswith("Idempotency-Key: must be new for a new request")
 
 
-def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: RunningServer) -> None:
+def test_a_job_can_be_renamed_found_by_a_part_of_its_name_and_removed(server: RunningServer) -> None:
     job = submit(server)
     at = job["links"]["self"]
     wait_for_end(server, job)
@@ -198,7 +198,7 @@ def test_a_job_is_named_found_by_a_part_of_its_name_and_forgotten(server: Runnin
     assert server.client.delete(at, params={"forget": "true"}).status_code == 404
 
 
-def test_a_job_that_goes_on_is_not_forgotten(server: RunningServer) -> None:
+def test_a_running_job_cannot_be_removed(server: RunningServer) -> None:
     job = submit(server, hard_request(priority=100))
     answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
     assert (answer.status_code, answer.json()["detail"][:47]) == (
@@ -209,7 +209,7 @@ def test_a_job_that_goes_on_is_not_forgotten(server: RunningServer) -> None:
     wait_for_end(server, job)
 
 
-def test_jobs_are_found_by_their_problem(server: RunningServer) -> None:
+def test_jobs_can_be_listed_by_the_hash_of_their_problem(server: RunningServer) -> None:
     raw = {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]}
     job = submit(server, raw)
     same = submit(server, {"buffers": [{"id": "renamed", "size": 12345, "start": 5, "end": 9}]})
@@ -217,7 +217,7 @@ def test_jobs_are_found_by_their_problem(server: RunningServer) -> None:
     assert {one["id"] for one in found} == {job["id"], same["id"]}
 
 
-def test_an_option_of_a_job_that_is_given_twice_is_refused(server: RunningServer) -> None:
+def test_a_repeated_option_of_a_job_is_refused(server: RunningServer) -> None:
     body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
     answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
     assert answer.json()["detail"] == "priority: must be given once, got it in the body and in the query"
@@ -246,7 +246,7 @@ def test_a_wrong_idempotency_key_is_reported(server: RunningServer) -> None:
     assert answer.json()["detail"].startswith("Idempotency-Key: must be at most 200 visible ASCII characters")
 
 
-def test_too_many_jobs_are_turned_away() -> None:
+def test_a_job_above_the_limit_is_refused() -> None:
     with run_server(Settings(max_jobs=2)) as server:
         first = submit(server, hard_request())
         submit(server, hard_request())
@@ -258,7 +258,7 @@ def test_too_many_jobs_are_turned_away() -> None:
         submit(server)
 
 
-def test_too_many_followers_are_turned_away(server: RunningServer) -> None:
+def test_a_follower_above_the_limit_is_refused(server: RunningServer) -> None:
     job = submit(server, hard_request())
     with httpx.Client(base_url=server.client.base_url, trust_env=False) as client:
         answers = [client.send(client.build_request("GET", job["links"]["events"]), stream=True) for _ in range(4)]
@@ -269,7 +269,7 @@ def test_too_many_followers_are_turned_away(server: RunningServer) -> None:
     wait_for_end(server, job)
 
 
-def test_a_server_that_stops_lets_its_followers_go_and_keeps_its_jobs(tmp_path: Any) -> None:
+def test_a_stopping_server_disconnects_followers_and_keeps_its_jobs(tmp_path: Any) -> None:
     settings = Settings(data_folder=tmp_path)
     with httpx.Client(trust_env=False, timeout=30.0) as client:
         with run_server(settings) as server:

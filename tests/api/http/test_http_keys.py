@@ -47,14 +47,14 @@ def test_every_call_but_two_checks_the_key_before_anything_else(guarded_server: 
     assert found == OPEN_CALLS
 
 
-def test_no_call_lets_in_a_wrong_key(guarded_server: RunningServer) -> None:
+def test_every_call_refuses_a_wrong_key(guarded_server: RunningServer) -> None:
     for method, path, _ in calls(guarded_server):
         if (method, path) not in OPEN_CALLS:
             wrong = {"Authorization": f"Bearer {new_secret()[1]}"}
             assert_refused(guarded_server.client.request(method, re.sub(r"\{\w+\}", "x", path), headers=wrong), 401)
 
 
-def test_no_call_is_for_a_key_without_scopes(guarded_server: RunningServer) -> None:
+def test_every_call_refuses_a_key_without_scopes(guarded_server: RunningServer) -> None:
     nothing = key_for(guarded_server, "nothing")
     for method, path, _ in calls(guarded_server):
         if (method, path) not in OPEN_CALLS:
@@ -80,13 +80,13 @@ def test_a_key_allows_only_the_calls_of_its_scopes(guarded_server: RunningServer
     assert_refused(guarded_server.client.get("/v1/solvers", headers=planner), 403)
 
 
-def test_the_admins_key_opens_everything(guarded_server: RunningServer) -> None:
+def test_the_admin_key_allows_every_call(guarded_server: RunningServer) -> None:
     admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
     assert guarded_server.client.post("/v1/plan", headers=admin, json=PROBLEM_EXAMPLE).status_code == 200
     assert guarded_server.client.get("/metrics", headers=admin).status_code == 200
 
 
-def test_a_revoked_key_is_like_one_that_never_was(guarded_server: RunningServer) -> None:
+def test_a_revoked_key_is_refused_like_an_unknown_key(guarded_server: RunningServer) -> None:
     shown = key_for(guarded_server, "leaver", "plan", "read")
     guarded_server.service.store.keys.revoke("leaver", time.time())
     assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 401)
@@ -96,7 +96,7 @@ def test_a_revoked_key_is_like_one_that_never_was(guarded_server: RunningServer)
     )
 
 
-def test_requests_above_the_rate_learn_when_to_retry(guarded_server: RunningServer) -> None:
+def test_requests_above_the_rate_are_refused_with_a_time_to_retry(guarded_server: RunningServer) -> None:
     shown = key_for(guarded_server, "eager", "read", max_requests_per_minute=1)
     assert guarded_server.client.get("/v1/solvers", headers=shown).status_code == 200
     assert_refused(answer := guarded_server.client.get("/v1/solvers", headers=shown), 429)
@@ -104,5 +104,5 @@ def test_requests_above_the_rate_learn_when_to_retry(guarded_server: RunningServ
     assert answer.json()["detail"] == "key eager: may ask 1 times a minute"
 
 
-def test_a_large_body_does_not_hide_that_there_is_no_key(guarded_server: RunningServer) -> None:
+def test_a_missing_key_is_refused_before_a_large_body_is_read(guarded_server: RunningServer) -> None:
     assert_refused(guarded_server.client.post("/v1/plan", content=b" " * 90_000), 401)

@@ -38,7 +38,7 @@ def server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: RunningServer) -> None:
+def test_a_job_of_another_question_ends_with_the_answer_of_that_questions_call(server: RunningServer) -> None:
     job = server.client.post("/v1/jobs?kind=order&priority=3", json={"graph": GRAPH, "deadline_s": 100}).json()
     assert (job["kind"], job["name"], job["priority"], job["buffers"]) == ("order", "sums", 3, 6)
     assert job["options"] == OrderOptions().model_dump(mode="json")
@@ -55,7 +55,7 @@ def test_a_job_of_a_kind_ends_with_the_answer_of_its_call(server: RunningServer)
     ]
 
 
-def test_the_points_of_a_cascade_are_streamed_as_they_are_found(server: RunningServer) -> None:
+def test_points_of_a_cascade_job_are_sent_as_events_when_they_are_found(server: RunningServer) -> None:
     body = QUESTIONS["cascade"].example
     found = server.client.post("/v1/cascade", json=body).json()
     assert (found["layers_peak"], found["points"][-1]["peak"], found["exhausted"]["intervals"]) == (23_040, 4_667, True)
@@ -83,7 +83,7 @@ def test_jobs_are_listed_by_kind_and_plans_have_results_too(server: RunningServe
     assert json.loads(result.content)["status"] == "optimal"
 
 
-def test_a_kind_that_is_not_known_is_refused(server: RunningServer) -> None:
+def test_a_job_of_an_unknown_kind_is_refused(server: RunningServer) -> None:
     known = ", ".join(("plan", *OTHERS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
         answer = server.client.post(f"/v1/jobs?{query}", json=GRAPH)
@@ -93,7 +93,7 @@ def test_a_kind_that_is_not_known_is_refused(server: RunningServer) -> None:
     )
 
 
-def test_every_kind_has_a_call_that_the_schema_describes(server: RunningServer) -> None:
+def test_the_schema_describes_the_call_of_every_kind_of_job(server: RunningServer) -> None:
     described = server.client.get("/openapi.json").json()
     for kind in map(QUESTIONS.__getitem__, OTHERS):
         call = described["paths"][kind.path]["post"]
@@ -101,7 +101,7 @@ def test_every_kind_has_a_call_that_the_schema_describes(server: RunningServer) 
         assert request_model(kind).__name__ in described["components"]["schemas"]
 
 
-def test_sizes_of_pools_are_swept(server: RunningServer) -> None:
+def test_the_call_sweep_plans_several_pool_sizes(server: RunningServer) -> None:
     asked = {name: QUESTIONS["sweep"].example[name] for name in ("problem", "sizes")}
     found = server.client.post("/v1/sweep", json=asked).json()
     assert found["combinations"] == 3
@@ -141,7 +141,7 @@ PROGRAM: dict[str, Any] = {
         ("sweep", {"problem": PROGRAM, "sizes": {"default": {"first": 90, "last": 96, "step": 6}}}),
     ],
 )
-def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body: Any, server: RunningServer) -> None:
+def test_every_call_accepts_operations_as_its_problem(path: str, body: Any, server: RunningServer) -> None:
     answer = server.client.post(f"/v1/{path}", json=body)
     assert answer.status_code == 200, answer.text
     found = answer.json()
@@ -149,7 +149,7 @@ def test_operations_are_a_problem_everywhere_as_for_the_command(path: str, body:
         assert (found["status"], found["peak"]) == ("optimal", 96)
 
 
-def test_operations_that_make_too_much_are_refused_before_they_are_expanded(server: RunningServer) -> None:
+def test_operations_that_expand_to_too_many_buffers_are_refused_before_expansion(server: RunningServer) -> None:
     functions: dict[str, Any] = {"f0": {"buffers": [{"id": "a", "size": 1}], "body": [{"op": "x", "outputs": ["a"]}]}}
     for k in range(1, 21):
         functions[f"f{k}"] = {"body": [{"call": f"f{k - 1}"}, {"call": f"f{k - 1}"}]}
@@ -158,7 +158,7 @@ def test_operations_that_make_too_much_are_refused_before_they_are_expanded(serv
     assert "functions: must be at most 200000 statements and buffers" in answer.text
 
 
-def test_a_job_has_the_body_that_came_and_its_answer_in_lines(server: RunningServer) -> None:
+def test_a_job_returns_its_request_body_and_its_answer_as_text(server: RunningServer) -> None:
     body = {"graph": GRAPH, "options": {"deterministic": True}}
     job = server.wait_for_end(server.client.post("/v1/jobs?kind=order", json=body).json())
     assert server.client.get(f"{job['links']['self']}/request").json() == body

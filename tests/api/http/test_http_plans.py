@@ -70,7 +70,7 @@ def test_a_plan_by_hash_is_right_for_the_problem_of_that_hash(server: RunningSer
     assert plan.peak == 28_000
 
 
-def test_a_plan_that_may_become_better_is_requested_again(server: RunningServer) -> None:
+def test_a_known_plan_that_may_improve_must_be_revalidated(server: RunningServer) -> None:
     hard = hard_request(21)["problem"]
     first = ask_plan(server, hard, accept="fit")
     url = f"/v1/plans/{first['problem_hash']}"
@@ -104,7 +104,7 @@ def test_a_repeated_request_gets_the_same_plan_in_its_own_names(server: RunningS
     assert other["proof"]["buffers"] == ["c", "d"]
 
 
-def test_a_hit_is_written_as_each_caller_wants_it(server: RunningServer) -> None:
+def test_a_cached_plan_is_written_in_the_format_that_each_caller_requests(server: RunningServer) -> None:
     ask_plan(server, problem(3))
     answer = server.client.post("/v1/plan", json=problem(3), headers={"accept": "text/csv"})
     assert answer.text.startswith("id,lower,upper,size,offset\n")
@@ -153,7 +153,7 @@ def test_re_planning_keeps_the_offsets_of_the_given_plan(server: RunningServer) 
     assert (offsets(again)["c"], again["reproducible"]) == (8, True)
 
 
-def test_a_buffer_may_be_called_keep(server: RunningServer) -> None:
+def test_a_buffer_may_have_the_name_of_an_input(server: RunningServer) -> None:
     problem = {"buffers": [{"id": "keep", "size": 4, "start": 0, "end": 1}]}
     assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
 
@@ -177,7 +177,7 @@ def test_an_infeasible_answer_links_to_its_explanation(server: RunningServer) ->
     assert server.client.post("/v1/plan", json=TIGHT | {"pools": []}).headers["link"] == certified
 
 
-def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: RunningServer) -> None:
+def test_an_infeasible_job_reports_its_reason_in_stages(server: RunningServer) -> None:
     submitted = server.client.post("/v1/jobs", json=TIGHT).json()
     links = submitted["links"]
     told = server.client.get(links["events"]).text
@@ -196,7 +196,7 @@ def test_a_job_that_ends_with_that_tells_the_reason_in_stages(server: RunningSer
     assert (sorted(plan["explanation"]["buffers"]), plan["explanation"]["irreducible"]) == (["a", "b"], True)
 
 
-def test_the_reason_of_a_deterministic_plan_is_the_same_everywhere(server: RunningServer) -> None:
+def test_the_reason_of_a_deterministic_plan_is_the_same_in_calls_and_jobs(server: RunningServer) -> None:
     asked = {"problem": TIGHT, "options": {"deterministic": True}}
     answers = [server.client.post("/v1/plan", json=asked).content for _ in range(2)]
     links = server.wait_for_end(server.client.post("/v1/jobs", json=asked).json())["links"]

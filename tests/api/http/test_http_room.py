@@ -28,7 +28,7 @@ def submit(server: RunningServer, headers: dict[str, str], status: int = 202) ->
     return found
 
 
-def test_a_key_that_keeps_too_much_is_told_what_it_can_forget(separate_server: RunningServer) -> None:
+def test_a_key_above_its_byte_quota_is_refused_with_the_jobs_that_it_can_remove(separate_server: RunningServer) -> None:
     mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
     jobs = [submit(separate_server, mine) for _ in range(2)]
     refused = submit(separate_server, mine, 429)
@@ -42,7 +42,7 @@ def test_a_key_that_keeps_too_much_is_told_what_it_can_forget(separate_server: R
     submit(separate_server, mine)
 
 
-def test_a_request_that_was_dropped_is_gone_and_its_job_is_not(separate_server: RunningServer) -> None:
+def test_a_dropped_request_answers_404_and_its_job_remains(separate_server: RunningServer) -> None:
     mine = key_for(separate_server, "dropped", "plan", "read")
     job = submit(separate_server, mine)
     url = job["links"]["self"]
@@ -60,7 +60,7 @@ def test_a_request_that_was_dropped_is_gone_and_its_job_is_not(separate_server: 
     assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 
 
-def test_a_full_disk_stops_jobs_and_nothing_else(
+def test_a_full_disk_refuses_new_jobs_and_no_other_call(
     separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raise_full(*_: object) -> None:
@@ -81,7 +81,7 @@ def test_a_full_disk_stops_jobs_and_nothing_else(
     assert separate_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=mine).json()["status"] == "optimal"
 
 
-def test_keys_that_do_not_share_plans_do_not_learn_what_others_planned(separate_server: RunningServer) -> None:
+def test_unshared_plans_are_not_served_to_other_keys(separate_server: RunningServer) -> None:
     mine, other = (key_for(separate_server, name, "plan", "read") for name in ("one", "another"))
 
     def post_plan(headers: dict[str, str], **options: object) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def test_a_text_of_another_form_is_no_key(text: str) -> None:
     assert split(text) is None
 
 
-def test_if_no_key_is_needed_a_wrong_one_is_refused_unless_a_proxy_may_send_its_own() -> None:
+def test_a_wrong_key_is_refused_even_if_none_is_required_unless_a_proxy_may_send_its_own() -> None:
     gate = KeyGate(Settings(), Lobby()._look_up)
     assert run(gate.caller(None)) is ANY_CALLER
     with pytest.raises(NoKeyError, match="the key is not known"):
@@ -99,7 +99,7 @@ def test_a_missing_or_wrong_key_is_refused(shown: str | None) -> None:
         lobby.comes(None if shown is None else shown.format(key=key))
 
 
-def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
+def test_an_unknown_id_and_a_wrong_secret_get_the_same_error() -> None:
     lobby = Lobby()
     key = lobby.add()
     said = set()
@@ -110,7 +110,7 @@ def test_an_unknown_id_and_a_wrong_secret_are_told_alike() -> None:
     assert said == {"authorization: the key is not known, or was revoked: `memplan keys add NAME` makes one"}
 
 
-def test_an_unknown_id_is_looked_for_once_in_two_seconds() -> None:
+def test_an_unknown_id_is_looked_up_at_most_once_in_two_seconds() -> None:
     lobby = Lobby()
     key_id, text, kept = new_secret()
     for _ in range(3):
@@ -124,7 +124,7 @@ def test_an_unknown_id_is_looked_for_once_in_two_seconds() -> None:
     assert lobby.looks == 2
 
 
-def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
+def test_a_revoked_key_works_for_at_most_two_seconds() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add()}"
     lobby.comes(shown)
@@ -138,7 +138,7 @@ def test_a_revoked_key_works_two_seconds_at_the_most() -> None:
         lobby.comes(shown)
 
 
-def test_a_key_above_its_rate_learns_when_to_retry() -> None:
+def test_a_key_above_its_rate_is_refused_with_a_time_to_retry() -> None:
     lobby = Lobby()
     shown = f"Bearer {lobby.add(max_requests_per_minute=2)}"
     lobby.comes(shown)
@@ -152,7 +152,7 @@ def test_a_key_above_its_rate_learns_when_to_retry() -> None:
         lobby.comes(shown)
 
 
-def test_a_quota_never_grows_above_a_minutes_worth_and_is_of_one_key() -> None:
+def test_a_request_quota_accumulates_for_at_most_a_minute_and_per_key() -> None:
     lobby = Lobby()
     shown, other = f"Bearer {lobby.add(max_requests_per_minute=3)}", f"Bearer {lobby.add()}"
     lobby.comes(shown)
@@ -249,7 +249,7 @@ def test_the_servers_own_pages_and_programs_may_post(server: RunningServer) -> N
     assert not is_from_elsewhere("GET", "localhost", "https://evil.example", "cross-site")
 
 
-def test_a_server_behind_a_proxy_may_be_told_to_take_all_origins() -> None:
+def test_a_server_behind_a_proxy_accepts_all_origins_if_keys_are_switched_off() -> None:
     with run_server(Settings(require_keys=False, workers=0)) as server:
         answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0])
         assert answer.status_code == 200

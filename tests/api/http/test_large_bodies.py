@@ -39,7 +39,7 @@ def post(server: RunningServer, path: str, body: bytes, **headers: str) -> Any:
     return server.client.post(path, content=body, headers={**JSON, **headers})
 
 
-def test_what_a_body_becomes_is_counted_part_by_part() -> None:
+def test_the_memory_of_a_parsed_body_is_estimated_part_by_part() -> None:
     grown = JsonGrowth()
     for part in (b'{"buffers":[{', b'"id":1,"size":', b"2},{}]}"):
         grown.add(part, 10**6)
@@ -72,7 +72,7 @@ def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(
     assert server.service.bodies.held == 0
 
 
-def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: RunningServer) -> None:
+def test_a_body_parsed_in_this_process_counts_with_its_parsed_memory(server: RunningServer) -> None:
     bodies = server.service.bodies
     most, bodies.most = bodies.most, 20_000
     try:
@@ -84,7 +84,7 @@ def test_a_body_that_this_process_parses_counts_with_what_it_becomes(server: Run
     assert bodies.held == 0
 
 
-def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_known(server: RunningServer) -> None:
+def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_cached(server: RunningServer) -> None:
     assert len(BODY) > LARGE
     made = 'memplan_plans_total{status="optimal"} '
     before = server.client.get("/metrics").text.partition(made)[2].partition("\n")[0] or "0"
@@ -116,7 +116,7 @@ def test_a_large_batch_is_planned_line_by_line(server: RunningServer) -> None:
         assert found == {"mine": "optimal", 7: "optimal"}
 
 
-def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: RunningServer) -> None:
+def test_a_large_job_is_read_by_a_child_and_its_contents_can_be_fetched(server: RunningServer) -> None:
     job = post(server, "/v1/jobs?time_limit_s=100", BODY).json()
     assert job["kind"] == "plan", job
     assert server.wait_for_end(job)["state"] == "succeeded"
@@ -146,7 +146,7 @@ def test_a_large_job_is_read_by_a_child_and_its_parts_are_given_back(server: Run
         ),
     ],
 )
-def test_what_is_wrong_with_a_large_body_is_told_as_of_a_small_one(
+def test_a_fault_in_a_large_body_is_reported_as_in_a_small_one(
     server: RunningServer, path: str, body: bytes, status: int, detail: str
 ) -> None:
     answer = post(server, path, body)
@@ -168,7 +168,7 @@ def drip(into: socket.socket) -> None:
         time.sleep(0.01)
 
 
-def test_a_connection_is_closed_soon_after_a_refusal_of_a_body_that_goes_on() -> None:
+def test_a_connection_is_closed_soon_if_a_refused_body_keeps_arriving() -> None:
     head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n"
     with run_server(Settings(max_body_bytes=1000, workers=0)) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sender:

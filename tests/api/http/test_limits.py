@@ -26,7 +26,7 @@ def drip(into: socket.socket) -> None:
         time.sleep(0.01)
 
 
-def test_bodies_are_held_up_to_a_limit_for_all_together_and_half_of_it_for_one_key() -> None:
+def test_held_bodies_are_limited_in_total_and_to_half_for_one_key() -> None:
     whole = HeldBytes(1000)
     mine, other, third = (HeldShare(whole, name) for name in ("mine", "other", None))
     mine.take(500)
@@ -50,7 +50,7 @@ def test_streams_are_counted_while_they_are_open() -> None:
     assert streams.count == 0
 
 
-def test_one_key_has_half_of_all_streams() -> None:
+def test_one_key_can_open_at_most_half_of_all_streams() -> None:
     streams = Streams(4)
     with streams.open("a"), streams.open("a"), streams.open("b"):
         with pytest.raises(FullError, match="memplan: this key has 2 streams open, half of all"), streams.open("a"):
@@ -98,7 +98,7 @@ def test_an_incomplete_body_is_not_awaited_forever(monkeypatch: pytest.MonkeyPat
         assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
 
-def test_bytes_that_are_not_http_are_answered_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_bytes_that_are_not_http_get_a_400_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     with run_server() as server, connection(server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
         assert read_all(odd).startswith(b"HTTP/1.1 400 ")

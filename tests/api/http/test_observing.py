@@ -92,7 +92,7 @@ def test_a_fault_is_found_in_log_and_metrics_by_the_id_that_its_caller_received(
     assert "secret" not in caplog.text
 
 
-def test_metrics_report_the_present_state(server: RunningServer) -> None:
+def test_metrics_report_current_gauges(server: RunningServer) -> None:
     def current_samples() -> dict[tuple[str, ...], float]:
         server.service.store.jobs._counts = None  # counts are kept for a while
         return samples(server.client.get("/metrics").text)
@@ -143,7 +143,7 @@ def test_a_plain_request_id_is_kept_and_an_unsafe_one_is_replaced(server: Runnin
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/solvers", "/nothing", "/openapi.json"])
-def test_every_answer_is_data_that_browsers_do_not_run_frame_or_keep(server: RunningServer, path: str) -> None:
+def test_no_answer_may_be_run_framed_or_cached_by_browsers(server: RunningServer, path: str) -> None:
     headers = server.client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -155,7 +155,7 @@ def is_ours(record: logging.LogRecord) -> bool:
     return record.name == "memplan.requests" and record.getMessage().startswith("POST /v1/plan 200 ")
 
 
-def test_a_request_log_line_states_caller_and_route_and_nothing_of_the_body(
+def test_a_request_log_line_has_the_caller_and_route_but_nothing_of_the_body(
     server: RunningServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = {"buffers": [{"id": "secret-conv", "size": 987654321, "start": 0, "end": 1}], "name": "secret-net"}
@@ -202,7 +202,7 @@ def test_log_lines_in_json_carry_the_ids_of_their_request_and_job() -> None:
     }
 
 
-def test_lines_of_text_carry_them_at_the_end() -> None:
+def test_text_log_lines_end_with_the_ids_of_request_and_job() -> None:
     first, second = log_lines("text")
     assert first.endswith(" INFO    memplan begun")
     assert second.endswith(" WARNING memplan in it request_id=r1 job_id=j1")

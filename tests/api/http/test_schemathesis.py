@@ -64,7 +64,7 @@ CALLS = [
 
 @pytest.mark.drawn
 @pytest.mark.parametrize(("method", "path", "mode"), CALLS)
-def test_every_answer_is_as_the_schema_says(
+def test_every_answer_to_generated_requests_conforms_to_the_schema(
     server: RunningServer, method: str, path: str, mode: GenerationMode
 ) -> None:
     examples = 3 if path == "/v1/liveness" else 6  # a schema of statements in statements is slow to draw from

@@ -37,7 +37,7 @@ def test_a_wrong_setting_is_reported_with_its_variable(monkeypatch: pytest.Monke
     )
 
 
-def test_a_port_that_is_taken_is_reported() -> None:
+def test_a_port_in_use_is_reported() -> None:
     with bind_socket("127.0.0.1", 0) as listener:
         listener.listen()
         port = listener.getsockname()[1]
@@ -70,7 +70,7 @@ def test_a_server_that_is_not_ready_states_the_reason() -> None:
     assert answer.json()["errors"] == ["memplan: could not solve", "memplan: could not store"]
 
 
-def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
+def test_a_readiness_check_that_fails_or_hangs_counts_as_failed() -> None:
     async def fails() -> bool:
         raise StoreError("the disk is full")
 
@@ -85,7 +85,7 @@ def test_a_check_that_fails_or_never_answers_does_not_hold() -> None:
     assert anyio.run(readiness.lacks) == ("one", "two")
 
 
-def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
+def test_the_result_of_readiness_checks_is_cached_for_some_seconds() -> None:
     asked = []
 
     async def holds() -> bool:
@@ -100,7 +100,7 @@ def test_the_result_of_a_readiness_check_is_reused_for_a_while() -> None:
     assert asked == [1]
 
 
-def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
+def test_the_first_search_after_the_warm_up_imports_no_module() -> None:
     asks = "import sys; from memplan.api.readiness import warm_up; warm_up(); before = set(sys.modules)"
     solves = "from lab.families import draw_tight_problem; from memplan.solvers.portfolio.solve import solve"
     poses = "solve(draw_tight_problem(1, 60, 1000, 7, 3.0), time_limit_s=0.2, is_quick=True)"
@@ -111,7 +111,7 @@ def test_a_first_search_after_the_warm_up_imports_nothing() -> None:
     assert [name for name in done.stdout.split() if not name.startswith("lab")] == []
 
 
-def test_a_server_is_ready_without_children_as_it_can_fork_them() -> None:
+def test_a_server_without_idle_children_is_ready_since_it_can_fork_one() -> None:
     with run_server() as server:
         pool = server.service.workers.pool
         for child in list(pool._all):

@@ -43,7 +43,7 @@ def test_a_follower_receives_the_events_of_another_server(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_a_follower_that_is_notified_does_not_wait(store: Store) -> None:
+def test_a_notified_follower_gets_events_without_polling(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)  # which does not look by itself: it was not opened
         listening = asyncio.create_task(heard(following, job_id))
@@ -55,7 +55,7 @@ def test_a_follower_that_is_notified_does_not_wait(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store) -> None:
+def test_all_events_are_sent_for_a_job_with_more_events_than_one_read(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         (claim,) = store.leases.claim("here", 1, 1, 60.0)
@@ -66,7 +66,7 @@ def test_a_job_with_more_events_than_are_read_at_once_is_told_whole(store: Store
     asyncio.run(run())
 
 
-def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
+def test_removing_a_job_ends_its_event_stream(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         following.open()
@@ -81,7 +81,7 @@ def test_a_job_that_is_removed_ends_its_stream(store: Store) -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_stops_lets_followers_go(store: Store) -> None:
+def test_a_stopping_server_ends_event_streams(store: Store) -> None:
     async def run() -> None:
         following, job_id = Following(store), submit(store)
         listening = asyncio.create_task(heard(following, job_id))

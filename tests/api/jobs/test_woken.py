@@ -39,7 +39,7 @@ def hears(found: JobWorkers) -> bool:
     return found._listening is not None and found._listening.hears
 
 
-def test_a_worker_that_waits_is_woken_by_a_job(store: Store) -> None:
+def test_a_new_job_wakes_an_idle_worker(store: Store) -> None:
     pool = Pool()
     pool.may_run.set()
     with far_apart(store, pool) as found:
@@ -48,7 +48,7 @@ def test_a_worker_that_waits_is_woken_by_a_job(store: Store) -> None:
             assert wait_for_end(store, submit(store)).state == "succeeded"
 
 
-def test_a_running_worker_can_be_cancelled(store: Store) -> None:
+def test_a_cancellation_wakes_the_worker_of_a_running_job(store: Store) -> None:
     pool = Pool()
     with far_apart(store, pool) as found:
         found._renew_s = 3600.0
@@ -58,7 +58,7 @@ def test_a_running_worker_can_be_cancelled(store: Store) -> None:
         assert wait_for_end(store, job_id).state == "cancelled"
 
 
-def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: Store) -> None:
+def test_a_worker_polls_while_its_listener_is_cut_off_and_listens_again_later(store: Store) -> None:
     pool = Pool()
     pool.may_run.set()
     with far_apart(store, pool) as found:
@@ -71,7 +71,7 @@ def test_a_worker_whose_line_was_cut_listens_again_and_looks_meanwhile(store: St
         assert wait_for_end(store, submit(store)).state == "succeeded"
 
 
-def test_a_worker_has_two_connections(url: str, tmp_path: Path) -> None:
+def test_a_worker_opens_two_database_connections(url: str, tmp_path: Path) -> None:
     pool = Pool()
     pool.may_run.set()
     with (
@@ -108,7 +108,7 @@ def pooler(url: str, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed")
-def test_behind_a_pooler_that_shares_two_connections_all_jobs_are_done(url: str, tmp_path: Path) -> None:
+def test_all_jobs_are_done_through_a_pooler_with_two_connections(url: str, tmp_path: Path) -> None:
     pool = Pool()
     pool.may_run.set()
     (tmp_path / "pooler").mkdir()

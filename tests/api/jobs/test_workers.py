@@ -57,7 +57,7 @@ def plan_of(store: Store, job_id: str) -> Plan:
     return Plan.model_validate_json(store.jobs.answer(job_id) or b"")
 
 
-def test_a_job_is_planned_and_told_of(store: Store) -> None:
+def test_a_worker_plans_a_job_and_writes_its_events(store: Store) -> None:
     job_id, pool = submit(store), Pool()
     with job_workers(store, pool):
         wait_until(lambda: "better" in kinds(store, job_id))
@@ -95,7 +95,7 @@ def test_a_job_that_is_cancelled_keeps_its_best_plan(store: Store) -> None:
     assert plan_of(store, job_id).placements == LOOSE.placements
 
 
-def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(store: Store, ready_pool: Pool) -> None:
+def test_stopped_workers_release_jobs_that_others_continue_from_their_plans(store: Store, ready_pool: Pool) -> None:
     job_id, here = submit(store), Pool()
     with job_workers(store, here):
         wait_until(lambda: here.in_work == 1)
@@ -105,7 +105,7 @@ def test_workers_that_stop_release_their_jobs_and_others_go_on_from_their_plans(
     assert Plan.model_validate_json(ready_pool.tasks[0].arguments[4]).placements == LOOSE.placements
 
 
-def test_a_job_of_a_worker_that_ended_is_taken_over_once(store: Store, ready_pool: Pool) -> None:
+def test_a_job_of_a_dead_worker_is_taken_over_once(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store)
     (claim,) = store.leases.claim("dead", 1, 1, lease_s=0.1)
     with job_workers(store, ready_pool):
@@ -163,7 +163,7 @@ PATIENCE, FAULT = 60.0, 12 * "0"
         (KeyError("x"), f"memplan: failed; its log says where, at fault {FAULT}"),
     ],
 )
-def test_a_job_that_cannot_be_solved_fails_with_a_sentence(
+def test_a_job_that_raises_an_error_fails_with_its_sentence(
     store: Store, ready_pool: Pool, error: Exception, sentence: str
 ) -> None:
     job_id, ready_pool.error = submit(store), error
@@ -184,7 +184,7 @@ def test_a_job_without_an_answer_is_retried_with_longer_patience_before_it_fails
     assert [task.grace_s for task in ready_pool.tasks] == [3.0, 6.0, 12.0, 24.0]
 
 
-def test_a_deterministic_job_starts_anew(store: Store, ready_pool: Pool) -> None:
+def test_a_resumed_deterministic_job_ignores_its_earlier_plan(store: Store, ready_pool: Pool) -> None:
     job_id = submit(store, deterministic=True)
     (claim,) = store.leases.claim("before", 1, 1, PATIENCE)
     store.leases.release(claim, "its worker stopped", LOOSE_ANSWER)
@@ -203,7 +203,7 @@ def test_a_deadline_bounds_the_time_limit(store: Store, ready_pool: Pool) -> Non
     assert 0 < limit_s <= 2.0
 
 
-def test_a_known_plan_is_an_answer_and_a_start(store: Store, ready_pool: Pool) -> None:
+def test_a_known_plan_answers_a_job_or_starts_its_search(store: Store, ready_pool: Pool) -> None:
     with job_workers(store, ready_pool):
         first, again = (wait_for_end(store, submit(store)) for _ in range(2))
     assert (first.plan_status, again.plan_status) == ("optimal", "optimal")

@@ -63,11 +63,11 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_tables_of_memories_are_printed_as_cadence_prints_them() -> None:
+def test_memory_tables_have_the_layout_of_cadences_tables() -> None:
     assert memory_tables(*plan_of(TWO_MEMORIES)) == TABLES
 
 
-def test_names_of_memories_stay_in_one_line() -> None:
+def test_memory_tables_keep_names_of_memories_on_one_line() -> None:
     problem = {"buffers": [], "pools": [{"name": "a\nb"}]}
     lines = memory_tables(*plan_of(problem)).splitlines()
     assert lines[3].split() == ["|", '"a\\nb"', "|", "0x0", "|", "|", "0", "|"]
@@ -80,7 +80,7 @@ def test_the_peak_over_time_is_reported_with_the_first_time_that_reaches_it() ->
     assert peak_over_time(Problem.model_validate({"buffers": []})) == (0, 0)
 
 
-def test_without_times_the_peak_is_at_none() -> None:
+def test_the_peak_over_time_is_unknown_without_lifetimes() -> None:
     problem, plan = plan_of({"buffers": [{"id": "a", "size": 4}, {"id": "b", "size": 2, "start": 0, "end": 1}]})
     assert peak_over_time(problem) is None
     assert "| 4 bytes | Node unknown |" in memory_tables(problem, plan)
@@ -96,12 +96,12 @@ def test_the_peak_over_time_is_at_most_the_sum_of_the_peaks_of_the_pools(seed: i
         assert peak[0] <= plan.peak
 
 
-def test_triples_are_a_list_of_lists_with_the_ids_as_they_were() -> None:
+def test_the_format_triples_is_a_list_of_lists_with_unchanged_ids() -> None:
     problem, plan = plan_of(TWO_MEMORIES)
     assert json.loads(write_plan(plan, problem, "triples")) == TRIPLES
 
 
-def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
+def test_the_format_exir_numbers_memories_from_1_and_reserves_0_for_constants() -> None:
     problem, plan = plan_of(TWO_MEMORIES)
     assert json.loads(write_plan(plan, problem, "exir")) == {
         "bufsizes": [0, 48, 24],
@@ -117,7 +117,7 @@ def test_exir_counts_memories_from_one_and_keeps_zero_for_constants() -> None:
 
 
 @pytest.mark.parametrize("problem", [FEATURES["plain"], FEATURES["identical buffers"], FEATURES["aliases"]])
-def test_specs_have_one_object_if_they_are_linked_by_shared_bytes(problem: Problem) -> None:
+def test_exir_specs_that_share_bytes_have_the_same_object_id(problem: Problem) -> None:
     plan = solve(problem)
     size = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     specs = json.loads(write_plan(plan, problem, "exir"))["specs"]
@@ -131,7 +131,7 @@ def test_specs_have_one_object_if_they_are_linked_by_shared_bytes(problem: Probl
         assert number == 0 or (mem_id, number - 1) in objects
 
 
-def test_the_command_writes_them(file: str, capfd: Captured) -> None:
+def test_the_command_writes_every_plan_format(file: str, capfd: Captured) -> None:
     assert main(["plan", file, "--solver", BY_CADENCE, "--format", "tables"]) == 0
     assert capfd.readouterr() == (TABLES, "")
     assert main(["plan", file, "--solver", BY_CADENCE, "--format", "triples"]) == 0
@@ -151,7 +151,7 @@ def test_an_answer_without_placements_is_json_for_every_requested_format(
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "text/plain;q=0.9, application/json;q=0.5", "text/plain, text/csv"])
-def test_plain_text_is_the_tables(server: RunningServer, accept: str) -> None:
+def test_accepting_plain_text_returns_the_memory_tables(server: RunningServer, accept: str) -> None:
     query, headers = {"solver": BY_CADENCE}, {"accept": accept}
     answer = server.client.post("/v1/plan", json=TWO_MEMORIES, params=query, headers=headers)
     if accept.endswith("csv"):
@@ -202,7 +202,7 @@ def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -
     assert {"b0", "b1", "b2", "b3"} <= set(texts)
 
 
-def test_a_rectangle_has_an_id_and_a_title_of_its_own() -> None:
+def test_each_rectangle_of_a_picture_has_a_unique_id_and_a_title() -> None:
     problem = Problem.model_validate({"buffers": [*rows(2), {"id": "<&>", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
     root, _ = draw_picture(problem, solve(problem))
     titles = {group.get("id"): group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")}
@@ -210,7 +210,7 @@ def test_a_rectangle_has_an_id_and_a_title_of_its_own() -> None:
     assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
 
 
-def test_the_fullest_time_and_what_ends_above_the_bound_are_distinguished() -> None:
+def test_a_picture_colours_buffers_at_the_fullest_time_and_above_the_bound() -> None:
     problem = Problem.model_validate({"buffers": [*rows(4), {"id": "late", "size": 64, "start": 9, "end": 10}]})
     at = {"b0": 0, "b1": 1024, "b2": 2048, "b3": 0, "late": 0}
     placements = [{"id": name, "pool": "default", "offset": offset} for name, offset in at.items()]
@@ -236,7 +236,7 @@ def test_each_pool_has_its_own_panel_with_address_and_size() -> None:
     assert "size 1,024" in texts
 
 
-def test_buffers_without_lifetimes_span_all_of_time() -> None:
+def test_a_picture_draws_buffers_without_lifetimes_over_the_whole_time() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 8}, {"id": "b", "size": 8}]})
     _, texts = draw_picture(problem, solve(problem))
     assert "default: peak 8 bytes (8 B), optimal" in texts
@@ -252,7 +252,7 @@ def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("$x_{$", "$x_{$"), ("\x1b\n", "\ufffd\ufffd"), ("模型", "模型"), ("_<&", "_<&")]
 )
-def test_names_are_written_as_they_are_if_they_can_be(name: str, text: str) -> None:
+def test_a_picture_shows_printable_names_unchanged(name: str, text: str) -> None:
     row = {"id": name, "size": 8, "start": 0, "end": 1}
     problem = Problem.model_validate({"buffers": [row], "pools": [{"name": name}]})
     _, texts = draw_picture(problem, solve(problem))
@@ -260,7 +260,7 @@ def test_names_are_written_as_they_are_if_they_can_be(name: str, text: str) -> N
     assert text in texts
 
 
-def test_the_largest_numbers_are_drawn() -> None:
+def test_a_picture_can_show_the_largest_sizes_and_times() -> None:
     row = {"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}
     problem = Problem.model_validate({"buffers": [row]})
     root, _ = draw_picture(problem, solve(problem))

@@ -60,12 +60,12 @@ def admission_order(arrivals: list[tuple[str, float]], places: int = 1, of_key: 
     return order
 
 
-def test_the_soonest_due_goes_first_and_equal_ones_in_the_order_of_arrival() -> None:
+def test_waiting_requests_begin_by_deadline_and_then_by_arrival() -> None:
     assert admission_order([("b", 60.0), ("c", 20.0), ("d", 40.0)]) == ["c", "d", "b"]
     assert admission_order([(name, 60.0) for name in "bacab"]) == list("bacab")
 
 
-def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_with_a_long_limit_waits_for_at_most_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await take_seat(queue, wish())
@@ -76,16 +76,16 @@ def test_much_time_is_waited_for_by_half_and_no_longer(monkeypatch: pytest.Monke
         late = wish(70.0, arrived=time.monotonic() + 40.0)  # which is now: 15 of its 30 s may go by
         queue.ask(late)
         assert [each.turn < late.turn for each in waiting] == [True, True]
-        queue._press(waiting[0])
+        queue._make_room(waiting[0])
         assert (waiting[0].is_beyond, late.began, place.is_short.is_set()) == (True, None, False)
         assert 19.0 < waiting[0].due - (waiting[0].began or 0.0) < 20.0
-        queue._press(late)
+        queue._make_room(late)
         assert (late.began, place.is_short.is_set()) == (None, True)
 
     run(day)
 
 
-def test_older_measurements_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_times_fade_to_half_with_age(monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await take_seat(queue, wish(sort=LARGE))
@@ -101,7 +101,7 @@ def test_older_measurements_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
     run(day)
 
 
-def test_a_key_that_holds_all_it_may_leaves_the_rest_to_others() -> None:
+def test_a_key_at_its_maximum_leaves_the_other_slots_to_other_keys() -> None:
     assert admission_order([(name, 60.0) for name in "aaba"], places=2, of_key=1) == ["b", "a", "a", "a"]
 
 
@@ -123,14 +123,14 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
         place = await take_seat(queue, wish(10.0, can_end=False))
         place.began = time.monotonic() - 3.0  # it has no answer yet, and may take as long again
         queue.ask(late := wish(1.0))
-        assert isinstance(late.refusal, NoTurnError)  # at once, without a turn of the loop
+        assert isinstance(late.refusal, NoTurnError)  # refused at once, without a turn of the event loop
         assert "all 1 places stay taken for 7." in str(late.refusal)
         assert late.refusal.headers["Retry-After"] in ("7", "8")
         assert queue.waiting_count == 0
         waiting = asyncio.ensure_future(queue.take(wish(9.0)))
         await asyncio.sleep(0)
         assert queue.waiting_count == 1
-        with pytest.raises(NoTurnError):  # it leaves no time for a long search with an earlier deadline
+        with pytest.raises(NoTurnError):  # too little time is left for a search that needs 3 s
             await queue.take(wish(8.5, least_s=3.0))
         queue.leave(place)
         assert await waiting
@@ -139,7 +139,7 @@ def test_a_request_that_would_wait_too_long_is_refused_on_arrival_with_a_time_to
 
 
 @pytest.mark.slow
-def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_none_comes() -> None:
+def test_an_admitted_request_signals_a_holder_and_then_begins_in_an_overbooked_slot() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         place = await take_seat(queue, wish())
@@ -151,7 +151,7 @@ def test_one_that_was_admitted_asks_for_room_and_begins_beyond_the_places_where_
             queue.leave(each)
         waiting = asyncio.ensure_future(queue.take(wish()))
         await asyncio.sleep(0)
-        assert not waiting.done()  # as the place is still taken
+        assert not waiting.done()  # the place is still taken
         queue.leave(place)
         assert await waiting
 
@@ -170,7 +170,7 @@ def test_a_key_whose_slots_stay_occupied_is_refused_at_once_while_other_keys_hav
     run(day)
 
 
-def test_a_request_with_little_time_left_starts_beyond_the_places() -> None:
+def test_a_request_with_little_time_left_begins_in_an_overbooked_slot() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         slow = await take_seat(queue, wish(sort=LARGE))
@@ -182,13 +182,13 @@ def test_a_request_with_little_time_left_starts_beyond_the_places() -> None:
         assert not others.done()
         queue.leave(place)
         assert not others.done()
-        with pytest.raises(NoTurnError):  # it would have too little time when its turn comes
+        with pytest.raises(NoTurnError):  # too little time would be left at its turn
             await queue.take(wish(2.1, sort=LARGE))
 
     run(day)
 
 
-def test_light_requests_do_not_wait_behind_searches_unless_they_are_not_light() -> None:
+def test_light_requests_do_not_wait_behind_searches_until_they_take_long() -> None:
     async def day() -> None:
         queue = AdmissionQueue(places=1, length=9)
         search = await take_seat(queue, wish())

@@ -71,12 +71,12 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
 
 
 @given(data=raw_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
-def test_an_answer_maps_onto_every_copy(data: Data, rng: random.Random, k: int) -> None:
+def test_a_cached_plan_is_valid_for_every_equivalent_problem(data: Data, rng: random.Random, k: int) -> None:
     check_translation(compile_data(data), compile_data(respell(data, rng, k)))
 
 
 @given(problem=tied_problems(5), rng=st.randoms(use_true_random=False), k=st.integers(1, 5))
-def test_an_answer_with_constraints_maps_onto_every_copy(problem: Problem, rng: random.Random, k: int) -> None:
+def test_a_cached_plan_with_constraints_fits_equivalent_problems(problem: Problem, rng: random.Random, k: int) -> None:
     other = compile_data(respell(problem_data(problem), rng, k))
     if not other.instance.unplaceable:
         check_translation(CompiledProblem.from_problem(problem), other)
@@ -109,7 +109,7 @@ def test_of_two_equal_plans_the_one_of_the_longer_search_is_kept() -> None:
     assert better_of(asked, brief, replace(brief)) is brief
 
 
-def test_a_bound_for_the_same_bytes_stays_with_either_plan() -> None:
+def test_the_better_bound_is_kept_with_either_of_two_plans_for_the_same_units() -> None:
     asked = compile_data(TWO)
     units = units_of(asked)
     worse, better = replace(loose_plan(asked, 2, 3), units=units), replace(loose_plan(asked, 1, 1), units=units)
@@ -128,7 +128,7 @@ def test_a_proved_plan_is_never_replaced() -> None:
     assert better_of(asked, proved, better) is better_of(asked, better, proved) is proved
 
 
-def test_a_proof_for_other_bytes_is_dropped_where_this_process_searched_these() -> None:
+def test_a_proof_for_other_units_is_dropped_if_this_process_searched_the_present_units() -> None:
     asked = compile_data(TWO)
     proved = replace(loose_plan(asked, 1, 4), status="optimal", units=(1, 1))
     found = replace(loose_plan(asked, 0, 1), units=units_of(asked))
@@ -136,7 +136,7 @@ def test_a_proof_for_other_bytes_is_dropped_where_this_process_searched_these() 
 
 
 @pytest.mark.parametrize("size", [1, 8])
-def test_the_cache_keeps_only_answers_that_have_a_plan(size: int) -> None:
+def test_the_cache_keeps_no_result_without_a_plan(size: int) -> None:
     tight = Problem.model_validate(TWO | {"pools": [{"name": "sram", "size": size}]})
     assert CachedPlan.from_result(CompiledProblem.from_problem(tight), SolveResult(solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
@@ -175,7 +175,7 @@ def test_a_plan_lists_probable_mistakes_in_its_problem() -> None:
     assert [finding.rule for finding in memplan.plan(problem, keep=plan).findings] == ["inclusive-ends"]
 
 
-def test_findings_are_read_again_with_their_plan() -> None:
+def test_lint_findings_of_a_written_plan_are_read_back() -> None:
     problem = Problem.model_validate(CLOSED)
     plan = memplan.solve(problem)
     assert memplan_json.read_plan(memplan_json.write_plan(plan, problem), problem).findings == plan.findings
@@ -189,7 +189,7 @@ def test_an_answer_without_findings_has_no_field_for_them() -> None:
     assert b"findings" not in memplan_json.write_plan(memplan.solve(problem), problem)
 
 
-def test_checks_tell_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_reports_lint_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "closed.json").write_text(json.dumps(CLOSED))
     assert main(["check", str(tmp_path / "closed.json"), "--deterministic", "--budget", "1MiB"]) == 0
     told, said = capsys.readouterr()
@@ -199,7 +199,7 @@ def test_checks_tell_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "warning: inclusive-ends" in said
 
 
-def test_the_service_tells_findings_each_time_it_is_asked(server: RunningServer) -> None:
+def test_the_service_reports_lint_findings_in_cached_answers_too(server: RunningServer) -> None:
     for _ in range(3):
         answer = server.client.post("/v1/plan", json=CLOSED).json()
         assert [finding["rule"] for finding in answer["findings"]] == ["inclusive-ends"]

@@ -52,7 +52,7 @@ def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, A
 @pytest.mark.slow
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(1, first=89))
-def test_a_hit_is_the_answer_of_its_miss(seed: int, server: RunningServer) -> None:
+def test_a_cache_hit_equals_the_answer_of_the_first_request(seed: int, server: RunningServer) -> None:
     drawn = {name: problem for name, problem, _ in problems(seed, _EACH)}
     with ThreadPoolExecutor(_CALLERS) as callers:
         found = dict(

@@ -67,7 +67,7 @@ async def wait_until_begun(count: Callable[[], int], most: int) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_of_equal_large_plans_at_one_time_one_is_searched() -> None:
+def test_equal_simultaneous_large_requests_are_searched_once() -> None:
     async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
         calls = [asyncio.ensure_future(ask(body)) for body in (b"a", b"a", b"b", b"a")]
         await wait_until_begun(lambda: workers.tasks, 2)
@@ -83,7 +83,7 @@ def test_of_equal_large_plans_at_one_time_one_is_searched() -> None:
 
 
 @pytest.mark.parametrize("leaving", [1, 2])
-def test_a_large_plan_goes_on_for_as_long_as_a_caller_waits(leaving: int) -> None:
+def test_the_search_for_a_large_plan_continues_while_a_caller_waits(leaving: int) -> None:
     async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
         events = [asyncio.Event() for _ in range(2)]
         calls = [asyncio.ensure_future(ask(b"a", event)) for event in events]

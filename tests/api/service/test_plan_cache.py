@@ -118,7 +118,7 @@ def test_an_invalid_plan_in_the_store_is_replaced_whatever_it_claims(store: Stor
     run(day)
 
 
-def test_kept_plans_are_written_from_time_to_time_and_at_the_end(store: Store) -> None:
+def test_cached_plans_are_written_periodically_and_at_the_end(store: Store) -> None:
     async def day() -> None:
         asked, late = compile_sized(), compile_sized(11)
         async with PlanCache.open_tended(store) as cache:
@@ -131,7 +131,7 @@ def test_kept_plans_are_written_from_time_to_time_and_at_the_end(store: Store) -
     run(day)
 
 
-def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
+def test_the_cache_works_without_a_reachable_store(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def raise_store_error(_work: object) -> None:
@@ -149,7 +149,7 @@ def test_a_store_that_is_away_costs_nothing_but_what_it_would_keep(
     run(day)
 
 
-def test_all_servers_say_the_same_of_a_plan_that_one_of_them_proved(store: Store) -> None:
+def test_all_servers_report_a_proof_that_one_of_them_found(store: Store) -> None:
     async def day() -> None:
         proving, other, asked = cache_over(store), cache_over(store), compile_sized()
         unproved = plan_of_height(asked, 7, searched_s=9.0)

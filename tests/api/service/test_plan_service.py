@@ -77,7 +77,7 @@ def test_a_search_of_an_earlier_server_is_not_repeated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
-def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) -> None:
+def test_equal_simultaneous_requests_share_one_search(one: Problem, other: Problem) -> None:
     async def day(room: Room) -> None:
         options = Options(time_limit_s=60.0, accept="fit" if one is HARD else None)
         askers = [asyncio.create_task(room.ask(problem, LONG)) for problem in (one, other)]
@@ -99,7 +99,7 @@ def test_equal_requests_at_once_cost_one_search(one: Problem, other: Problem) ->
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at a worker", "in the queue"])
-def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
+def test_a_cancelled_request_gets_the_best_plan_so_far(waits: bool) -> None:
     async def day(room: Room) -> None:
         first, cancelled = asyncio.Event(), asyncio.Event()
         others = [asyncio.create_task(room.ask(HARD, cancelled=first))] if waits else []
@@ -117,7 +117,7 @@ def test_a_caller_that_leaves_has_the_best_so_far(waits: bool) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None:
+def test_a_search_ended_early_for_a_waiting_request_reports_time_limit() -> None:
     async def day(room: Room) -> None:
         first = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
@@ -129,7 +129,7 @@ def test_a_search_that_ends_early_for_one_that_waits_was_short_of_time() -> None
     run_in_room(day)
 
 
-def test_options_are_checked_though_the_plan_is_known() -> None:
+def test_options_are_checked_even_if_the_plan_is_cached() -> None:
     async def day(room: Room) -> None:
         await room.ask(QUICK)
         with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
@@ -152,7 +152,7 @@ def test_named_solvers_and_deterministic_requests_are_not_answered_from_other_se
     run_in_room(day)
 
 
-def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_cached_plan_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     async def day(room: Room) -> None:
         compiled, known = cache_plan(QUICK, 1.0)
         assert known.offset is not None
@@ -165,7 +165,7 @@ def test_a_known_plan_that_turns_out_wrong_is_replaced(caplog: pytest.LogCapture
     run_in_room(day)
 
 
-def test_time_in_the_queue_does_not_count_where_no_deadline_is_given() -> None:
+def test_time_in_the_queue_does_not_count_without_a_deadline() -> None:
     async def day(room: Room) -> None:
         others = asyncio.create_task(room.ask(HARD))
         await room.workers.is_asked.wait()
@@ -222,7 +222,7 @@ def test_a_hard_request_continues_at_a_worker_from_the_quick_plan(problem: Probl
     ],
     ids=["a buffer above its pool", "a live set", "a pin"],
 )
-def test_a_problem_that_a_bound_proves_infeasible_goes_to_no_worker(problem: dict[str, Any]) -> None:
+def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(problem: dict[str, Any]) -> None:
     async def day(room: Room) -> None:
         asked = Problem.model_validate(problem)
         for _ in range(2):
@@ -236,7 +236,7 @@ def test_a_problem_that_a_bound_proves_infeasible_goes_to_no_worker(problem: dic
     run_in_room(day)
 
 
-def test_a_request_that_a_worker_would_get_too_late_is_solved_by_the_server() -> None:
+def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server() -> None:
     async def day(room: Room) -> None:
         plan = await room.ask(LARGE, Options(time_limit_s=0.2))
         assert (plan.status != "infeasible", room.workers.tasks) == (True, [])

@@ -48,12 +48,12 @@ def answers(*problems: Problem, service: AloneService | None = None) -> list[Pla
     return asyncio.run(ask())
 
 
-def test_a_shape_beyond_the_address_space_does_not_decide_smaller_ones() -> None:
+def test_the_cached_answer_of_a_too_large_problem_is_not_used_for_a_smaller_one() -> None:
     assert [plan.status for plan in answers(TOO_LARGE, TWO)] == ["infeasible", "optimal"]
     assert [plan.status for plan in answers(TWO, TOO_LARGE, TWO)] == ["optimal", "infeasible", "optimal"]
 
 
-def test_an_infeasible_problem_does_not_decide_smaller_ones_even_after_a_restart(tmp_path: Path) -> None:
+def test_the_cached_answer_of_an_infeasible_problem_is_not_used_for_a_smaller_one(tmp_path: Path) -> None:
     for problem, status in ((TOO_LARGE, "infeasible"), (TWO, "optimal"), (TOO_LARGE, "infeasible")):
         with closing(Store.open(None, tmp_path)) as store:
             service = AloneService(store)
@@ -75,7 +75,7 @@ def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProbl
 
 
 @pytest.mark.parametrize("status", ["optimal", "feasible"])
-def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) -> None:
+def test_a_forged_bound_in_the_store_is_not_reported(tmp_path: Path, status: str) -> None:
     compiled, known = forge_plan(ABOVE_ITS_BOUND, status)
     with closing(Store.open(None, tmp_path)) as store:
         store.plans.change({compiled.hash: lambda _: known.compress(compiled.hash)})
@@ -96,7 +96,7 @@ def test_a_forged_bound_in_the_store_is_not_told(tmp_path: Path, status: str) ->
     ],
     ids=["no zlib", "cut off", "another problem"],
 )
-def test_a_row_that_cannot_be_read_is_no_answer(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
+def test_an_unreadable_row_of_the_store_is_ignored(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
     compiled, known = forge_plan(ABOVE_ITS_BOUND)
     with closing(Store.open(None, tmp_path)) as store:
         store.plans.change({compiled.hash: lambda _: spoil(known.compress(compiled.hash))})
@@ -189,7 +189,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
 """Values of each field of a problem; those of a buffer are tried on each but the first, those of a pool on each."""
 
 
-def test_every_field_of_a_problem_is_tried() -> None:
+def test_the_hash_is_tested_for_every_field_of_a_problem() -> None:
     models: tuple[type[Value], ...] = (Buffer, Pool, BankUse, ReuseCost, Problem)
     assert FIELDS.keys() == {f"{model.__name__}.{field}" for model in models for field in model.model_fields}
 
@@ -233,7 +233,7 @@ def changed_copies(data: Data, field: str) -> Iterator[Data]:
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_that_changes_alone_changes_the_hash_or_not_the_answer(field: str) -> None:
+def test_a_change_of_one_field_changes_the_hash_or_leaves_the_answer_equal(field: str) -> None:
     tried = 0
     for data in BASES:
         original = Problem.model_validate(data)

@@ -78,7 +78,7 @@ def has_request(store: Store, job_id: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_totals_are_those_of_the_rows_whatever_happens_to_jobs(seed: int, store: Store) -> None:
+def test_totals_equal_the_sums_of_rows_after_any_operations_on_jobs(seed: int, store: Store) -> None:
     drawn = Random(seed)
     open_, claimed = set[str](), []
     ended = Counter[str]()
@@ -114,7 +114,7 @@ def test_totals_are_those_of_the_rows_whatever_happens_to_jobs(seed: int, store:
     assert stored_totals(store) == {key: n for key, n in row_totals(store).items() if n}
 
 
-def test_a_transaction_that_fails_counts_nothing(store: Store) -> None:
+def test_a_failed_transaction_changes_no_total(store: Store) -> None:
     add(store, key_id="a")
     before = stored_totals(store)
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_a_transaction_that_fails_counts_nothing(store: Store) -> None:
     assert stored_totals(store) == before == row_totals(store)
 
 
-def test_a_key_at_its_quota_is_refused_with_what_it_can_forget_and_others_are_not(store: Store) -> None:
+def test_a_key_at_its_byte_quota_is_refused_with_removable_jobs_and_other_keys_are_not(store: Store) -> None:
     def submit(key: str) -> str:
         job = new_job(key_id=key, body=noise(30_000))
         return store.jobs.add(job, 100, None, MEGABYTE, 100_000).id
@@ -152,7 +152,7 @@ def test_a_key_without_a_quota_may_keep_a_quarter_of_all_and_callers_without_a_k
             store.jobs.add(new_job(key_id=key, body=noise(30_000)), 100, None, most)
 
 
-def test_a_request_of_an_old_job_gives_way_to_a_new_one_of_its_key(store: Store) -> None:
+def test_the_request_of_an_old_job_is_dropped_for_a_new_job_of_its_key(store: Store) -> None:
     def submit() -> str:
         return store.jobs.add(new_job(key_id="a", body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
 
@@ -169,7 +169,7 @@ def test_a_request_of_an_old_job_gives_way_to_a_new_one_of_its_key(store: Store)
     assert stored_totals(store) == row_totals(store)
 
 
-def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: Store) -> None:
+def test_requests_of_the_key_with_the_most_bytes_are_dropped_at_the_total_limit(store: Store) -> None:
     def submit(key: str, n_bytes: int) -> str:
         return store.jobs.add(new_job(key_id=key, body=noise(n_bytes)), 100, None, 200_000, 200_000).id
 
@@ -192,9 +192,7 @@ def test_where_all_keep_too_much_requests_of_the_key_with_most_give_way(store: S
 
 
 @pytest.mark.parametrize("what", ["jobs", "bytes"])
-def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
-    what: str, url: str, tmp_path: Path
-) -> None:
+def test_a_quota_holds_for_simultaneous_submissions_to_two_servers(what: str, url: str, tmp_path: Path) -> None:
     with closing(Store.open(url, tmp_path)) as one, closing(Store.open(url, tmp_path)) as two:
         quota = (3, 2**40, None) if what == "jobs" else (None, 2**40, 3 * (_ROW_BYTES + 10_100))
 
@@ -210,7 +208,7 @@ def test_of_simultaneous_submissions_to_two_servers_a_quota_lets_in_so_many(
             assert sum(callers.map(submit, range(40))) == 3
 
 
-def test_totals_that_were_removed_are_added_up_by_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
+def test_removed_totals_are_recomputed_at_the_next_start(store: Store, url_of: Callable[[], str]) -> None:
     for key in ("a", "a", None):
         add(store, key_id=key, body=noise(1000))
     before = stored_totals(store)
@@ -225,7 +223,7 @@ def url_of(store: Store) -> Callable[[], str]:
     return lambda: store._database.engine.url.render_as_string(hide_password=False)
 
 
-def test_counts_for_metrics_are_of_open_jobs_and_of_ends_and_are_kept_for_a_while(
+def test_counts_for_metrics_cover_open_and_ended_jobs_and_are_cached(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = add(store)
@@ -245,7 +243,7 @@ def test_counts_for_metrics_are_of_open_jobs_and_of_ends_and_are_kept_for_a_whil
     assert sum(stored_totals(store).values()) == now.kept_bytes
 
 
-def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_worker_is_not_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_table, "_COUNTED_S", -1.0)
     for holder in ("a", "b", "a"):
         store.leases.see(holder)
@@ -260,7 +258,7 @@ def test_a_worker_that_was_not_seen_for_a_while_is_not_there(store: Store, monke
         assert connection.execute(text("SELECT holder FROM workers")).scalars().all() == ["b"]
 
 
-def test_a_key_that_fills_a_small_disk_is_refused_and_others_submit() -> None:
+def test_a_key_that_fills_a_small_disk_is_refused_and_other_keys_can_submit() -> None:
     with small_disk(50) as disk, closing(Store.open(None, disk)) as store:
         store.tidy()
         assert 4 <= submit_until_refused(store, MEGABYTE, "a", cancels=True) <= 8
@@ -305,7 +303,7 @@ def test_jobs_are_removed_from_a_disk_without_a_free_byte() -> None:
             add(store)
 
 
-def test_a_full_disk_of_postgresql_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_of_postgresql_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (reason := obstacle()) is not None:
         pytest.skip(reason)
     with small_disk(250) as disk:
@@ -335,7 +333,7 @@ def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
         store.check()
 
 
-def test_leases_end_jobs_beside_a_total_without_a_deadlock(store: Store) -> None:
+def test_ending_jobs_and_updating_totals_at_once_does_not_deadlock(store: Store) -> None:
     """Ends, removals and submissions of one key come at once."""
     for _ in range(30):
         add(store, key_id="a")

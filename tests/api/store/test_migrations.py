@@ -115,7 +115,7 @@ def make_old(url: str, version: int, rows: Rows) -> Rows:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
+def test_an_upgraded_database_keeps_all_rows_and_its_jobs_continue(
     version: int, url: str, filled_rows: Rows, tmp_path: Path
 ) -> None:
     before = make_old(url, version, filled_rows)
@@ -141,7 +141,7 @@ def test_an_older_database_keeps_all_its_rows_and_its_jobs_go_on(
     Store.open(url, tmp_path).close()  # and again
 
 
-def test_of_servers_that_start_at_once_one_migrates_the_tables(url: str, tmp_path: Path) -> None:
+def test_one_of_several_starting_servers_migrates_the_tables(url: str, tmp_path: Path) -> None:
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     with ThreadPoolExecutor(5) as servers:
         stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
@@ -160,9 +160,7 @@ def test_a_new_database_has_the_latest_revision(url: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("version", [None, 1, schema.REVISION])
-def test_migrations_can_be_shown_without_a_change_before_they_run(
-    version: int | None, url: str, tmp_path: Path
-) -> None:
+def test_migrations_can_be_printed_without_running_them(version: int | None, url: str, tmp_path: Path) -> None:
     if version == schema.REVISION:
         Store.open(url, tmp_path).close()
     elif version is not None:
@@ -219,7 +217,7 @@ def test_tables_of_other_programs_are_refused(tables: str, url: str, tmp_path: P
         Store.open(url, tmp_path)
 
 
-def test_a_table_that_was_dropped_is_made_again_by_the_next_start(url: str, tmp_path: Path) -> None:
+def test_a_dropped_table_is_created_again_at_the_next_start(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
     with connect(url) as connection:
         connection.execute(text("DROP TABLE plans"))
@@ -230,7 +228,7 @@ def test_a_table_that_was_dropped_is_made_again_by_the_next_start(url: str, tmp_
         assert compare_metadata(MigrationContext.configure(connection), schema.METADATA) == []
 
 
-def test_revisions_only_add_so_that_servers_of_the_version_before_go_on() -> None:
+def test_a_server_of_the_previous_version_works_after_a_migration() -> None:
     folder = Path(revisions.__path__[0])
     files = sorted(folder.glob("v*.py"), key=lambda path: int(path.stem[1:]))
     assert [path.stem for path in files] == [f"v{k}" for k in range(1, schema.REVISION + 1)]
@@ -275,7 +273,7 @@ def test_a_backup_that_is_made_while_servers_write_is_restored(
         assert len(restored.leases.claim("holder", 2 * JOBS, JOBS, 60.0)) == JOBS // 2 + 1
 
 
-def test_the_command_says_what_it_did_or_would_do(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_database_upgrade_prints_its_changes(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     command = ["database", "upgrade", "--store", url]
     assert main([*command, "--dry-run"]) == 0

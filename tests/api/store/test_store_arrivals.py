@@ -54,7 +54,7 @@ def test_equal_requests_that_arrive_together_become_one_job(store: Store) -> Non
     assert states(store) == {"queued": 1}
 
 
-def test_there_is_room_for_so_many(store: Store) -> None:
+def test_jobs_above_the_limits_in_total_or_per_key_are_refused(store: Store) -> None:
     for key in ("a", "a", "b"):
         add(store, most=3, most_of_key=2, key_id=key)
     for key in ("a", "b"):
@@ -64,7 +64,7 @@ def test_there_is_room_for_so_many(store: Store) -> None:
     add(store, most=3, most_of_key=2, key_id="b")
 
 
-def test_ids_sort_by_when_they_were_made() -> None:
+def test_job_ids_sort_by_time_of_creation() -> None:
     names = []
     for _ in range(20):
         names.append(new_id())
@@ -98,7 +98,7 @@ def test_jobs_can_be_listed_by_state_name_and_hash(store: Store) -> None:
     assert all(isinstance(listed_ids(state=one), list) for one in STATES)
 
 
-def test_jobs_are_counted_anew_only_where_the_limit_is_near(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_recounted_only_near_the_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_table, "_COUNT_S", 3600.0)
     counts: list[str] = []
 

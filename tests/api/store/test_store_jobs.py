@@ -35,7 +35,7 @@ def test_claims_that_skip_full_keys_agree_with_a_scan_of_all_jobs(seed: int, sto
         runs[waiting.pop(first)[0]] += 1
 
 
-def test_a_claim_brings_all_that_is_needed(store: Store) -> None:
+def test_a_claimed_job_has_its_request_and_time_limit(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
     claimed = claim(store)
     assert (claimed.head, claimed.body, claimed.answer, claimed.time_limit_s) == (
@@ -62,7 +62,7 @@ def test_workers_that_claim_at_once_never_get_the_same_job(store: Store) -> None
     assert sorted(taken) == sorted(names)
 
 
-def test_plans_of_a_job_are_reported_in_order_and_kept(store: Store) -> None:
+def test_better_plans_of_a_job_are_recorded_in_order(store: Store) -> None:
     job_id = add(store)
     claimed = claim(store)
     assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
@@ -102,7 +102,7 @@ def test_of_several_finishes_at_once_one_succeeds(store: Store) -> None:
     assert ended.count(True) == 1
 
 
-def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
+def test_a_released_job_continues_from_its_best_plan(store: Store) -> None:
     job_id = add(store)
     assert store.leases.release(claim(store), REASON, PLAN)
     again = claim(store, "elsewhere")
@@ -110,7 +110,7 @@ def test_a_job_that_is_released_goes_on_from_its_plan(store: Store) -> None:
     assert event_kinds(store, job_id) == ["queued", "started", "retried", "started"]
 
 
-def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
+def test_a_job_fails_after_too_many_lost_workers(store: Store) -> None:
     job_id = add(store)
     for _ in range(MOST_LAPSES):
         claim(store, lease_s=-1.0)
@@ -124,7 +124,7 @@ def test_a_job_whose_worker_ends_again_and_again_fails(store: Store) -> None:
     assert store.events.events_after(job_id, 0)[-1].data["error"] == job.error
 
 
-def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
+def test_a_job_expires_if_its_deadline_passes_in_the_queue(store: Store) -> None:
     late = add(store, deadline_at=time.time() - 1.5)
     in_time, without = add(store, deadline_at=time.time() + 1000), add(store)
     assert store.leases.tend() == ([late], [])
@@ -135,7 +135,7 @@ def test_a_deadline_that_passes_in_the_line_ends_a_job(store: Store) -> None:
     assert 1.5 <= job.late_s < 60
 
 
-def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
+def test_a_job_that_ends_late_records_the_delay(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
     store.leases.finish(claim(store), "succeeded", PLAN)
     job = store.jobs.find(job_id)
@@ -145,7 +145,7 @@ def test_a_job_that_ends_late_says_by_how_much(store: Store) -> None:
     assert store.events.events_after(job_id, 2)[0].data["late_s"] == job.late_s
 
 
-def test_old_jobs_are_removed_with_all_that_is_theirs(store: Store) -> None:
+def test_old_jobs_are_removed_with_all_their_data(store: Store) -> None:
     ended, waiting = add(store), add(store)
     store.leases.finish(claim(store), "succeeded", PLAN)
     assert store.leases.remove_ended(time.time() - 100) == 0

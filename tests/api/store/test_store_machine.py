@@ -38,7 +38,7 @@ PICKED = st.integers(0, 99)
 
 @dataclass
 class ExpectedJob:
-    """What a job must be."""
+    """The fields that a job in the store must have, after the actions so far."""
 
     key: str | None
     priority: int
@@ -65,7 +65,7 @@ class ExpectedJob:
 
 
 class Machine(RuleBasedStateMachine):
-    """Callers and two workers, one after the other; a claim that was lost is used like any other."""
+    """Actions of callers and two workers, one after the other. Lost claims are used like any other claim."""
 
     store: Store
 
@@ -84,7 +84,7 @@ class Machine(RuleBasedStateMachine):
         return {name: job for name, job in self.kept.items() if (job.state, job.holder) == ("running", holder)}
 
     def draw_claim(self, at: int) -> tuple[Job, ExpectedJob | None]:
-        """Return a claim of any time, and its job where the claim still holds."""
+        """Return a claim, of any age, and the expected state of its job if the claim still holds."""
         claim = self.claims[at % len(self.claims)]
         job = self.kept.get(claim.id)
         holds = job is not None and (job.state, job.holder, job.lease) == ("running", claim.lease_holder, claim.lease)
@@ -258,7 +258,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.drawn
-def test_any_order_of_calls_leaves_jobs_as_a_plain_model_has_them(store: Store) -> None:
+def test_random_sequences_of_store_calls_agree_with_a_simple_model(store: Store) -> None:
     machine = type("MachineOfStore", (Machine,), {"store": store})
     rounds = settings(
         max_examples=6 * DEPTH,

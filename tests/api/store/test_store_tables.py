@@ -22,7 +22,7 @@ from memplan.planner.errors import OptionError
 PLAN = StoredPlan("sha256:1", b"plan", "feasible", 1.5, 100)
 
 
-def test_servers_that_start_at_once_make_the_tables_once(url: str, tmp_path: Path) -> None:
+def test_servers_that_start_at_once_create_the_tables_once(url: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(5) as servers:
         stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
     for store in stores:
@@ -45,7 +45,7 @@ def test_a_failed_transaction_leaves_no_change(url: str, tmp_path: Path) -> None
     Store.open(url, tmp_path).close()
 
 
-def test_the_data_folder_is_made_and_only_its_user_reads_it(tmp_path: Path) -> None:
+def test_the_data_folder_is_created_readable_only_by_its_user(tmp_path: Path) -> None:
     folder = tmp_path / "some" / "where"
     Store.open(None, folder).close()
     assert folder.stat().st_mode & 0o077 == 0
@@ -70,18 +70,18 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
         Store.open(None, tmp_path)
 
 
-def test_a_server_that_is_not_there_is_told_without_secrets(tmp_path: Path) -> None:
+def test_an_unreachable_database_is_reported_without_secrets(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         Store.open("postgresql://someone:secret@127.0.0.1:1/nothing", tmp_path)
     assert "secret" not in str(caught.value)
 
 
-def test_a_database_whose_texts_have_no_encoding_is_refused(database_without_an_encoding: str, tmp_path: Path) -> None:
+def test_a_database_without_a_text_encoding_is_refused(database_without_an_encoding: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="must name a database whose encoding is UTF8, got SQL_ASCII"):
         Store.open(database_without_an_encoding, tmp_path)
 
 
-def test_a_plan_is_changed_by_what_is_known(store: Store) -> None:
+def test_a_stored_plan_is_replaced_by_a_function_of_the_old_plan(store: Store) -> None:
     assert store.plans.find("sha256:1") is None
     seen: list[StoredPlan | None] = []
     for better in (PLAN, None, replace(PLAN, status="optimal")):
@@ -152,7 +152,7 @@ def test_a_disk_without_room_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     store.close()
 
 
-def test_another_process_that_closes_a_file_leaves_the_log_of_a_store_that_was_checked(tmp_path: Path) -> None:
+def test_checking_the_database_file_keeps_sqlites_locks(tmp_path: Path) -> None:
     looks = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT id FROM keys').fetchall())"
     command = [sys.executable, "-c", looks, str(tmp_path / FILE)]
     store = Store.open(None, tmp_path)
@@ -163,7 +163,7 @@ def test_another_process_that_closes_a_file_leaves_the_log_of_a_store_that_was_c
     store.close()
 
 
-def test_a_file_that_was_overwritten_is_no_store_though_pages_of_it_are_in_memory(tmp_path: Path) -> None:
+def test_an_overwritten_database_file_is_detected_despite_cached_pages(tmp_path: Path) -> None:
     store = Store.open(None, tmp_path)
     store.check()
     (tmp_path / FILE).write_bytes(b"garbage." * 5_000)

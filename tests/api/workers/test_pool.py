@@ -1,4 +1,4 @@
-"""Children that work: on time, whatever a task does to them, and replaced."""
+"""Pools of child processes: tasks end on time, whatever they do to their process, and dead children are replaced."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def task(run: Callable[..., Any], *arguments: Any, within_s: float = PATIENCE_S,
     return Task(run, arguments, "order", Deadline.from_limit(within_s), grace_s=grace_s)
 
 
-def test_a_task_has_the_time_that_is_left_or_its_own_from_its_begin(pool: ChildPool) -> None:
+def test_a_task_is_limited_by_its_deadline_or_by_its_own_limit_from_its_start(pool: ChildPool) -> None:
     assert PATIENCE_S - 30 < pool.run(task(works.remaining_s)) < PATIENCE_S
     assert 0 < pool.run(Task(works.remaining_s, (), "order", NEVER, limit_s=2.0)) <= 2.0
 
@@ -77,7 +77,7 @@ def test_a_child_reports_an_error_and_continues(
     assert {child.pid for child in workers()} == before
 
 
-def test_a_fault_of_a_child_is_logged_with_its_request_once_a_kind_with_its_stack(
+def test_a_fault_of_a_child_is_logged_with_its_request_and_once_with_its_stack(
     pool: ChildPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, kinds, token = list[tuple[str, str]](), list[str](), BODY.set(b"secret of a caller")
@@ -172,8 +172,8 @@ def test_a_template_that_is_killed_is_replaced(pool: ChildPool) -> None:
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_a_template_whose_parent_was_killed_ends_without_a_word(asks: bool) -> None:
-    """Its parent may die before it is answered."""
+def test_a_template_whose_parent_was_killed_ends_silently(asks: bool) -> None:
+    """The parent may be killed before it gets the template's answer."""
     ours, its = socket.socketpair()
     code = "import socket; from memplan.api.workers.template import fork_always; fork_always(socket.socket(fileno=0))"
     with its, subprocess.Popen([sys.executable, "-c", code], stdin=its.fileno(), stderr=subprocess.PIPE) as template:

@@ -14,7 +14,7 @@ BUFFERS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48
 PROBLEM = Problem.model_validate({"buffers": BUFFERS})
 
 
-def test_a_plan_is_certified_whether_it_is_made_here_or_given() -> None:
+def test_certify_accepts_a_plan_or_makes_one() -> None:
     found = certify(PROBLEM)
     assert (found.kind, found.plan.peak, QUESTION.exit_status(found)) == ("live-set", 112, 0)
     assert certify(PROBLEM, found.plan).sha256 == found.sha256
@@ -24,14 +24,14 @@ def test_a_plan_is_certified_whether_it_is_made_here_or_given() -> None:
     assert QUESTION.refutes({"problem": PROBLEM}, read) is None
 
 
-def test_the_reason_for_a_missing_answer_is_reported() -> None:
+def test_certify_reports_why_there_is_no_certificate() -> None:
     rows = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 64}]
     found = certify(PROBLEM, Plan.model_validate({"status": "feasible", "placements": rows}))
     assert list(lines(found)) == ["no certificate: the plan is feasible, which claims no proof"]
     assert QUESTION.exit_status(found) == 1
 
 
-def test_a_plan_that_is_not_valid_is_refused() -> None:
+def test_certify_refuses_an_invalid_plan() -> None:
     rows = [{"id": name, "pool": "default", "offset": 0} for name in ("a", "b")]
     wrong = Plan.model_validate({"placements": rows})
     with pytest.raises(PlanError, match="plan: "):

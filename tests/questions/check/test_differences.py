@@ -76,7 +76,7 @@ def test_plans_without_problems_differ_only_in_placements() -> None:
     assert (found.resized, found.peak, found.growth) == (None, None, None)
 
 
-def test_the_causes_of_growth_are_all_of_it() -> None:
+def test_causes_of_growth_add_up_to_the_growth_of_the_live_peak() -> None:
     found = difference_of(OLD, NEXT)
     assert found.growth is not None
     grown = found.growth["default"]
@@ -84,7 +84,7 @@ def test_the_causes_of_growth_are_all_of_it() -> None:
     assert {(cause.buffer, cause.kind) for cause in grown.causes} == {("b", "grown"), ("d", "new")}
 
 
-def test_a_plan_that_is_not_valid_has_moves_and_no_causes() -> None:
+def test_the_difference_of_an_invalid_plan_has_moves_but_no_causes() -> None:
     found = difference_of(OLD, baseline_at(OLD.problem, a=0, b=0, c=0))
     assert ([move.id for move in found.moved], found.growth) == (["b"], None)
     wrong = Baseline(baseline_at(OLD.problem, a=0, other=8).plan, OLD.problem)
@@ -128,7 +128,7 @@ def test_a_plan_is_read_alone_or_with_its_problem_and_reads_the_same_from_json()
         ({}, {}, "free"),
     ],
 )
-def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it(
+def test_a_move_is_explained_by_a_conflicting_buffer_at_the_old_place(
     taker: dict[str, int], more: dict[str, Any], reason: str
 ) -> None:
     rows = [{"id": "moved", "size": 8, "start": 0, "end": 4}, {"id": "taker", "size": 8, **taker}]
@@ -137,7 +137,7 @@ def test_the_old_place_is_taken_by_what_is_alive_with_a_buffer_or_listed_with_it
     assert {move.id: move.reason for move in found.moved}["moved"] == reason
 
 
-def test_the_old_place_is_taken_by_what_lies_in_a_buffer_that_is_over() -> None:
+def test_a_move_is_explained_by_an_alias_that_outlives_its_buffer() -> None:
     view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
     rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]
     its = Problem.model_validate({"buffers": rows})
@@ -170,14 +170,14 @@ def test_the_reasons_of_moves_are_the_rules_by_which_the_verifier_refuses_the_ol
     assert min(told["taken"], told["free"] + told["above"]) > 50
 
 
-def test_reasons_that_are_not_reached_in_time_are_unknown_and_say_so() -> None:
+def test_reasons_of_moves_not_examined_in_time_are_reported_as_unknown() -> None:
     asks = iter([False, True])
     found = difference_of(OLD, NEXT, lambda: next(asks, True))
     assert [(move.id, move.reason) for move in found.moved] == [("a", "taken"), ("b", "unknown")]
     assert found.moved[1].why == "the time was over before its old place was looked at"
 
 
-def test_a_check_without_a_plan_notes_that_of_a_first_one_and_keeps_time_for_the_last(
+def test_a_check_without_a_plan_notes_a_first_answer_and_reserves_time_for_the_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked, notes, due = list[tuple[str, float]](), list[Check](), Deadline(0.0, 1e9)

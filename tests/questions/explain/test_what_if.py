@@ -41,7 +41,7 @@ def best_peak(problem: Problem) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", ["plain", "holes", "conflicts", "alignment", "reserved", "pins"])
-def test_each_worth_is_that_of_brute_force(feature: str) -> None:
+def test_every_worth_equals_the_value_by_brute_force(feature: str) -> None:
     for seed in range(2):
         problem = tight_problem(seed, feature)
         if best_score(problem) is None:
@@ -78,7 +78,7 @@ def test_the_cost_of_a_pin_is_the_reduction_of_the_peak_without_it() -> None:
     assert [(cost.rule.rule, cost.gain, cost.exact) for cost in found.rules] == [("offset", (3, 3), True)]
 
 
-def test_of_several_pools_the_next_bytes_are_worth_cost() -> None:
+def test_more_bytes_of_a_pool_are_rated_in_cost() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
     pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -94,12 +94,12 @@ def test_what_if_ignores_the_size_of_a_pool_that_is_too_small() -> None:
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10), (20, 20)]
 
 
-def test_nothing_is_worth_anything_in_an_empty_problem() -> None:
+def test_an_empty_problem_has_no_worths() -> None:
     found = ask_what_if(Problem(buffers=[]))
     assert (found.peak, found.buffers) == (0, ())
 
 
-def test_pairs_with_a_gain_are_rated_like_brute_force_rates_them() -> None:
+def test_worths_of_reuse_pairs_equal_those_by_brute_force() -> None:
     rows = [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)]
     data: dict[str, Any] = {
         "buffers": rows,
@@ -127,13 +127,13 @@ VIEWED = [
 
 
 @pytest.mark.parametrize("pool", [{"name": "only"}, {"name": "only", "size": 12, "reserved": [[5, 1]]}])
-def test_no_buffer_is_cut_off_below_what_lies_in_it(pool: dict[str, Any]) -> None:
+def test_what_if_does_not_shrink_a_buffer_below_its_aliases(pool: dict[str, Any]) -> None:
     found = ask_what_if(Problem.model_validate({"buffers": VIEWED, "pools": [pool]}), shrunk_to=0.5)
     (row,) = found.buffers
     assert (row.shrunk_to, row.gain_if_shrunk, row.gain_if_dropped) == (None, None, (found.peak,) * 2)
 
 
-def test_a_size_that_is_omitted_as_nothing_fits_in_it_is_reported() -> None:
+def test_what_if_reports_the_pool_size_that_it_ignores() -> None:
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 8, "start": 1, "end": 3}]
     answer = explain(Problem.model_validate({"buffers": rows, "pools": [{"size": 12}]}), options=WHAT_IF)
     assert answer.what_if is not None
@@ -141,7 +141,7 @@ def test_a_size_that_is_omitted_as_nothing_fits_in_it_is_reported() -> None:
     assert "optimal: peak 16 bytes of a pool without end: 12 are too few" in [*lines(answer)]
 
 
-def test_a_pool_that_another_one_follows_is_not_made_larger() -> None:
+def test_what_if_does_not_enlarge_a_pool_in_front_of_another_one() -> None:
     pools = [{"name": "low", "size": 8, "base_address": 16}, {"name": "high", "size": 8, "base_address": 24}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 1} for k in range(3)]
     found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": pools}))

@@ -24,7 +24,7 @@ STEADY = PlanOptions(deterministic=True)
 
 
 @pytest.mark.parametrize("problem", [ROOMY, TIGHT])
-def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
+def test_solve_equals_plan_with_options_by_name(problem: Problem) -> None:
     answer = plan(problem, options=STEADY)
     assert QUESTION.write(memplan.solve(problem, deterministic=True)) == QUESTION.write(answer)
     assert memplan.solve is memplan.plan
@@ -39,7 +39,7 @@ def test_a_solve_is_a_plan_with_options_by_name(problem: Problem) -> None:
         ({"plans": "5@2"}, "plans: must be a number, beside the option distance: plans 5, distance 2"),
     ],
 )
-def test_modes_that_were_words_of_other_options_are_refused_with_the_option(options: Any, sentence: str) -> None:
+def test_former_values_of_options_are_refused_with_the_option_that_replaces_them(options: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(ROOMY, **options)
     flags = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -65,7 +65,7 @@ def test_a_plan_to_start_from_is_no_worse_than_the_answer() -> None:
     assert plan(ROOMY, start, options=STEADY).peak == start.peak
 
 
-def test_only_a_local_caller_may_name_code_of_his_own() -> None:
+def test_only_a_local_caller_may_name_their_own_solver() -> None:
     with pytest.raises(OptionError, match="solver: must not be a planner of your own on a service"):
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 

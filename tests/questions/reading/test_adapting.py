@@ -39,7 +39,7 @@ def table(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_choice_of_weights_reads_the_fewest_bytes_of_all_choices(seed: int) -> None:
+def test_weights_choose_reads_the_fewest_bytes_by_brute_force(seed: int) -> None:
     assert [*faults(seed, Counter())] == []
 
 
@@ -74,12 +74,12 @@ def test_a_table_takes_pins_reserved_ranges_copies_and_an_alignment(table: str, 
         (["--spare", "a"], 'spare: must be given with in_place only, got "a" (leave it out)'),
     ],
 )
-def test_nothing_of_a_table_is_written_in_place(table: str, options: list[str], said: str, capfd: Captured) -> None:
+def test_in_place_options_are_refused_for_a_table(table: str, options: list[str], said: str, capfd: Captured) -> None:
     assert main(["plan", table, *options]) == 2
     assert said in capfd.readouterr().err
 
 
-def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
+def test_pins_and_reserved_ranges_can_name_pools(table: str, capfd: Captured) -> None:
     pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
     plan = run_plan(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
     found = offsets(plan)
@@ -88,7 +88,7 @@ def test_pins_and_ranges_name_pools(table: str, capfd: Captured) -> None:
     assert all(100 <= offset <= 100 + 100 for pool, offset in found.values() if pool == "fast")
 
 
-def test_every_entrance_adapts_alike(table: str) -> None:
+def test_every_entrance_adapts_a_problem_in_the_same_way(table: str) -> None:
     options: dict[str, Any] = {"pin": ("b=128",), "reserve": ("16",), "copies": ("a=2",), "alignment": 32}
     expected = memplan.read_problem(table, **options)
     assert convert(CSV, None, ConvertOptions(name="table.csv", **options)).problem == expected
@@ -113,7 +113,7 @@ def test_a_plan_of_an_adapted_file_can_be_repeated(table: str, tmp_path: Path, c
         (["c,b", "b,a"], [], None),
     ],
 )
-def test_bytes_are_shared_in_an_order_that_edges_keep(
+def test_buffers_share_bytes_only_in_the_order_of_given_edges(
     edges: list[str], conflicts: list[list[str]], pairs: list[tuple[str, str]] | None
 ) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
@@ -127,6 +127,6 @@ def test_bytes_are_shared_in_an_order_that_edges_keep(
 
 
 @pytest.mark.parametrize("edge", ["a", "a,x", "a,a", ","])
-def test_an_edge_of_no_two_buffers_is_refused(edge: str) -> None:
+def test_an_order_edge_that_does_not_name_two_buffers_is_refused(edge: str) -> None:
     with pytest.raises(OptionError, match="order: must be A,B with the ids of two buffers"):
         memplan.read_problem(CSV, order=[edge])

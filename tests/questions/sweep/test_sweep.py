@@ -47,7 +47,7 @@ def test_each_size_has_its_best_plan_in_order_of_size() -> None:
         assert point.plan.cost_lower_bound == point.plan.cost
 
 
-def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_search() -> None:
+def test_no_size_is_worse_than_a_smaller_one_even_without_time_to_search() -> None:
     good = solve(set_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
     points = list(
         plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: plan_problem(problem, good, time_limit_s=1e-9))
@@ -56,7 +56,7 @@ def test_no_size_is_worse_than_a_smaller_one_even_where_there_is_no_time_to_sear
     assert all(verify(set_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
 
 
-def test_the_bound_at_a_larger_size_holds_at_smaller_sizes() -> None:
+def test_lower_bounds_of_larger_sizes_are_used_for_smaller_sizes() -> None:
     points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, plan_problem))
     best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
     unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
@@ -76,7 +76,7 @@ def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
         assert solve(set_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
 
 
-def test_a_pool_that_is_not_there_is_refused() -> None:
+def test_a_sweep_of_an_unknown_pool_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
         list(plans_by_size(PROBLEM, {"sram": [1]}, plan_problem))
     assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
@@ -116,7 +116,7 @@ def test_a_grid_of_changes_has_a_plan_for_each_combination() -> None:
     ]
 
 
-def test_changes_are_taken_as_objects_of_json() -> None:
+def test_a_sweep_accepts_changes_as_json_objects() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 1, "start": 0, "end": 1}]})
     found = memplan.sweep(problem, changes=[[{"buffer": "a", "fields": {"size": 3}}, {"buffer": "a"}]])
     assert [row.peak for row in found.points] == [3, 0]

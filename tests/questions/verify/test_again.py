@@ -40,7 +40,7 @@ def test_reproducible_answers_are_repeated_to_the_byte() -> None:
         assert found.plan == plan
 
 
-def test_a_plan_whose_search_a_clock_ended_is_made_again_with_the_default_limit() -> None:
+def test_a_plan_ended_by_a_clock_is_solved_again_with_the_default_limit() -> None:
     plan = solve(PROBLEM)
     assert plan.options is None
     found = verify_again(plan).again
@@ -48,7 +48,7 @@ def test_a_plan_whose_search_a_clock_ended_is_made_again_with_the_default_limit(
     assert (found.same, found.reproducible) == ("bytes", False)
 
 
-def test_another_plan_and_another_peak_are_distinguished() -> None:
+def test_verify_again_distinguishes_another_plan_from_another_peak() -> None:
     plan = make_plan()
     other = verify_again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
     assert other is not None
@@ -62,7 +62,7 @@ def test_another_plan_and_another_peak_are_distinguished() -> None:
     assert not higher.reproducible
 
 
-def test_a_plan_that_cannot_be_made_again_is_refused() -> None:
+def test_verify_again_refuses_kept_places_and_invalid_options() -> None:
     with pytest.raises(PlanError, match=r"^plan.options.time_limit_s: must be "):
         verify_again(make_plan().model_copy(update={"options": {"time_limit_s": 0}}))
     kept = KeptPlaces(eps=0, least="buffers", stayed=3, moved=0, moved_bytes=0, least_moves=0, proved=True)
@@ -81,7 +81,7 @@ def test_infeasibility_is_found_again_with_its_reason() -> None:
     assert (found.same, found.status) == ("bytes", "infeasible")
 
 
-def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
+def test_verify_again_reports_a_search_that_a_clock_or_caller_ended() -> None:
     problem = read_problem((FOLDER / "minimalloc" / "J.1048576.csv").read_bytes(), "J.csv")
     late = solve(problem, deterministic=True, control=Control(deadline=Deadline.from_limit(0.05)))
     assert (late.reproducible, late.disturbed_by) == (False, "time_limit")
@@ -92,7 +92,7 @@ def test_a_search_that_a_clock_or_a_caller_ended_says_so() -> None:
     assert (solve(problem, accept="fit").reproducible, verifier.verify(problem, late)) == (None, ())
 
 
-def test_a_search_that_was_ended_compares_with_nothing() -> None:
+def test_verify_again_has_no_comparison_after_a_cancelled_search() -> None:
     cancelled = threading.Event()
     cancelled.set()
     options = VerifyOptions(again=True)

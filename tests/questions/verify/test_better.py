@@ -32,7 +32,7 @@ def plan_at(**offsets: int) -> Plan:
     )
 
 
-def test_a_plan_that_is_too_large_is_taken_apart() -> None:
+def test_verify_better_lists_the_buffers_and_moves_of_a_plan_above_the_best_peak() -> None:
     found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8, c=18))
     assert (found.peak, found.best, found.lower_bound, found.too_much_bytes) == (22, 16, 16, 6)
     assert found.gap == pytest.approx(0.375)
@@ -59,7 +59,7 @@ def test_the_peak_of_an_invalid_plan_is_not_compared() -> None:
     assert first == "peak 12 bytes of a plan that is not valid; best 16, lower bound 16"
 
 
-def test_violations_are_reported_and_the_moves_mend_them() -> None:
+def test_verify_better_finds_moves_that_mend_an_invalid_plan() -> None:
     problem = problem_of(*ROWS, pools=[{"name": "default", "alignment": 4}])
     plan = plan_at(a=0, b=6, c=8)
     found = compare_with_best(problem, plan)
@@ -80,7 +80,7 @@ def test_an_infeasible_problem_is_reported_without_a_best_plan() -> None:
     assert (found.status, found.best, found.fewest_moves, found.plan) == ("infeasible", None, None, None)
 
 
-def test_each_pool_has_its_own_line() -> None:
+def test_verify_better_lists_each_pool() -> None:
     pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "pools": ["fast" if k < 2 else "slow"]} for k in range(3)]
     places = [{"id": k, "pool": "fast" if k < 2 else "slow", "offset": at} for k, at in ((0, 0), (1, 4), (2, 20))]
@@ -102,6 +102,6 @@ def test_a_greedy_plan_of_a_real_model_is_mended_by_few_moves() -> None:
     assert (found.plan.peak, verify(problem, found.plan)) == (found.best, ())
 
 
-def test_empty_problems_are_audited_too() -> None:
+def test_verify_better_accepts_empty_problems() -> None:
     found = compare_with_best(problem_of(), Plan())
     assert (found.peak, found.best, found.fewest_moves) == (0, 0, None)

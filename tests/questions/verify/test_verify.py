@@ -33,7 +33,7 @@ def certified_plan(problem: Problem, **options: Any) -> tuple[Plan, str]:
     return add_certificate(plan, found), found.text
 
 
-def test_a_certificate_checks_what_nothing_else_does() -> None:
+def test_a_certificate_confirms_claims_that_no_other_check_does() -> None:
     for profile in ("balanced", "speed", "size"):
         plan, text = certified_plan(TWO, profile=profile)
         alone, proved = makers_by_claim(verify(TWO, plan)), makers_by_claim(verify(TWO, plan, text))
@@ -60,7 +60,7 @@ def test_claims_of_a_valid_plan_that_cannot_be_checked_are_listed_as_not_checked
     assert (first, peak.partition(":")[0]) == ("valid, 2 placements", ONE.pools[0].name)
 
 
-def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_reported_about_it_without_that_buffer() -> None:
+def test_the_peak_of_a_pool_with_one_buffer_is_least_without_a_what_if_value() -> None:
     rows = [{"id": name, "size": 8, "start": k, "end": k + 2, "pools": [name]} for k, name in enumerate("xy")]
     storages = Problem.model_validate({"buffers": rows, "pools": [{"name": "x"}, {"name": "y"}]})
     places = [{"id": name, "pool": name, "offset": 0} for name in "xy"]
@@ -99,7 +99,7 @@ def test_a_pool_of_one_buffer_is_at_its_least_and_nothing_is_reported_about_it_w
         ({"pools": [{"name": "p", "used": 13, "lower_bound": 13}], "proof": None}, "pools[0].lower_bound"),
     ],
 )
-def test_claims_without_any_evidence_are_listed_as_not_checked(changed: dict[str, Any], claim: str) -> None:
+def test_claims_without_evidence_are_listed_as_not_checked(changed: dict[str, Any], claim: str) -> None:
     rows = [{"id": "b", "pool": "p", "offset": 0}, {"id": "a", "pool": "p", "offset": 8}]
     rows[0]["offset"], rows[1]["offset"] = 8, 0
     fields = {"status": "optimal", "lower_bound": 13, "peak": 13, "gap": 0.0, "placements": rows}
@@ -182,7 +182,7 @@ def test_the_command_checks_the_given_file_unchanged(tmp_path: Path, capfd: pyte
     assert main(["verify", table, plan, "--certificate", proof, "--capacity", "30"]) == 3
 
 
-def test_for_a_plan_of_another_problem_that_is_reported_first() -> None:
+def test_a_plan_of_another_problem_is_reported_before_its_violations() -> None:
     many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
     first, *others, last, _way = lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
     assert first == "the plan is of another problem: its problem_hash is not that of this one"

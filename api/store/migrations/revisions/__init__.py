@@ -1,1 +1,1 @@
-"""The changes of the tables, each with the next number."""
+"""The changes of the tables, one module for each revision, numbered from 1."""

@@ -1,7 +1,7 @@
-"""The first tables, which were made without a revision."""
+"""Revision 1: the first tables, which were created without a revision number."""
 
 revision, down_revision = "1", None
 
 
 def upgrade() -> None:
-    """Do nothing: a database without tables gets the latest ones."""
+    """Do nothing, since a database without tables gets the latest tables at once."""

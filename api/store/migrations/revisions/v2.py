@@ -1,4 +1,4 @@
-"""Two counters for restarted jobs: after the end of their worker, and after a missing answer."""
+"""Revision 2: counters of a job's restarts, after the end of its worker and after a missing answer."""
 
 from alembic import op
 from sqlalchemy import Column, Integer

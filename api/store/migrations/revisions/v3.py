@@ -1,4 +1,4 @@
-"""An index of the waiting jobs by key, for finding jobs of other keys when one key fills the queue."""
+"""Revision 3: an index of waiting jobs by key, to find jobs of other keys when one key fills the queue."""
 
 from alembic import op
 

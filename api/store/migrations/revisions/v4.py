@@ -1,4 +1,4 @@
-"""The bytes that jobs keep, their totals, and the workers that are there."""
+"""Revision 4: the bytes that jobs keep, their totals, and the workers that are alive."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Double, Integer, Text

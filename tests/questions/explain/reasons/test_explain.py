@@ -43,7 +43,7 @@ def is_a_reason(problem: Problem, found: Explanation) -> bool:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_the_reason_is_enough_and_each_member_is_needed() -> None:
+def test_a_reason_is_infeasible_and_feasible_without_any_one_member() -> None:
     explained = 0
     for feature in FEATURES:
         for seed in seeds(2):
@@ -66,7 +66,7 @@ def test_the_reason_is_enough_and_each_member_is_needed() -> None:
 
 
 @pytest.mark.drawn
-def test_random_problems_that_do_not_fit_have_a_reason_that_does_not_fit_either() -> None:
+def test_the_reason_of_a_random_infeasible_problem_is_infeasible() -> None:
     explained = 0
     for seed in seeds(30):
         problem = random_tiny(seed)
@@ -79,12 +79,12 @@ def test_random_problems_that_do_not_fit_have_a_reason_that_does_not_fit_either(
 
 
 @pytest.mark.slow
-def test_rules_of_single_buffers_are_members() -> None:
+def test_rules_of_single_buffers_can_be_members_of_a_reason() -> None:
     found = reason(CONSTRAINED["infeasible for a page"])
     assert [rule.rule for rule in found.rules] == ["no_cross", "no_cross"]
 
 
-def test_pins_that_collide_are_the_reason() -> None:
+def test_colliding_pins_are_named_as_the_reason() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": k, "end": k + 2} for k in range(20)]
     rows[7]["offset"], rows[8]["offset"] = 0, 5
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
@@ -94,14 +94,14 @@ def test_pins_that_collide_are_the_reason() -> None:
     assert "7 pinned at 0" in found.message
 
 
-def test_the_pools_of_a_pinned_buffer_are_a_rule() -> None:
+def test_the_allowed_pools_of_a_pinned_buffer_can_be_a_member_of_a_reason() -> None:
     rows = [{"id": "a", "size": 7, "start": 0, "end": 2, "offset": 7, "pools": ["slow"]}]
     pools = [{"name": "fast", "size": 8}, {"name": "slow", "size": 4}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert [(rule.rule, rule.value) for rule in found.rules] == [("pools", ("slow",))]
 
 
-def test_a_reserved_range_is_named() -> None:
+def test_a_reserved_range_can_be_a_member_of_a_reason() -> None:
     rows = [{"id": "a", "size": 60, "start": 0, "end": 2}, {"id": "b", "size": 9, "start": 4, "end": 5}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100, "reserved": [[50, 1]]}]}))
     assert found.buffers == ("a",)
@@ -175,7 +175,7 @@ def test_sizes_and_times_near_the_largest_are_explained_without_warnings(size: i
     assert found.missing_bytes == 5 * size - 2**62
 
 
-def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() -> None:
+def test_the_sufficient_size_is_proved_least_if_all_smaller_sizes_are_ruled_out() -> None:
     # So little time that no bound meets the peak: what is known of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
     for least, is_proved in ((0, False), (2**40, True)):  # nothing proves J in so little time
@@ -184,14 +184,14 @@ def test_a_size_that_would_do_is_the_least_where_all_below_are_known_not_to() ->
         assert found.proved is is_proved
 
 
-def test_a_size_that_would_do_has_room_for_pinned_buffers_of_no_bytes() -> None:
+def test_the_sufficient_size_has_room_for_pinned_buffers_of_size_zero() -> None:
     rows = [{"id": "a", "size": 3, "start": 0, "end": 2}, {"id": "mark", "size": 0, "start": 0, "end": 1, "offset": 9}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"name": "s", "size": 4}]}))
     assert found.would_do is not None
     assert found.would_do.size == 9
 
 
-def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
+def test_the_sufficient_size_is_above_a_size_that_a_search_ruled_out() -> None:
     # Three of five in a ring need 61 bytes; no live set, but a search, proves that 60 are too few.
     rows = [{"id": k, "size": size} for k, size in enumerate((20, 21, 20, 21, 20))]
     ring = {"buffers": rows, "conflicts": [(k, (k + 1) % 5) for k in range(5)], "pools": [{"name": "s", "size": 60}]}
@@ -200,7 +200,7 @@ def test_nothing_below_the_size_that_nothing_fits_in_would_do() -> None:
 
 
 @pytest.mark.parametrize(("capacity", "status"), [(100_000, "unknown"), (200_000, "fits")])
-def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str) -> None:
+def test_an_explanation_ended_by_its_time_limit_reports_it(capacity: int, status: str) -> None:
     problem = draw_tight_problem(seed=1, n=300, live=20, turnover=3.0).with_capacity(capacity)
     found = explain(problem, options=ExplainOptions(time_limit_s=0.3))
     assert (found.status, found.stop_reason) == (status, "time_limit")
@@ -208,7 +208,7 @@ def test_an_explanation_that_its_limit_ended_says_so(capacity: int, status: str)
     assert "time_limit" in list(lines(found))[1]
 
 
-def test_an_explanation_that_is_proved_says_so() -> None:
+def test_a_proved_explanation_reports_it() -> None:
     proved = explain(full_load(1, 30).with_capacity(999))
     assert (proved.status, proved.stop_reason) == ("infeasible", "proved")
     assert not any("stopped" in line for line in lines(proved))

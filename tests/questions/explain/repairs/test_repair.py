@@ -116,7 +116,7 @@ def test_buffers_named_by_other_rules_are_not_proposed_for_sharing_in_place(more
     assert (found.status, found.fewest, found.proved) == ("repaired", 1, True)
 
 
-def test_of_one_change_in_fewer_and_in_more_steps_only_the_smaller_is_a_repair() -> None:
+def test_of_two_repairs_that_differ_in_steps_only_the_smaller_is_kept() -> None:
     lives = {"a": (10, 0, 10), "b": (8, 8, 12), "c": (7, 6, 8), "d": (3, 4, 6)}
     rows = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in lives.items()]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 17}]}), repairs=9).repairs
@@ -127,21 +127,21 @@ def test_of_one_change_in_fewer_and_in_more_steps_only_the_smaller_is_a_repair()
     assert [repair for repair in found if len(repair.changes) == 1 and repair.changes[0].steps == 4] == []
 
 
-def test_a_page_in_the_way_is_named_with_the_size_that_is_held_against_it() -> None:
+def test_explain_names_a_no_cross_rule_with_its_page_size() -> None:
     row = {"id": "a", "size": 100, "start": 0, "end": 3, "no_cross": 64}
     found = explain(Problem.model_validate({"buffers": [row], "pools": [{"size": 4096}]}))
     assert found.explanation is not None
     assert found.explanation.message.endswith('with no_cross 64 of "a" (100 bytes)')
 
 
-def test_a_pin_in_the_way_is_named() -> None:
+def test_explain_names_the_pin_that_keeps_a_problem_from_fitting() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 10, "start": 0, "end": 1} for k in range(2)]
     rows[0]["offset"] = 5
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]}), kinds=("unpin", "earlier-end"))
     assert [kinds_and_buffers(repair.changes) for repair in found.repairs] == [[("unpin", (0,))]]
 
 
-def test_an_answer_may_be_that_no_repair_has_so_few_changes() -> None:
+def test_repairs_can_prove_that_no_repair_has_so_few_changes() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 9} for k in range(20)]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 100}]}))
     assert (found.status, found.repairs, found.proved, found.open_questions) == ("none", (), True, 0)
@@ -183,7 +183,7 @@ def test_a_real_network_is_repaired_by_one_change() -> None:
     assert repairs(problem).status == "fits"
 
 
-def test_more_buffers_than_can_be_looked_at_are_refused() -> None:
+def test_repairs_of_too_many_buffers_are_refused() -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(10_001)]
     with pytest.raises(OptionError, match="repairs: must be asked of at most 10000 buffers, got 10001"):
         repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 5}]}))
@@ -286,7 +286,7 @@ def test_an_order_that_fits_needs_no_repair(graph: OperationGraph) -> None:
     assert [repair.kind for repair in repairs_of(graph, 100).repairs] == ["none"]
 
 
-def test_that_no_order_fits_is_proved(graph: OperationGraph) -> None:
+def test_repairs_can_prove_that_no_order_fits(graph: OperationGraph) -> None:
     found = repairs_of(graph, 9)
     assert (found.repairs, found.proved) == ((), True)
     assert found.least_live_peak > 9
@@ -303,7 +303,7 @@ def test_a_cell_is_repaired_by_another_order() -> None:
     assert verify(problem, plan) == ()
 
 
-def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:
+def test_an_unchanged_graph_is_no_repair_of_a_problem_proved_infeasible() -> None:
     chain = graph_from({"size": [100] * 3, "ops": [{"out": [0]}, {"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
     longer = Problem(buffers=[{"id": k, "size": 100, "start": k, "end": 3} for k in range(3)])
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)
@@ -317,7 +317,7 @@ def test_a_graph_that_fits_repairs_no_problem_that_is_proved_not_to() -> None:
 TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size": 100}]}
 
 
-def test_of_a_graph_in_two_memories_only_changes_that_it_can_take_are_offered() -> None:
+def test_repairs_of_a_graph_in_two_pools_are_changes_that_it_supports() -> None:
     found = explain(*in_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)).repairs
     assert found is not None
     assert found.of_operations is not None
@@ -335,7 +335,7 @@ def test_of_a_graph_in_two_memories_only_changes_that_it_can_take_are_offered() 
         assert verify(repair.problem, repair.plan) == ()
 
 
-def test_lifetimes_of_a_model_change_where_that_is_wanted() -> None:
+def test_repairs_change_lifetimes_of_a_model_only_on_request() -> None:
     options = ExplainOptions(repairs=1, kinds=("earlier-end",), time_limit_s=20)
     found = explain(*in_two_memories(WIDE), options=options).repairs
     assert found is not None
@@ -352,7 +352,7 @@ def test_operations_that_write_over_their_inputs_are_a_repair() -> None:
     assert verify(repair.problem, repair.plan) == ()
 
 
-def test_the_pool_of_a_tensor_holds_for_its_repairs() -> None:
+def test_repairs_of_a_graph_keep_the_allowed_pools_of_tensors() -> None:
     asked, graph = in_two_memories(WIDE)
     rows = [asked.buffers.fields(i) for i in range(len(asked.buffers))]
     rows = [row | ({"pools": ["sram"]} if row["id"] in ("tensor_4", "tensor_5") else {}) for row in rows]

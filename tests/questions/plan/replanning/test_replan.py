@@ -39,7 +39,7 @@ def problem_of(*rows: dict[str, Any], **more: Any) -> Problem:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_few_moves_are_the_fewest_by_brute_force() -> None:
+def test_re_plans_have_the_fewest_moves_by_brute_force() -> None:
     judged = 0
     for k, problem in enumerate(small_problems(7, 40 * DEPTH, most=4)):
         old = solve(problem, time_limit_s=5)
@@ -90,7 +90,7 @@ def test_ejection_keeps_most_of_a_tight_plan() -> None:
     assert plan.kept.stayed >= 0.8 * (plan.kept.stayed + plan.kept.moved)
 
 
-def test_bytes_count_where_bytes_are_to_be_few() -> None:
+def test_least_bytes_minimises_the_moved_bytes() -> None:
     # Either the large buffer moves, or the two small ones that it now collides with.
     large = {"id": "a", "size": 12, "start": 0, "end": 4}
     small = [{"id": name, "size": 4, "start": at, "end": at + 1} for name, at in (("b", 0), ("c", 1))]
@@ -126,7 +126,7 @@ def test_of_two_equal_buffers_either_may_move(
     assert (plan.kept.moved, plan.kept.moved_bytes, plan.kept.proved) == (1, moved_bytes, True)
 
 
-def test_hints_are_where_buffers_go_that_the_old_plan_lacks() -> None:
+def test_buffers_that_the_old_plan_lacks_are_placed_at_their_hints() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     plan = replan(problem_of(*rows), None)
     assert [row.offset for row in plan.placements] == [12, 8, 4, 0]
@@ -201,13 +201,13 @@ def test_keeping_offsets_never_raises_the_cost() -> None:
 @pytest.mark.parametrize(
     "old", [None, Plan(), Plan.model_validate({"placements": [{"id": 9, "pool": "x", "offset": 3}]})]
 )
-def test_an_old_plan_without_usable_placements_keeps_no_buffer(old: Plan | None) -> None:
+def test_a_re_plan_from_an_unusable_old_plan_keeps_no_buffer(old: Plan | None) -> None:
     plan = replan(problem_of(FEW), old)
     assert plan.kept is not None
     assert (plan.kept.stayed, plan.kept.moved, plan.kept.proved) == (0, 0, True)
 
 
-def test_empty_problems_and_infeasible_ones_have_their_answers() -> None:
+def test_empty_and_infeasible_problems_can_be_re_planned() -> None:
     assert replan(problem_of(), OLD).peak == 0
     nothing = replan(problem_of(FEW, pools=[{"name": "p", "size": 2}]), OLD)
     assert (nothing.status, nothing.kept) == ("infeasible", None)
@@ -230,7 +230,7 @@ def test_huge_offsets_and_sizes_are_counted_exactly() -> None:
 
 
 @pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
-def test_parts_of_a_peak_are_numbers(eps: str | float) -> None:
+def test_a_malformed_eps_is_refused(eps: str | float) -> None:
     with pytest.raises(OptionError, match="eps: must be a part of the peak"):
         replan(problem_of(FEW), OLD, eps=eps)
 
@@ -253,7 +253,7 @@ def test_pins_of_the_problem_override_the_old_plan() -> None:
     assert (plan.kept.moved, plan.kept.least_moves) == (2, 2)
 
 
-def test_covers_are_cheapest_on_stars_and_bounds_hold() -> None:
+def test_covers_of_collisions_are_optimal_on_stars_and_bounds_are_valid() -> None:
     rng = np.random.default_rng(5)
     free = np.zeros(8, dtype=np.bool_)
     star = cheapest_cover([(0, k) for k in range(1, 8)], column(np.ones(8)), free)
@@ -286,7 +286,7 @@ def test_counted_work_keeps_the_same_placements_in_each_run() -> None:
     assert plan == again
 
 
-def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None:
+def test_few_moves_are_not_proved_least_without_a_proved_best_peak() -> None:
     rows = [{"id": "b0", "size": 4, "start": 0, "end": 3, "alignment": 4}]
     rows += [{"id": 2, "size": 2, "start": 0, "end": 1, "alignment": 5, "no_cross": 7}]
     pools = [{"name": "fast", "size": 13, "base_address": 31}, {"name": "mid", "base_address": 131}]
@@ -300,7 +300,7 @@ def test_few_moves_near_a_peak_that_may_not_be_the_best_are_not_proved() -> None
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_new_buffer_beside_two_that_may_share_warns_of_no_number() -> None:
+def test_re_planning_with_a_sharing_pair_gives_no_numeric_warning() -> None:
     rows: list[dict[str, Any]] = [{"id": name, "size": 4, "start": 0, "end": 2} for name in ("a", "b", "new")]
     problem = problem_of(*rows, may_share=[["a", "b"]])
     plan = replan(problem, OLD)
@@ -323,7 +323,7 @@ def test_highs_is_not_used_if_another_build_of_it_is_loaded() -> None:
     assert "cannot be loaded beside highspy" in done.stdout
 
 
-def test_the_old_place_of_a_set_is_that_of_any_of_its_buffers() -> None:
+def test_any_buffer_of_a_same_offset_set_gives_the_sets_old_place() -> None:
     rows = [{"id": name, "size": 3, "start": 0, "end": 2, "pools": [pool]} for name, pool in (("a", "p"), ("b", "q"))]
     pools = {"pools": [{"name": "p"}, {"name": "q"}], "equal_use": True, "same_offset": [["a", "b"]]}
     problem = Problem.model_validate({"buffers": rows, **pools})
