@@ -134,7 +134,7 @@ class BufferWorth(PlanValue):
     """The worth of a buffer: how far the peak falls without it, and how far it may grow at that peak.
 
     `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most) in bytes. Growth by `may_grow` bytes
-    is proved to fit, above `may_grow_at_most` not to fit. `by`: the evidence of the gain. `exact`: all values are exact.
+    is proved to fit, above `may_grow_at_most` not to fit. `by`: the evidence of the gain. `exact`: all are exact.
     """
 
     id: Id
