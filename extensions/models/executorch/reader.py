@@ -1,7 +1,7 @@
 """Reader of ExecuTorch programs: planned tensors are buffers, whose lifetimes follow from the order of instructions.
 
 The file lists the values of an instruction, but not which it writes. This reader assumes that a kernel writes its last
-argument, which represents its result, and a delegate its last argument and earlier arguments that nothing has written. A
+argument, which represents its result, and a delegate its last argument and earlier ones that nothing has written. A
 tensor that is read but never written is a view if it has the offset and the bytes of a written one, and otherwise
 state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not in the
 problem: the file states them for Arm's Ethos-U only, and ExecuTorch allocates those outside of the plan, one call at a

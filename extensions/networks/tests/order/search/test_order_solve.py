@@ -22,7 +22,7 @@ from memplan.extensions.networks.order.search.macros import macro_graph, single_
 from memplan.extensions.networks.order.search.parts import part_of, parts_of
 from memplan.extensions.networks.order.search.solve import check_bound, order_operations
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
-from memplan.extensions.networks.order.search.twins import _Looks, encode_twins
+from memplan.extensions.networks.order.search.twins import _MacroFacts, encode_twins
 from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.errors import InvalidPlanError, OptionError
 from tests.support.depth import GRACE_S, seeds
@@ -201,7 +201,7 @@ def test_siblings_are_found_in_two_passes_over_all_macros() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
     members = _CountingControl(range(len(part.members)))
-    assert list(_Looks(part).siblings(members)) == []
+    assert list(_MacroFacts(part).siblings(members)) == []
     assert members.looks == 2
 
 
