@@ -277,7 +277,6 @@ def _vtable_length(table: NewTable) -> int:
 
 
 def _write_part(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
-    """Write a new part at its place in `out`; `base` is the byte at which the old file begins."""
     at = places[id(part)]
 
     def point(where: int, to: Part | OldReference) -> None:

@@ -189,7 +189,6 @@ def _tensor(row: Table) -> PteTensor:
 
 
 def _memory_and_offset(row: Table) -> tuple[int, int]:
-    """Return the (memory, offset) of a tensor's allocation; the file stores the offset as two halves of 32 bits."""
     low, high = row.integer(1, "memory_offset_low", "I"), row.integer(2, "memory_offset_high", "I")
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 

@@ -28,7 +28,6 @@ def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape],
 
 
 def _row_count(shape: Shape) -> int | str | None:
-    """Return the number of rows of an input: its first dimension, or 1 if it has only one dimension."""
     return shape[0] if len(shape) > 1 else 1
 
 

@@ -148,7 +148,6 @@ class OnnxFacts:
         return OperationFacts(name, kind, attributes, source)
 
     def _attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
-        """Return a node's attributes by memplan's names, including attributes that are inputs of the node."""
         attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value_of(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)

@@ -230,7 +230,6 @@ def dim_name(value: ValueInfoProto, axis: int) -> str:
 
 
 def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
-    """Set all sizes of one input; raises OptionError for an unknown input, or sizes that contradict its type."""
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
         raise OptionError.from_rule("dims", f"must be of an input of the model ({names}), got {excerpt(name)}")

@@ -90,7 +90,6 @@ class NodeShapes:
         return types_of_node
 
     def _mark_unknown(self, names: Iterable[str], cause: str) -> None:
-        """Record the reason why the shapes of values are unknown, unless an earlier reason is recorded."""
         for name in filter(None, names):
             self.causes.setdefault(name, cause)
 

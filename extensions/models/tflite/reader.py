@@ -271,7 +271,6 @@ class _Program:
                 self.widened[tensor.id] = self._size(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
-        """Declare an output and mark it as written; raises FormatError if it is written already or is a constant."""
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {excerpt(tensor.id)}")

@@ -121,7 +121,6 @@ def set_metadata(data: bytes, name: str, content: bytes) -> bytes:
 
 
 def _count_fields(root: Table) -> int:
-    """Return the number of the root table's fields; raises FormatError if some are unknown."""
     index = root.at - root.file.number(root.at, "i", root.path)
     count = (root.file.number(index, "H", root.path) - 4) // 2
     if count > _KNOWN_FIELDS:
