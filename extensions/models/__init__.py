@@ -1,1 +1,1 @@
-"""Models of TensorFlow Lite and ONNX, programs of ExecuTorch: read, planned as by their runtimes, written back."""
+"""Importers and exporters for TensorFlow Lite, ONNX and ExecuTorch, with the memory rules of their runtimes."""

@@ -1,11 +1,11 @@
-"""FlatBuffers: read with every bound checked, and written with new parts in front.
+"""Reader of FlatBuffers that checks all bounds, and writer that puts new parts before an existing file.
 
-An offset that points outside of its file is an error with its position. Generated readers trust the file, and read
-numbers from anywhere in a broken one, or lists of billions; here, all bytes read of a file are in it, and are at most a
-few times as long.
+An offset that leads outside of the file is an error with its position. Generated readers trust the file: from a broken
+one they read arbitrary memory. Here, the bytes read in total are limited to a few times the file's length.
 
-The bytes of a file stay as they are, after the new parts: offsets of FlatBuffers only go forward, so tables are written
-before the bytes of a file, and point into it.
+Offsets of FlatBuffers only lead forward. New tables are therefore written before the old bytes, which stay unchanged,
+and refer to them.
+
 Source: the binary format, https://flatbuffers.dev/internals/.
 """
 
@@ -21,27 +21,27 @@ from typing import Literal, TypeAlias
 from memplan.planner.errors import FormatError
 
 Number = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
-"""Integer formats of module struct."""
+"""Integer formats of the module `struct`."""
 _SEEN_AGAIN = 4
-"""The total bytes that may be read, in file lengths, since parts may be referenced repeatedly."""
+"""The most bytes to read in total, in file lengths; more than 1, since tables may share parts."""
 
 
 class File:
-    """The bytes of a file, and how many more may be read."""
+    """The bytes of a file, and in `left` how many more bytes may be read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        # Even a small file may share bytes between tables, so the limit has a constant part.
+        # In a small file, tables may share most bytes, so the limit has a constant part.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 
     def number(self, at: int, kind: Number, path: str) -> int:
-        """Read a number."""
+        """Return the integer of format `kind` at byte `at`; raises FormatError if it is outside of the file."""
         self.check(at, struct.calcsize(kind), path)
         return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
 
     def distances(self, index: int, path: str) -> tuple[int, ...]:
-        """Return each field's distance from its table, 0 for absent fields: a vtable, which many tables share."""
+        """Return the vtable at byte `index`, read once: each field's distance from its table, 0 if absent."""
         if index not in self._distances:
             size = self.number(index, "H", path)
             self.check(index, size, path)
@@ -49,13 +49,13 @@ class File:
         return self._distances[index]
 
     def check(self, at: int, size: int, path: str) -> None:
-        """Raise FormatError for a range outside of the file."""
+        """Raise FormatError unless the bytes `at` to `at + size` are in the file."""
         if at < 0 or at + size > len(self.data):
             rule = f"must lie in the file ({len(self.data)} bytes)"
             raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
 
     def spend(self, size: int, path: str) -> None:
-        """Count bytes read; raises FormatError if the same bytes are read too often."""
+        """Count `size` bytes as read; raises FormatError if too many bytes have been read in total."""
         self.left -= size
         if self.left < 0:
             rule = f"must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
@@ -64,7 +64,7 @@ class File:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in a file; fields are identified by number, and by name in errors."""
+    """A table at byte `at` of a file; a field is read by its number, and errors state its name."""
 
     file: File
     at: int
@@ -72,85 +72,85 @@ class Table:
 
     @classmethod
     def root(cls, data: bytes, name: str) -> Table:
-        """Return the root table of a file."""
+        """Return the root table of a file; `name` denotes it in errors."""
         file = File(data)
         return cls(file, file.number(0, "I", name), name)
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
-        """Return a numeric field."""
+        """Return the value of an integer field, `default` if it is absent."""
         at = self._find(field)
         return default if at is None else self.file.number(at, kind, self._path(name))
 
     def table(self, field: int, name: str) -> Table | None:
-        """Return a table field."""
+        """Return the table that a field refers to, None if it is absent."""
         at = self._find(field)
         return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
 
     def tables(self, field: int, name: str) -> Iterator[Table]:
-        """Yield the tables of a list field."""
+        """Yield the tables of a list field, none if it is absent."""
         start, count = self._list(field, name, 4)
         for k in range(count):
             path = f"{self._path(name)}[{k}]"
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
     def place(self, field: int, name: str) -> int | None:
-        """Return the position of a field, None if it is absent."""
+        """Return the byte at which a field is stored, None if it is absent."""
         return self._find(field)
 
     def span(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return the position and the number of a list's entries, each of `width` bytes."""
+        """Return the first byte and the number of entries of a list field; each entry has `width` bytes."""
         return self._list(field, name, width)
 
     def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return the position of a list of tables, and the position of each table."""
+        """Return the first byte of a list of tables, and the byte at which each table begins."""
         start, count = self._list(field, name, 4)
         return start, tuple(self._follow(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
 
     def integers(self, field: int, name: str, kind: Number) -> tuple[int, ...]:
-        """Return a list field of integers."""
+        """Return the values of a list of integers, empty if the field is absent."""
         start, count = self._list(field, name, struct.calcsize(kind))
         return struct.unpack_from(f"<{count}{kind}", self.file.data, start)
 
     def floats(self, field: int, name: str) -> tuple[float, ...]:
-        """Return a list field of 32-bit floats."""
+        """Return the values of a list of 32-bit floats, empty if the field is absent."""
         start, count = self._list(field, name, 4)
         return struct.unpack_from(f"<{count}f", self.file.data, start)
 
     def length(self, field: int, name: str) -> int:
-        """Return the length of a byte list without reading it."""
+        """Return the number of bytes of a byte list without reading these."""
         at = self._find(field)
         return 0 if at is None else self._extent(at, 1, self._path(name))[1]
 
     def content(self, field: int, name: str) -> bytes:
-        """Return a byte list field."""
+        """Return the bytes of a byte list, empty if the field is absent."""
         start, count = self._list(field, name, 1)
         return self.file.data[start : start + count]
 
     def text(self, field: int, name: str) -> str:
-        """Return a text field; bytes that are not UTF-8 are escaped."""
+        """Return the text of a field; bytes that are not UTF-8 are escaped."""
         return self.content(field, name).decode(errors="backslashreplace")
 
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}"
 
     def _find(self, field: int) -> int | None:
-        """Return the position of a field, None if it is absent."""
+        """Return the byte at which a field is stored, None if it is absent."""
         self.file.spend(4, self.path)
         distances = self._distances
-        # The field belongs to a newer schema than the file, so it is absent.
+        # A vtable that is too short for the field is of an older schema, which did not have it.
         distance = distances[field] if field < len(distances) else 0
         return self.at + distance if distance else None
 
     @cached_property
     def _distances(self) -> tuple[int, ...]:
-        # A table begins with the distance back to the index of its fields.
+        # A table begins with the distance back to its vtable.
         return self.file.distances(self.at - self.file.number(self.at, "i", self.path), self.path)
 
     def _follow(self, at: int, path: str) -> int:
         return at + self.file.number(at, "I", path)
 
     def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return the position and number of a list's entries, counted as read."""
+        """Return the first byte and the number of a list's entries, and count their bytes as read."""
         at = self._find(field)
         if at is None:
             return 0, 0
@@ -166,22 +166,22 @@ class Table:
         return where + 4, count
 
 
-# That of the buffers of a TFLite file, which readers map as they lie.
+# The alignment of buffers in a TFLite file, which readers use from the mapped file without copying.
 _ALIGNMENT = 16
 _BLOCK = 64
-"""The granularity by which the old file may move; every alignment in it must divide this."""
+"""The old bytes move by a multiple of this number, which every alignment in them must divide."""
 
 
 @dataclass(frozen=True, eq=False)
 class OldReference:
-    """A reference to a byte of the old file."""
+    """A reference to byte `at` of the old file."""
 
     at: int
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A numeric field of a table."""
+    """An integer field of a table."""
 
     value: int
     kind: Literal["b", "B", "i", "I"]
@@ -196,7 +196,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A list of bytes, aligned to 16; a text has an uncounted terminating zero."""
+    """A list of bytes, aligned to 16 bytes; a text is followed by a zero byte that its length does not count."""
 
     data: bytes
     is_text: bool = False
@@ -204,14 +204,14 @@ class Content:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """A list of tables, new or from the old file."""
+    """A list of tables; each is new or in the old file."""
 
     rows: Sequence[NewTable | OldReference]
 
 
 @dataclass(frozen=True, eq=False)
 class NewTable:
-    """A new table: its fields by number. Each part may occur only once."""
+    """A new table with its fields by number. Each part object may occur only once in a file."""
 
     fields: Mapping[int, Field]
 
@@ -221,23 +221,23 @@ Field: TypeAlias = Scalar | OldReference | Part
 
 
 def text(value: str) -> Content:
-    """Return a text in the form in which a file stores it."""
+    """Return a text field's content, encoded in UTF-8."""
     return Content(value.encode(), is_text=True)
 
 
 def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
-    """Return a FlatBuffer with a new root table, followed by the bytes of an old one."""
-    places, end = _places(root)
+    """Return a FlatBuffer with a new root table, followed by the bytes `data` of the old file."""
+    places, end = _part_offsets(root)
     base = -(-end // _BLOCK) * _BLOCK
     out = bytearray(base)
     struct.pack_into("<I4s", out, 0, places[id(root)], identifier)
     for part in _part_order(root):
-        _write(out, part, places, base)
+        _write_part(out, part, places, base)
     return bytes(out) + data
 
 
 def _part_order(root: NewTable) -> list[Part]:
-    """Return all new parts, each after the part that refers to it."""
+    """Return all new parts; each follows a part that refers to it, as offsets only lead forward."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
@@ -255,16 +255,16 @@ def _inner_parts(part: Part) -> list[Part]:
     return []
 
 
-def _places(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the position of each new part, and the end. The position of a table is the end of its vtable."""
+def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
+    """Return the byte of each new part by identity (of a table: the end of its vtable), and the end of all parts."""
     places, at = {}, 8
     for part in _part_order(root):
         if isinstance(part, Content):
-            # The length takes the four bytes before the data, and the data must be aligned.
+            # The length is stored in the four bytes before the data; the data, not the length, are aligned.
             at = -(-(at + 4) // _ALIGNMENT) * _ALIGNMENT - 4
             places[id(part)], size = at, 4 + len(part.data) + part.is_text
         elif isinstance(part, NewTable):
-            index = -(-(4 + 2 * _slots(part)) // 4) * 4
+            index = -(-(4 + 2 * _vtable_length(part)) // 4) * 4
             places[id(part)], size = at + index, index + 4 + 4 * len(part.fields)
         else:
             places[id(part)], size = at, 4 + 4 * len(part.values if isinstance(part, Numbers) else part.rows)
@@ -272,11 +272,11 @@ def _places(root: NewTable) -> tuple[dict[int, int], int]:
     return places, at
 
 
-def _slots(table: NewTable) -> int:
+def _vtable_length(table: NewTable) -> int:
     return max(table.fields, default=-1) + 1
 
 
-def _write(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
+def _write_part(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
     at = places[id(part)]
 
     def point(where: int, to: Part | OldReference) -> None:
@@ -291,7 +291,7 @@ def _write(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> 
         for k, row in enumerate(part.rows):
             point(at + 4 + 4 * k, row)
     else:
-        slots = _slots(part)
+        slots = _vtable_length(part)
         index = at - -(-(4 + 2 * slots) // 4) * 4
         order = {number: 4 + 4 * k for k, number in enumerate(part.fields)}
         offsets = [order.get(number, 0) for number in range(slots)]

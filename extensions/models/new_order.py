@@ -1,4 +1,4 @@
-"""The order of all operations of a file, given an order of a graph that omits some of them."""
+"""Conversion of an order of a graph's operations to an order of all operations in the file, which has more of them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ def new_order(
     writes: Sequence[Iterable[Hashable]],
     in_turn: Container[int],
 ) -> list[int]:
-    """Return an order of all operations: `wanted`, each after its prerequisites, then the rest.
+    """Return a new order of all operations of a file: `wanted`, each after its prerequisites, and then the rest.
 
-    An operation needs the operations that write its inputs; operations `in_turn` have effects and stay in their order.
-    An operation that is not in `wanted`, such as a view or a constant, runs right before the first one that needs it.
-    If `wanted` is the order of the file, so is the order returned. Raises OperationsError if an operation comes before
-    its prerequisites.
+    The prerequisites of an operation are the writers of its inputs. Operations `in_turn` have effects and keep their
+    order. An operation that is not in `wanted`, such as a view or a constant, runs directly before the first one that
+    needs it. If `wanted` is increasing, the file's order is returned. Raises OperationsError if an operation would run
+    before its prerequisites.
     """
     maker = {value: v for v, row in enumerate(writes) for value in row}
     needs = [frozenset(maker[value] for value in row if maker.get(value, v) != v) for v, row in enumerate(reads)]
     order = _full_order(wanted, needs)
-    _refuse_wrong(order, needs, in_turn)
+    _require_valid_order(order, needs, in_turn)
     return order
 
 
 def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
+    """Return all operations in the wanted order, each after those in `needs`; raises OperationsError for a cycle."""
     if all(first < second for first, second in pairwise(wanted)):
         return list(range(len(needs)))
     done = [False] * len(needs)
@@ -51,7 +52,8 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
     return order
 
 
-def _refuse_wrong(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
+def _require_valid_order(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
+    """Raise OperationsError unless an order has all operations once, each after its prerequisites."""
     if sorted(order) != list(range(len(needs))):
         raise OperationsError("order: must name each operation of the file once")
     done: set[int] = set()

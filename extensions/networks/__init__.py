@@ -1,4 +1,4 @@
-"""Networks: operations in the order with the least peak, and the lifetimes that programs give their buffers."""
+"""Questions about networks: the order of operations with the least peak, and the lifetimes of a program's buffers."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,27 +8,27 @@ if TYPE_CHECKING:
     from memplan.questions.question import Question
 
 
-def _order() -> "Question[Any]":
+def _order_question() -> "Question[Any]":
     from memplan.extensions.networks.order.order import QUESTION
 
     return QUESTION
 
 
-def _liveness() -> "Question[Any]":
+def _liveness_question() -> "Question[Any]":
     from memplan.extensions.networks.liveness.liveness import QUESTION
 
     return QUESTION
 
 
 ORDER = Row(
-    _order,
+    _order_question,
     panel="Networks",
     document="order.md",
     former={"recompute": "order --recompute", "reorder": "order"},
     help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
 )
 LIVENESS = Row(
-    _liveness,
+    _liveness_question,
     panel="Networks",
     document="liveness.md",
     former={"shadow": "liveness --plan"},

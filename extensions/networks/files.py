@@ -1,4 +1,4 @@
-"""Files of graphs of operations."""
+"""Reader of graphs of operations from files, for callers of the Python package."""
 
 from __future__ import annotations
 

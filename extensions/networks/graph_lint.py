@@ -1,4 +1,4 @@
-"""Findings about a graph of operations in JSON."""
+"""Warnings about probable mistakes in graphs of operations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memplan.planner.model.finding import Finding
 
 
 def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding where operations write tensors that others made and that they do not read.
+    """Yield a finding if an operation writes a tensor that an earlier one made, without reading it.
 
-    Such a write changes the tensor in place; in graphs written by hand it is usually a wrong position.
+    Such a write changes the tensor in place. In graphs written by hand, it is usually a wrong tensor position.
     """
     repeats = [
         (position, tensor)

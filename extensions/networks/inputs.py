@@ -1,4 +1,4 @@
-"""The inputs that consist of operations: a graph or a program, and a problem that one of them poses."""
+"""The inputs of questions that consist of operations: graphs, programs, and problems derived from them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from memplan.questions.reading.adapting import adapt_problem, align_problem, ref
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
-    """Return the facts about a graph for listing it."""
+    """Return the hash, name and number of tensors by which a list of requests shows a graph."""
     return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
 
 
 def read_operations_field(value: object) -> Operations:
-    """Return the program in a body's field; raises InputError."""
+    """Return the program in a field of a request's body; raises InputError."""
     content = object_in(value, "operations", OperationsError)
     refuse_unless_operations(content)
     return operations_from(content)
 
 
 def operations_subject(operations: Operations) -> Subject:
-    """Return the facts about a program for listing it."""
+    """Return the hash, name and number of buffers by which a list of requests shows a program."""
     return Subject(
         f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
         operations.name,
@@ -50,7 +50,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in a file; raises InputError, which names the right command for other files."""
+    """Return the program in a file; raises InputError, for other files with the command that reads them."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
@@ -60,7 +60,7 @@ def _read_operations(data: bytes, name: str) -> Operations:
 
 
 def read_graph(reader: Reader, data: bytes, name: str | None = None) -> OperationGraph:
-    """Return the graph of operations in a file or model; raises InputError."""
+    """Return the graph of operations in a file, and keep the file's warnings; raises InputError."""
     reader.data, reader.name = data, name
     graph = read_model_graph(data, name, reader.options)
     reader.imported = graph.imported
@@ -75,7 +75,7 @@ def read_graph(reader: Reader, data: bytes, name: str | None = None) -> Operatio
 
 
 def problem_of_graph(graph: OperationGraph) -> Problem:
-    """Return the problem that a graph poses in its given order; raises InputError."""
+    """Return the problem of placing a graph's tensors in its given order; raises InputError."""
     return problem_of_order(graph, range(len(graph.ops)))
 
 
@@ -104,7 +104,7 @@ OPERATIONS = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
-    """Return the problem in a file; for a graph of operations, that of the given order."""
+    """Return the problem in a file; for a graph of operations, the problem of its given order."""
     if not is_graph(data):
         return reader.problem(data, name)
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
@@ -118,15 +118,15 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
 
 
 def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
-    """Return a graph whose operations may write over their inputs, where that was wanted."""
+    """Return a graph with in-place operations if the options request them, and else the graph unchanged."""
     if not reader.options.in_place:
         refuse_spare(reader.options.spare)
         return graph
     return allow_overwriting(graph, {tensor_named(graph, name) for name in reader.options.spare})
 
 
-def _graph_inside(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph of operations from which a problem was derived, if it can run in other orders."""
+def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
+    """Return the graph from which a problem was derived, None if there is none or its order is fixed."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
@@ -140,6 +140,6 @@ PROBLEM_OR_GRAPH = replace(
     from_file=_read_problem,
     required=False,
 )
-"""A problem, which may be that of a graph in its given order."""
-GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_graph_inside, required=False)
-"""The graph from which such a problem was derived."""
+"""The input of a problem, or of a graph of operations whose given order is a problem."""
+GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_source_graph, required=False)
+"""The graph of operations from which the problem was derived, if its order may change."""

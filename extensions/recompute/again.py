@@ -1,18 +1,18 @@
-"""Rules for recomputation: which operations may run again, and until when."""
+"""Rules for recomputation: which operations may run again, and up to which point of an order."""
 
 from __future__ import annotations
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 Behind = frozenset[int]
-"""For each operation, those whose first run ends the time in which it may run again."""
+"""The operations whose first run ends the time in which an operation may run again."""
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, the operations after which it must not run again; None if it never may run again.
+    """Return, for each operation, the operations after which it must not run again; None if it must run only once.
 
-    An operation that runs again must find its inputs unchanged, and come before all that wait for it (`after`). What
-    makes nothing, has regions or may run `once`, changes a tensor in place, or makes one that is changed so, runs once.
+    An operation that runs again must find its inputs unchanged, and run before all that wait for it (`after`). It runs
+    only once if it makes no tensor, has regions, is marked `once`, changes a tensor in place, or makes one changed so.
     """
     behind: list[set[int]] = [set() for _ in graph.ops]
     never: set[int] = set()
@@ -21,7 +21,7 @@ def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
             behind[earlier].add(v)
         if row.once or row.regions or not graph.new_tensors[v]:
             never.add(v)
-        # An operation that changes a tensor in place would change it twice.
+        # A second run would change the tensor a second time.
         for tensor in set(row.outputs).difference(graph.new_tensors[v]):
             maker = graph.maker[tensor]
             never.update((v,) if maker is None else (v, maker))

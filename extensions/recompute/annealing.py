@@ -1,6 +1,6 @@
-"""Simulated annealing of programs, which keeps the cheapest program for each of many peaks.
+"""Simulated annealing of programs, which keeps the cheapest program found for each of many peaks.
 
-What a greedy search ends in is left so: other orders, tensors made again early, or for each reader anew.
+It tries changes that a greedy search cannot make: other orders, earlier reruns, separate clones for each reader.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import CheapestPrograms, Drops, Effort
 
 _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
-"""The first temperatures of rounds, one after the other, as fractions of an operation's average cost; a large graph has
-no time to cool down from higher ones. The first of these rounds begins without drops, since greedily found drops are
-mostly too many, the others begin with the cheapest known drops."""
+"""The initial temperatures of consecutive rounds, as fractions of an operation's average cost; a large graph has no
+time to cool down from high ones. The first of every four rounds starts without drops, since greedy drops are mostly too
+many; the other rounds start with the cheapest known drops."""
 _LARGE = 200
-"""The number of operations from which a graph counts as large."""
+"""The number of operations above which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
-"""The steps of the first round for each operation, and the share of the rest for one round."""
+"""The steps of the first round for each operation, and the divisor of the remaining work that limits a round."""
 _DOUBLINGS, _DOUBLINGS_OF_LARGE = 3, 4
-"""How often a round's steps double."""
+"""The number of times that the steps of a round double."""
 _IDLE = 6
-"""Rounds end after so many, and as many as there were before, that find nothing cheaper, or nearer; of a large graph
-these are counted from the longest on."""
+"""The search ends after this many rounds without a cheaper or nearer program, if at least as many rounds came before;
+for a large graph, rounds count only once they have their full length."""
 _LOWER, _LEAST_LOWER = 0.04, 0.001
-"""The part by which a peak is to fall within a cost, and the least such part that is tried."""
+"""The fraction by which the peak should fall at a limited cost, and the least fraction that is tried."""
 _ENDED = 400
-"""The number of rounds whose last drops are kept."""
+"""The number of rounds whose final drops are kept."""
 _MOST_KEPT = 20_000_000
-"""The most numbers stored about programs."""
+"""The most numbers that are stored for the kept programs."""
 
 _NONE = 2**62
-"""The cost that means no program."""
+"""The cost that means that there is no program."""
 
 
 class Annealing:
     """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
 
-    Rounds have the seeds that follow `seed`, which is then set to the seed of the last round.
+    Rounds have consecutive seeds after `seed`, which then has the seed of the last round.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
-        # For a large graph, only drops within the highest marks.
+        # The highest marks only, as programs of a large graph need much memory.
         row = len(stays.tensor) + stays.n
         self._marks = self._marks[-max(1, _MOST_KEPT // row) :]
         count = len(self._marks)
@@ -75,16 +75,16 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the cheapest drops of each mark that are new."""
+        """Return the cheapest drops of each mark that were not known before."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the cheapest drops within a budget."""
+        """Return the cheapest drops whose peak is within a budget, None if there are none."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
-        """Search for some steps; return True if a cheaper program within the budget, or a nearer one, was found."""
+        """Run one round; return True if it found a cheaper program within the budget, or one nearer to it."""
         before, nearest = self._min_cost(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
         start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
@@ -99,14 +99,14 @@ class Annealing:
         """Search for the cheapest program within a budget, until progress stops or the time is over."""
         idle = number = 0
         while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
-            is_better = self.run(budget, self._steps(number), number)
+            is_better = self.run(budget, self._steps_of_round(number), number)
             idle = 0 if is_better or number < self._before_idle else idle + 1
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets up to the first that is at least `most`, from cheap programs below.
+        """Search within rising budgets up to the first that is at least `most`, from cheap programs of lower peaks.
 
-        Each has the same part of the work, whatever the most is.
+        Each budget gets the same share of the work, independent of `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -119,7 +119,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for the lowest peak within a cost; return False if no lower one is to be searched for."""
+        """Search for the lowest peak within a total cost; return False if no lower peak can be searched for."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
@@ -129,7 +129,7 @@ class Annealing:
             assert lowest is not None
             budget = min(self._marks[affordable[0] - 1], int(lowest.peak * (1 - part)))
             for k in range(len(_HEATS)):
-                self.run(budget, self._steps(number * len(_HEATS)), k)
+                self.run(budget, self._steps_of_round(number * len(_HEATS)), k)
             number += 1
             if self._kept.cost[: affordable[0]].min() <= most:
                 idle = 0
@@ -138,7 +138,7 @@ class Annealing:
                 part = part / 2 if part > _LEAST_LOWER else _LOWER
         return True
 
-    def _steps(self, number: int) -> int:
+    def _steps_of_round(self, number: int) -> int:
         left = self._search.work_left() // _SPLIT
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 

@@ -1,7 +1,7 @@
-"""Lower bounds on recomputation for any limit, from what cannot be in memory during one operation.
+"""Lower bounds on the cost of recomputation for any limit, by the bytes that must leave memory during one operation.
 
-Of the tensors surely needed both before and after an operation, all bytes above the limit must be away while it runs,
-and the makers of the tensors away run again after it. The cheapest choice costs no more than any program does.
+Of the tensors needed both before and after an operation in every order, all bytes above the limit are removed while it
+runs, and their makers run again after it. The cheapest choice costs no more than any program.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12
 _NODES = 4_000
-"""The most choices examined for one limit, about a tenth of a second."""
+"""The most choices that are examined for one limit, which takes about a tenth of a second."""
 
 
 class _OperationMemory(NamedTuple):
-    """The bytes needed during an operation, and the tensors that may be removed meanwhile, by cost for each byte.
+    """The bytes needed during an operation, and the tensors that may be removed meanwhile, the cheapest per byte first.
 
-    `freed` and `cost` are the sums of the first ones, from none on.
+    `freed` and `cost` are the running sums of their bytes and costs, starting with 0.
     """
 
     needed: int
@@ -36,8 +36,8 @@ class _OperationMemory(NamedTuple):
     cost: list[int]
 
 
-def _earlier_than_each(graph: OperationGraph) -> Flags:
-    """Return the predecessors of each operation in every order."""
+def _ancestor_matrix(graph: OperationGraph) -> Flags:
+    """Return a matrix whose row v marks the operations that run before v in every order."""
     earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
     for v, predecessors in enumerate(graph.predecessors):
         for u in predecessors:
@@ -47,15 +47,15 @@ def _earlier_than_each(graph: OperationGraph) -> Flags:
 
 
 def work_beside(graph: OperationGraph) -> list[int]:
-    """Return the bytes that each operation needs besides tensors, with all allowed overwriting."""
+    """Return, for each operation, the bytes needed besides its tensors, if all allowed overwriting happens."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
 def bound_recomputed(graph: OperationGraph) -> int:
-    """Return a lower bound in bytes of programs in which operations may run again.
+    """Return a lower bound in bytes on the peak of programs in which operations may run again.
 
-    An output may then overwrite a kept input, whose maker runs again later, so all allowed overwriting counts.
+    In them, an output may overwrite even a kept input, whose maker runs again later. So all allowed overwriting counts.
     """
     needs = (
         work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
@@ -65,13 +65,13 @@ def bound_recomputed(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the least cost of removing enough bytes, where the last tensor may be removed in part."""
+    """Return the least cost of removing `above` bytes if the last tensor may be removed in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
         return cost[-1] + 1
     part = (cost[k] - cost[k - 1]) * (above - freed[k - 1] + freed[first]) / (freed[k] - freed[k - 1])
-    # Costs are integers, so a sum slightly too low by rounding is still a bound.
+    # Rounding may only lower the sum, which is then still a lower bound.
     return cost[k - 1] - cost[first] + ceil(part * (1 - _ROUNDING))
 
 
@@ -92,13 +92,13 @@ def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[i
 
 
 class RemovalBounds:
-    """The removal bounds for each operation of a graph, for any limit."""
+    """The lower bounds on recomputation by each operation of a graph, for any limit."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         self.graph, self.costs = graph, costs
-        self.earlier = earlier = _earlier_than_each(graph)
+        self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
-        # The tensors that are surely of use both before and after each operation, without its own.
+        # For each operation, the tensors of others that are needed both before and after it in every order.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = work_beside(graph)
@@ -123,19 +123,19 @@ class RemovalBounds:
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes needed while an operation runs, and the sums of bytes and cost of recomputed tensors."""
+        """Return the bytes needed while an operation runs, and running sums of bytes and costs of removable tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return, for each operation, its excess over a limit if every tensor stays that is useful in all orders."""
+        """Return, for each operation, the bytes above a limit if no tensor needed later is removed during it."""
         return [row.needed - limit for row in self._beside]
 
     def cost_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the recomputation cost of any program within a limit; None if there is none."""
+        """Return a lower bound on the recomputation cost of programs within a limit; None if there are none."""
         return self.bound_and_operation(limit)[0]
 
     def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:
-        """Return the bound of `least` and the operation that proves it; None as the operation where the bound is 0."""
+        """Return the bound of `cost_bound` and the operation that proves it, None for a bound of 0."""
         rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
         for v, row, above in rows:
             if above > row.freed[-1]:
@@ -153,7 +153,7 @@ class RemovalBounds:
 
     @staticmethod
     def _useful_across(graph: OperationGraph, earlier: Flags) -> Flags:
-        """Return, for each tensor, the operations across which it is useful in every order."""
+        """Return a matrix whose row t marks the operations across which tensor t is needed in every order."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
         for t, maker in enumerate(graph.maker):

@@ -1,7 +1,7 @@
-"""The check of a program with clones by execution on its addresses.
+"""The check of a program with clones, by execution on its addresses.
 
-Values are named by how they come about in the first graph, memory is a list of ranges that hold values, and every
-operation must find the values of the first program. Shares no code with what makes clones, orders or plans.
+A value is named by its origin in the first graph, memory is a list of ranges with values, and every operation must read
+the values that it reads in the first graph. The check shares no code with makers of clones, orders or plans.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
 
 Value = tuple[int, int]
-"""The origin of a value: (operation, tensor) of the first program; -1 for an input."""
+"""The origin of a value: (operation, tensor) of the first graph; the operation is -1 for an input."""
 
 
 def check_rewriting(
@@ -26,11 +26,11 @@ def check_rewriting(
 ) -> None:
     """Run `clone` in an order, and check that each operation reads the same values as in `graph`.
 
-    Operation k of `clone` does what `runs[k]` of `graph` does, and tensor t holds what `tensors[t]` holds. `places` are
-    the offsets of tensors and of the work of operations, in bytes; without, all lie apart. Raises OperationsError for
-    the first thing that is wrong.
+    Operation k of `clone` is a run of operation `runs[k]` of `graph`, and its tensor t has the value of tensor
+    `tensors[t]`. `places` has the offsets of tensors and of workspaces in bytes; without, no two overlap. Raises
+    OperationsError for the first violation.
     """
-    reads, leaves, ends = _values(graph)
+    reads, leaves, ends = _values_by_operation(graph)
     memory = _Memory(clone, places)
     if len(order) != len(clone.ops) or len(set(order)) != len(order) or set(runs) != set(range(len(graph.ops))):
         raise OperationsError("order: must run each operation, and a clone of none other")
@@ -68,7 +68,7 @@ def check_rewriting(
         memory.read("the end", t, ends[tensors[t]])
 
 
-def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
+def _values_by_operation(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
     """Return the values that each operation reads and writes in the given order, and the final values."""
     holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
     reads, leaves = [], []
@@ -82,7 +82,7 @@ def _values(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[in
 
 
 class _Memory:
-    """The content of memory: ranges of bytes with tensors and their values; overwritten ones disappear."""
+    """The content of memory: byte ranges of tensors with their values; an overwritten tensor loses its value."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
         self._size, self._places = graph.working_bytes, places
@@ -90,7 +90,7 @@ class _Memory:
         self._ranges: list[tuple[int, int]] = []
 
     def write(self, where: str, tensor: int, value: Value) -> None:
-        """Store a value in a tensor, overwriting what lies there."""
+        """Store a value in a tensor, which overwrites the tensors in its range."""
         if self._places is not None and self._size[tensor] and tensor not in self._holds:
             begin = self._places[0][tensor]
             self._clear_range(where, begin, self._size[tensor])
@@ -98,18 +98,18 @@ class _Memory:
         self._holds[tensor] = value
 
     def scribble(self, where: str, operation: int, size: int) -> None:
-        """Overwrite the working memory of an operation."""
+        """Overwrite the workspace of an operation."""
         if self._places is not None:
             self._clear_range(where, self._places[1][operation], size)
 
     def read(self, where: str, tensor: int, value: Value) -> None:
-        """Check that a tensor holds a value."""
+        """Raise OperationsError unless a tensor has a value."""
         if self._holds.get(tensor) != value:
             held = self._holds.get(tensor, "what something else has written")
             raise OperationsError(f"{where}: tensor {tensor} must hold {value}, got {held}")
 
     def is_at_one_place(self, tensor: int, other: int) -> bool:
-        """Return True if two tensors start at the same address."""
+        """Return True if two tensors start at the same offset."""
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
     def _clear_range(self, where: str, begin: int, size: int) -> None:

@@ -1,6 +1,6 @@
-"""The descent: drops under ever lower budgets, in a sequence that does not depend on the limit.
+"""The descent: drops for lower and lower budgets, in a sequence that does not depend on the limit.
 
-So the drops found on the way to one limit are known for any other limit, too.
+Drops found on the way to one limit are thus also known for any other limit.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from memplan.extensions.recompute.search import DropSearch, floor_of, peak_steps
 from memplan.extensions.recompute.stays import Drops
 
 _STEP = 0.98
-"""The ratio between consecutive budgets."""
+"""The ratio between consecutive budgets of the descent."""
 _IDLE = 3
-"""The number of consecutive unmet budgets that ends the descent."""
+"""The descent ends after this many consecutive budgets that were not met."""
 _LARGE = 200
-"""The number of operations from which the descent continues from the last drops only."""
+"""The number of operations above which the descent continues from the last drops only."""
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
-"""The number of points above a limit."""
+"""The number of points with peaks between the full peak and a limit."""
 _ABOVE = 32
-"""The number of these for which programs are combined with a link."""
+"""The number of peaks above a limit for which programs are passed to a search with a link."""
 _MARKS = 300
-"""The number of peaks for which the cheapest programs are kept if the cost is limited."""
+"""The number of peaks for which the cheapest program is kept if the cost is limited."""
 _RAISED = 8
-"""The number of the cheapest results below a limit that are relaxed up to it."""
+"""The number of the cheapest drops below a limit from which unneeded drops are removed."""
 
 
 class Descent:
-    """The descent from no drops; `found` has all drops seen, `others` some that are as low or nearly so."""
+    """The descent from no drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.empty_drops()
@@ -39,26 +39,26 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drops of falling peaks; the last is the cheapest within a limit, or else the lowest.
+        """Return drops of falling peaks; the last are the cheapest within a limit, or else those of the lowest peak.
 
-        If work is counted, the search for a higher limit does what the search for a lower one does: its answer never
-        costs more.
+        If work is counted, the search for a lower limit starts with all steps of that for a higher limit, so that an
+        answer for a higher limit never costs more.
         """
         if limit >= self.start.peak:
             return []
         budgets = peak_steps(self.start.peak, limit, _STEPS_TO_LIMIT)
         if not self.search.counts_work:
-            self._try(self._sweep(budgets), limit)
-        for budget, drops in self._way():
+            self._best_drops(self._sweep(budgets), limit)
+        for budget, drops in self._descend():
             if self._is_large and min(budget, drops.peak) <= limit and not self.search.counts_work:
                 break
         if not self.search.counts_work:
             within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
             self.found += [self.search.undo_unneeded(drops, limit) for drops in within[:_RAISED]]
-        annealing = Annealing(self.search, [*self._percents(), limit], self.found)
+        annealing = Annealing(self.search, [*self._percentage_budgets(), limit], self.found)
         if self.search.counts_work:
             least = min((drops.peak for drops in self.found), default=self.start.peak)
-            annealing.climb([peak for peak in self._percents() if peak >= least], limit)
+            annealing.climb([peak for peak in self._percentage_budgets() if peak >= least], limit)
         else:
             annealing.rounds(limit)
         self.found += annealing.new_drops()
@@ -70,7 +70,7 @@ class Descent:
         lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
-        for _, drops in self._way():
+        for _, drops in self._descend():
             if drops.cost > most:
                 break
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
@@ -79,7 +79,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def longer_to_cost(self, most: int, points: int) -> list[Drops]:
-        """Return what `reach_cost` does after a search that lasts until the time is over."""
+        """Continue the search of `reach_cost` until the time is over, and return the resulting drops."""
         marks = peak_steps(self.start.peak, max(1, floor_of(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
@@ -91,27 +91,27 @@ class Descent:
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
         affordable = [drops for drops in self.found if drops.cost <= most]
-        return self._cheapest_drops(self._budgets(affordable, points), affordable)
+        return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return drops of falling peaks down to the lowest found."""
+        """Return drops of falling peaks, down to the lowest peak found."""
         lowest = self.search.drops_within(self.start, floor_of(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
-        for _ in self._way():
+        for _ in self._descend():
             pass
-        budgets = sorted(self._budgets(self.found, points))
+        budgets = sorted(self._budgets_to_lowest(self.found, points))
         annealing = Annealing(self.search, budgets, self.found)
         annealing.climb(budgets, self.start.peak)
         self.found += annealing.new_drops()
-        return self._cheapest_drops(self._budgets(self.found, points))
+        return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
-    def _percents(self) -> list[int]:
-        """Return budgets as percentages of the full peak, independent of the question."""
+    def _percentage_budgets(self) -> list[int]:
+        """Return budgets as percentages of the full peak, which are the same for every limit."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest known drops within a limit, or None."""
+        """Return the cheapest known drops within a limit, None if there are none."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
@@ -120,20 +120,20 @@ class Descent:
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search below earlier limits, or again within the same one, under the search's control."""
+        """Search within a lower limit than before, or again within the same one, under the search's control."""
         if self.cheapest_within(limit) is None:
-            # By chance alone, a large graph's peak hardly falls.
-            self._try(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
+            # Random changes alone hardly lower the peak of a large graph.
+            self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)
         self._seed = annealing.seed
         self.found += annealing.new_drops()
 
     def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
-        """Descend from budget to budget; stop where one is unmet or too expensive, and return the last success."""
+        """Descend through budgets until one is missed or too expensive; return the last drops that lowered the peak."""
         last = self.start
         for budget in budgets:
-            best = self._try(last, budget)
+            best = self._best_drops(last, budget)
             if most is not None and best.cost > most:
                 break
             if best.peak < last.peak:
@@ -142,22 +142,22 @@ class Descent:
                 break
         return last
 
-    def _way(self) -> Iterator[tuple[int, Drops]]:
-        """Descend from budget to budget; yield each budget with its best drops, until several are not met."""
+    def _descend(self) -> Iterator[tuple[int, Drops]]:
+        """Descend through fixed budgets until several are not met; yield each budget with its best drops."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = floor_of(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
             budget = max(floor, min(budget - 1, int(budget * _STEP)))
-            best = self._try(last, budget, is_quick=self._is_large)
+            best = self._best_drops(last, budget, is_quick=self._is_large)
             idle = 0 if best.peak <= budget else idle + 1
             if best.peak < last.peak:
                 last = best
             yield budget, best
 
-    def _try(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
+    def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
         """Return the best drops for a budget, starting from the last drops, and from none.
 
-        Greedy drops made for a higher budget may stand in the way; of large graphs the others take too long.
+        Greedy drops for a higher budget may prevent better ones; for large graphs, starting from none takes too long.
         """
         tried = [self.search.drops_within(last, budget)]
         if tried[0].peak > budget or not is_quick:
@@ -166,7 +166,7 @@ class Descent:
         return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
 
     def _bisect(self, last: Drops, least: int, most: int) -> None:
-        """Bisect for the lowest peak within the cost, below the last one found."""
+        """Search by bisection for the lowest peak within a cost, between `least` and the peak of the last drops."""
         low = least
         for _ in range(_BISECTIONS):
             budget = (low + last.peak) // 2
@@ -179,12 +179,12 @@ class Descent:
             else:
                 low = budget
 
-    def _budgets(self, found: Sequence[Drops], points: int) -> list[int]:
+    def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the cheapest drops within each budget, and the drops of the lowest peak."""
+        """Return the cheapest drops within each budget, without repetition."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

@@ -1,6 +1,6 @@
-"""Engines for stage programs: solutions, bounds, and infeasibility, each engine in a separate process.
+"""Engines for stage programs, each in a separate process: solutions, lower bounds and proofs of infeasibility.
 
-OR-Tools and highspy cannot be loaded into one process, and no engine keeps to a limit as a process that is killed does.
+OR-Tools and highspy cannot be loaded into one process, and only killing a process enforces a time limit exactly.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from memplan.solvers.search.control import Control
 
 Engine = Literal["highs", "cp-sat"]
 PACKAGE: dict[Engine, str] = {"cp-sat": "ortools", "highs": "highspy"}
-"""The package of each engine; the first finds more, both prove quickly below a known cost."""
+"""The package of each engine; CP-SAT finds more solutions, and both prove bounds quickly below a known cost."""
 _NODES_PER_S, _UNITS_PER_S = 100, 0.1
-"""HiGHS nodes, and CP-SAT's deterministic seconds, that count as one second of work."""
+"""The nodes of HiGHS, and the deterministic seconds of CP-SAT, that count as one second of work."""
 _LEAST_S, _RESERVE_S = 0.05, 0.2
 _EXACT_IN_DOUBLE = 2**53
 _ROUNDING = 1e-6
 _GAP = 0.9
-"""The gap at which HiGHS may stop, as the next better cost is an integer below."""
+"""The absolute gap at which HiGHS may stop, as costs are integers."""
 
 
 class Task(NamedTuple):
-    """A program to minimise by an engine until a time.monotonic(), or with counted work.
+    """A program to minimise by an engine until the time `ends` of time.monotonic(), or with counted work.
 
-    A process that starts late has less time, and reports its result before it is killed.
+    A process that starts late has less time. It reports its result before it would be killed.
     """
 
     engine: Engine
@@ -46,15 +46,15 @@ class Task(NamedTuple):
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left."""
+        """The seconds left for the engine."""
         return max(_LEAST_S, self.ends - _RESERVE_S - time.monotonic())
 
 
 @dataclass(frozen=True)
 class EngineReport:
-    """A report of an engine: no solution has an objective below `bound`, or no solution exists if `is_none`.
+    """A report of an engine: no solution has an objective below `bound`; if `is_none`, no solution exists.
 
-    Nothing more comes of more time where it `has_ended`.
+    If it `has_ended`, more time would not change the result.
     """
 
     bound: int = 0
@@ -63,7 +63,7 @@ class EngineReport:
 
 
 def is_exact(draft: Draft) -> bool:
-    """Return True if the engines can represent a program's numbers exactly."""
+    """Return True if doubles represent all numbers of a program exactly, as the engines require."""
     most = max((sum(abs(value) for _, value in row.entries) for row in draft.rows), default=0)
     return most < _EXACT_IN_DOUBLE and draft.upper[draft.objective or 0] < _EXACT_IN_DOUBLE
 
@@ -80,9 +80,9 @@ def ask(
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
 ) -> EngineReport:
-    """Minimise a program with an engine, until `is_settled` is true.
+    """Minimise a program with an engine, until `is_settled` returns True.
 
-    `take` hears the columns of each solution, and says so, too.
+    `take` is called with the columns of each solution; it returns True to end the search.
     """
     said = EngineReport()
     module = "memplan.extensions.recompute.engines"
@@ -92,7 +92,7 @@ def ask(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # The engine failed, or was killed when its time was over; its earlier reports still hold.
+                # The engine failed, or was killed at the end of its time; its earlier reports are still valid.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))
@@ -104,7 +104,7 @@ def ask(
 
 
 def _run_highs(task: Task, parent: Parent) -> None:
-    """Minimise with HiGHS, and report the results."""
+    """Minimise a task's program with HiGHS, and send solutions, bounds and the status to the parent."""
 
     def take(values: F64) -> None:
         parent.send(["found", np.rint(values).astype(np.int64)])
@@ -121,7 +121,7 @@ def _run_highs(task: Task, parent: Parent) -> None:
 
 
 def _run_cp_sat(task: Task, parent: Parent) -> None:
-    """Minimise with CP-SAT, and report the results."""
+    """Minimise a task's program with CP-SAT, and send solutions, bounds and the status to the parent."""
     from ortools.sat.python import cp_model
 
     draft, model = task.draft, cp_model.CpModel()
@@ -143,7 +143,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()
-    # By measurement: one worker with all rows in its linear program proves ten times sooner than several without.
+    # Measured: one worker with all rows in its linear program is ten times as fast as several without.
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 2
     if task.counted_s is None:
@@ -158,7 +158,7 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
 
 
 def main() -> None:
-    """Run the child: solve its task, and report results as they are found."""
+    """Run the child process: solve its task, and report results as they are found."""
     parent = Parent()
     task: Any = parent.task
     (_run_highs if task.engine == "highs" else _run_cp_sat)(task, parent)

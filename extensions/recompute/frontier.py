@@ -1,4 +1,4 @@
-"""The frontier of recomputation: less memory for more work, each point ordered, checked and planned."""
+"""The frontier of recomputation: points of lower peak and higher cost, each of them ordered, planned and checked."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from memplan.extensions.recompute.stays import Stays
 from memplan.solvers.search.control import Control, ignore_report
 
 _ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
-"""The parts of the time for the order without clones, and for the search of drops; the rest orders and plans."""
+"""The shares of the time for the order without clones, and for the search of drops; the rest is for plans."""
 _LARGE_ORDER_SHARE = 0.6
-"""The part of the time for the order of a large graph, as a better one gains more than running operations again."""
+"""The share of the time for the order of a large graph, where a better order gains more than recomputation."""
 _PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
-"""The parts of the time that is left for the first plan of small, middle and large graphs."""
+"""The shares of the remaining time for the first plan of small, medium and large graphs."""
 _REST_SHARE = 0.2
-"""The part of the time that is kept for ordering and planning the programs that were found."""
+"""The share of the time that is reserved for ordering and planning the programs found."""
 _WITHOUT_SHARE = 0.5
-"""The part of the time for programs without a link, where there is one."""
+"""The share of the time for programs without a link, if there is a link."""
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
     """Find programs that need fewer bytes by running operations again instead of keeping their results.
 
-    `within` is a peak in bytes to come within at the least cost, `extra_cost` a part of the cost of all operations that
-    is not to be exceeded; without both, the points go down to the lowest peak that is found. Each point is ordered,
-    planned, and run on its addresses by a check that shares no code with the search. With a `link`, tensors may be sent
-    away as well.
+    `within` is a limit of the peak in bytes, to be met at the least cost. `extra_cost` limits the cost, as a share of
+    that of all operations. Without either, the points extend to the lowest peak found. Each point is ordered and
+    planned, and a check that shares no code with the search runs it on its addresses. With a `link`, tensors may be
+    offloaded as well.
     """
     if options.link:
         from memplan.extensions.recompute.offload.frontier import add_link_points
@@ -61,7 +61,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 def _search_without_link(
     graph: OperationGraph, options: OrderOptions, control: Control
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
-    """Return the answer, and the programs found before the limit was met, which a search with a link starts from."""
+    """Return the answer, and programs with peaks above the limit, from which a search with a link starts."""
     limit_s = control.remaining_s
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
@@ -76,14 +76,14 @@ def _search_without_link(
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
     first = search.first_point(control) if within is not None and base.peak <= within else None
     if within is not None and first is not None and first.peak <= within:
-        # Nothing costs less than a program without clones that is within.
+        # A program without clones within the limit has the least cost.
         found = _FoundPrograms([first], FrontierFacts({within: 0}), removal_bounds(ordering.graph, costs))
     elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
         found = search.run(first, control)
     else:
         with ordering.search_beside(costs, within, first, control) as order:
             found = search.run(first, order.control)
-            # Where something must run again within the limit, no order is.
+            # If recomputation is proved to be necessary, no order is within the limit.
             point = None if found.known.proves_cost(within) else order.point()
         if point is not None and point.peak <= within:
             found = replace(found, points=[point], known=FrontierFacts({within: 0}))
@@ -95,12 +95,12 @@ def _search_without_link(
     points = [_add_cost_bound(point, found.known.bounds, found.away) for point in points]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    return _answer(graph, base, points, found, options, control), found.sequences
+    return _answer_with_points(graph, base, points, found, options, control), found.sequences
 
 
 @dataclass(frozen=True)
 class _FoundPrograms:
-    """The points found, known cost bounds, and the programs found before the limit was met."""
+    """The points found, the known bounds on cost, and programs with peaks above the limit."""
 
     points: list[RecomputedPoint]
     known: FrontierFacts
@@ -121,11 +121,11 @@ class _Search:
     ) -> None:
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-        # No engine finds programs for so many operations: the time left after planning these is for the bound.
+        # Engines cannot solve so large graphs, so programs are planned first; the remaining time is for the bound.
         self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first_point(self, control: Control) -> RecomputedPoint | None:
-        """Return the point of the order without clones; None if there was no time for its plan."""
+        """Return the point of the order without clones, None if there was no time for its plan."""
         if self.is_planned_first:
             is_large = len(self._graph.ops) > LARGEST
             share = self._search_control(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
@@ -137,11 +137,11 @@ class _Search:
     def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
         """Return the points found until the control ends the search; `first` is the order's point if it was planned."""
         if self._options.limit is not None and self.is_planned_first:
-            return self._planned_first(self._options.limit, first, control)
-        return self._planned_last(first, control)
+            return self._search_and_plan(self._options.limit, first, control)
+        return self._search_then_plan(first, control)
 
-    def _planned_first(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Plan each program of a large graph once it is found, since its plan decides how low the next one must be."""
+    def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
+        """Plan each program of a large graph when it is found, as its plan determines the next one's target."""
         first = first or self.first_point(control)
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
@@ -150,13 +150,13 @@ class _Search:
             known = search_cheapest(self._graph, self._costs, within, [point.order for point in points], control, away)
         return _FoundPrograms(points, known, away)
 
-    def _planned_last(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search for drops first, then for cheaper programs with the same peaks, and plan all at the end."""
+    def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
+        """Search for drops, then for cheaper programs of the same peaks, and plan all programs at the end."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
-            programs = _programs(descent, options, self.most)
+            programs = _programs_of_falling_peaks(descent, options, self.most)
             if within is None and self.most is not None and not control.counts_work:
                 programs = self._search_lower(descent, programs, self.most, watched)
             if options.link and within is not None:
@@ -171,7 +171,7 @@ class _Search:
             known = settle_points(graph, costs, [self._order, *programs], share, away)
             programs = known.programs
         rest = self._plan_control(control) if control.counts_work else control
-        # Without clones first, then the lowest: whatever the time is, these are planned.
+        # The program without clones and the one of the lowest peak are planned first, even if the time is short.
         every = [self._order, *reversed(programs)]
         if within is None:
             share = rest if control.counts_work or self.most is None else control.child(_PLAN_SHARE)
@@ -187,7 +187,7 @@ class _Search:
     def _search_lower(
         self, descent: Descent, programs: list[list[int]], most: int, control: Control
     ) -> list[list[int]]:
-        """Search for lower programs within an extra cost until it is clear that there are none."""
+        """Return programs of lower peaks within an extra cost, until it is proved that there are none."""
         stays = descent.search.stays
         most_units = most // stays.cost_unit + stays.once
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
@@ -197,7 +197,7 @@ class _Search:
         return programs + lower
 
     def _plan_control(self, control: Control) -> Control:
-        """Return the control for planning where work is counted."""
+        """Return the control for planning if work is counted."""
         return control.limit_to((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
     def _search_control(self, control: Control) -> Control:
@@ -205,7 +205,7 @@ class _Search:
         return control if control.counts_work else control.limit_to(control.remaining_s - _REST_SHARE * self._limit_s)
 
 
-def _answer(
+def _answer_with_points(
     graph: OperationGraph,
     base: OrderAnswer,
     points: Sequence[RecomputedPoint],
@@ -213,7 +213,7 @@ def _answer(
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
-    """Return an answer with these points, and with the other fields of the last answer."""
+    """Return the answer with these points; its other fields are those of the last point."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
     limit = last.peak if options.limit is None else options.limit
@@ -229,7 +229,7 @@ def _answer(
         recomputed=Recomputed(
             extra_cost=last.extra_cost,
             extra_cost_lower_bound=bound,
-            bound_operation=_operation(found.away, limit, None if known.is_none else bound),
+            bound_operation=_proving_operation(found.away, limit, None if known.is_none else bound),
             cost=sum(costs_of(ordered)),
             is_within=options.limit is None or last.peak <= options.limit,
             has_none=known.is_none,
@@ -241,24 +241,21 @@ def _answer(
 
 
 def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
-    """Return a point with its known cost bound, which also covers higher peaks."""
+    """Return a point with its best lower bound on cost; a bound for a higher peak is valid, too."""
     least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
-    changes = {"extra_cost_lower_bound": bound, "bound_operation": _operation(away, point.peak, bound)}
+    changes = {"extra_cost_lower_bound": bound, "bound_operation": _proving_operation(away, point.peak, bound)}
     return point.model_copy(update=changes)
 
 
-def _operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that proves a bound by itself; for a bound of None, the proof of infeasibility."""
+def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
+    """Return the operation that alone proves a bound; a bound of None means the proof of infeasibility."""
     least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 
 
-def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
-    """Return programs with ever lower peaks, within an extra cost if given.
-
-    The lowest come last.
-    """
+def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
+    """Return programs of falling peaks, within an extra cost if given."""
     stays = descent.search.stays
     if options.limit is not None:
         drops = descent.reach_limit(options.limit)
@@ -270,13 +267,13 @@ def _programs(descent: Descent, options: OrderOptions, most: int | None) -> list
 
 
 def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
-    """Return the points that no other one beats, the cheapest first; the first has no clones."""
+    """Return the points that no other one dominates, the cheapest first; the first has no clones."""
     chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
         if most is not None and point.extra_cost > most:
             continue
         if point.peak < chosen[-1].peak:
-            # The program without clones stays, whatever costs no more.
+            # The program without clones stays, even if another has the same cost.
             if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
                 chosen.pop()
             chosen.append(point)

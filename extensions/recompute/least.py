@@ -1,4 +1,4 @@
-"""The least recomputation cost within a budget: programs, and lower bounds."""
+"""The least recomputation cost within a budget: the cheapest programs, and lower bounds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 
 _MOST_COLUMNS = 60_000
-"""The most columns of a stage program, as engines read larger ones too slowly."""
+"""The most columns of a stage program; engines read larger ones too slowly."""
 LARGEST_BOUNDED = 400
-"""The most operations for which a stage program can be that small."""
+"""The most operations of a graph for which a stage program can be small enough."""
 _ORDER_S = 0.2
-"""The time to order a program whose stages fit the budget but which does not."""
+"""The seconds for ordering a program whose stages fit the budget, but whose order does not."""
 _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
-"""The shares of the remaining time for the state search, and for snapshots."""
+"""The shares of the remaining time for the search of states, and for snapshots."""
 
 
 @dataclass(frozen=True)
 class LeastWork:
-    """The facts about programs within a budget: the cheapest program found, and its cost.
+    """The cheapest program found within a budget, and its cost.
 
-    None costs less than `bound`; where there `is_none`, no program is within.
+    No program within the budget costs less than `bound`; if `is_none`, there is no program within it.
     """
 
     runs: tuple[int, ...] | None
@@ -45,7 +45,7 @@ class LeastWork:
 
     @property
     def is_open(self) -> bool:
-        """True unless the least cost, or infeasibility, is known."""
+        """True unless the least cost, or infeasibility, is proved."""
         return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
 
 
@@ -59,10 +59,10 @@ def search_min_work(
     away: RemovalBounds | None = None,
     states: int | None = None,
 ) -> LeastWork:
-    """Search for the cheapest program within a budget, and for a proof.
+    """Search for the cheapest program within a budget, and for a proof of its cost.
 
-    `known` is one that is within, as operations run; `away` is of a graph that is small enough. A bound that an engine
-    states counts once another one states it, too; where the most `states` to search are given, no engine is asked.
+    `known` is the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
+    engine's bound counts only if the other engine confirms it. If a number of `states` is given, no engine runs.
     """
     search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
     search.search_states(states or MOST_STATES)
@@ -72,11 +72,13 @@ def search_min_work(
 
 
 def removal_bounds(graph: OperationGraph, costs: Sequence[int]) -> RemovalBounds | None:
-    """Return the removal bounds of a graph; None for a large one, where they take too long."""
+    """Return the removal bounds of a graph, None for a large graph, where they take too long."""
     return RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
 
 
 class _Search:
+    """The search for the least cost within a budget: by bounds, by states, and by engines."""
+
     def __init__(
         self,
         graph: OperationGraph,
@@ -90,31 +92,31 @@ class _Search:
         self.away, self.lock = away, Lock()
         self.once = sum(costs)
         self.runs = None if known is None else tuple(known)
-        self.extra_cost = None if known is None else self._cost(known)
-        # What one operation needs in any program, and what there is at either end, is there in each.
+        self.extra_cost = None if known is None else self._extra_cost(known)
+        # Every program has the bytes at both ends, and those that each operation needs.
         ends = bytes_after(graph, range(len(graph.ops)))
         least = 0 if away is None else away.cost_bound(budget)
         self.is_none = least is None or max(bound_recomputed(graph), ends) > budget
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Run the engines on snapshots and then on stages, until the least cost is known or time is over."""
+        """Run the engines on snapshots and then on stages, until the least cost is known or the time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
         stages = Stages(self.away, self.budget)
         snapshots = Snapshots(stages)
         if snapshots.chain:
-            self._ask_both(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
+            self._minimise_by_both(snapshots, self.control if is_large else self.control.child(_SNAPSHOTS_SHARE))
         if not is_large and stages.count_columns(self._max_cost(stages)) <= _MOST_COLUMNS:
-            self._ask_both(stages, self.control)
+            self._minimise_by_both(stages, self.control)
 
     def _max_cost(self, program: Stages | Snapshots) -> int:
-        """Return the largest relevant cost of a program, in units."""
+        """Return the largest cost that is still of interest, in the program's units."""
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
-    def _ask_both(self, program: Stages | Snapshots, control: Control) -> None:
-        """Minimise a program with both engines, at once or, with counted work, one after the other."""
+    def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
+        """Minimise a program with both engines: in parallel or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
@@ -135,7 +137,7 @@ class _Search:
                 list(pool.map(ask_one, PACKAGE))
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record the lower bound on which both engines agree, in units."""
+        """Record a lower bound that both engines confirm, in the program's units."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
@@ -143,14 +145,14 @@ class _Search:
             self.bound = max(self.bound, bound if self.extra_cost is None else min(bound, self.extra_cost))
 
     def search_states(self, most_states: int) -> None:
-        """Search up to `most_states` states of a small graph."""
+        """Search up to `most_states` states if the graph is small enough."""
         if self._is_settled() or not can_search(self.graph, self.costs):
             return
         most = None if self.extra_cost is None else self.extra_cost - 1
         with self.control.child(_STATES_SHARE).search_control(WORK_PER_S) as watched:
             found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
         if found.runs is not None:
-            self._take(found.runs)
+            self._keep_program(found.runs)
         if found.bound is not None:
             self.bound = max(self.bound, found.bound if self.extra_cost is None else min(found.bound, self.extra_cost))
         elif self.extra_cost is None:
@@ -160,15 +162,15 @@ class _Search:
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        # A solution of snapshots is no program.
+        # Snapshots are a relaxation, so their solution is not a program.
         if not isinstance(program, Stages):
             return False
         with self.lock:
-            return self._take(program.sequence(draft, values))
+            return self._keep_program(program.sequence(draft, values))
 
-    def _take(self, runs: Sequence[int]) -> bool:
-        """Keep a program within the budget, reordered if necessary; return True once all is known."""
-        cost = self._cost(runs)
+    def _keep_program(self, runs: Sequence[int]) -> bool:
+        """Keep a program within the budget, reordered if necessary; return True once the least cost is known."""
+        cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:
                 program = clone_graph(self.graph, runs)
@@ -179,10 +181,10 @@ class _Search:
                 order = order_unplanned(program.graph, self.control.limit_to(_ORDER_S)).order
             if peak_of(program.graph, order) <= self.budget:
                 self.runs = tuple(program.runs[k] for k in order)
-                self.extra_cost = self._cost(self.runs)
+                self.extra_cost = self._extra_cost(self.runs)
         return self._is_settled()
 
-    def _cost(self, runs: Sequence[int]) -> int:
+    def _extra_cost(self, runs: Sequence[int]) -> int:
         return sum(self.costs[v] for v in runs) - self.once
 
     def _is_settled(self) -> bool:

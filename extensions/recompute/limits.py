@@ -1,4 +1,4 @@
-"""Programs within a limit, and lower bounds on their cost."""
+"""Programs within a limit of the peak, and lower bounds on their cost."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from memplan.planner.errors import InputError
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the most programs that are planned to meet a limit, the part of the time left for the search of
-each, and the margin below the limit that each of them adds."""
+"""For large graphs: the most programs planned to meet a limit, the share of the remaining time to search each, and the
+margin below the limit that each further program adds."""
 _BISECTIONS = 8
 _STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
-"""The states searched for each point without a limit, and the part of the time left for one within a cost."""
+"""The states searched for each point without a limit, and the share of the remaining time for a point within a cost."""
 _QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
-"""The time for a quick plan of a program, the part of the time left for all of these, the number of programs that are
-planned for longer, and the part of the time left for each of them."""
+"""The seconds for a quick plan of a program, the share of the remaining time for all of these, the number of programs
+planned for longer, and the share of the remaining time for each of them."""
 _MOST_LOWER = 8
-"""The number of lower programs planned when plans of others exceed the limit."""
+"""The most programs of lower live peaks to plan if the plans of others exceed the limit."""
 
 
 @dataclass(frozen=True)
 class FrontierFacts:
-    """The known lower bounds on extra cost by bytes, the programs found, and whether the limit is proved infeasible."""
+    """Lower bounds on extra cost by peak in bytes, programs found, and whether the limit is proved infeasible."""
 
     bounds: dict[int, int]
     programs: list[list[int]] = field(default_factory=list)
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if no program within a limit runs each operation only once."""
+        """Return True if it is proved that programs within a limit run some operation again."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
 def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program, and its needed runs; None if the runs cannot be written as a graph."""
+    """Return the peak of a program and its runs without unneeded ones; None if it has too many bytes for a graph."""
     try:
         program = clone_graph(graph, runs)
     except InputError:
@@ -62,9 +62,9 @@ def search_cheapest(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Search for the cheapest program within a budget, starting from the best known."""
+    """Search for the cheapest program within a budget, starting from the best of the given programs."""
     if away is None and control.is_over:
-        # Comparing programs of a large graph takes long; the need of single operations is known soon.
+        # Comparing programs of a large graph takes long, but bounds of single operations are fast.
         return FrontierFacts({budget: 0}, is_none=bound_recomputed(graph) > budget)
     written = [found for runs in programs if (found := _peak_and_runs(graph, runs)) is not None and found[0] <= budget]
     known = min((runs for _, runs in written), key=lambda runs: sum(costs[v] for v in runs), default=None)
@@ -79,10 +79,10 @@ def settle_points(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Return the cheapest programs for the peaks of others, and a lower cost bound for each peak.
+    """Return the cheapest programs for the peaks of given programs, and a lower bound on cost for each peak.
 
-    The first of them is without clones. Only states are searched, since each point has little time; then those of
-    programs with a lower peak.
+    The first given program has no clones. Only states are searched, as each point has little time. Programs of lower
+    peaks follow.
     """
     known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
@@ -123,9 +123,10 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Return points like `points_of`; if the second plan exceeds the limit, add the points of lower programs.
+    """Return points like `points_of`; if the second plan exceeds the limit, add points of programs with lower peaks.
 
-    The first two are planned in half of the time, so that there is time for these; `first` may be known.
+    The first two programs are planned in half of the time, to leave time for these. `first` is the first point, if
+    known.
     """
     half = control if control.counts_work else control.child(0.5)
     points = [] if first is None else [first]
@@ -136,7 +137,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # A plan of this one would be within if its ratio to the live peak were the same.
+            # With the last plan's ratio to its live peak, a plan of this target would be within the limit.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.run(drops))
@@ -155,7 +156,7 @@ def points_within(
 def lower_programs(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
-    """Return programs of falling peaks within an extra cost, and False if it is proved that none is lower."""
+    """Return programs of falling peaks within an extra cost, and False if it is proved that no peak is lower."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
         # Computing a bound on the cost takes too long.
@@ -210,14 +211,14 @@ def points_of_large(
 ) -> list[RecomputedPoint]:
     """Return points of a large graph: programs of falling peaks until a plan fits, then cheaper ones.
 
-    The plan of `first`, which has no clones, says how far below the limit a program's bytes alive must be.
+    The plan of `first`, which has no clones, determines how far below the limit a program's live peak must be.
     """
     points = [first]
     rows, descent = list[Drops](), None
     best: int | None = None
     for _ in range(_AIMS):
         last = points[-1]
-        # No search without time to plan its result, as preparing the search takes long, too.
+        # A search is useless without time to plan its result.
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
@@ -238,7 +239,7 @@ def points_of_large(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # The search has also changed the order.
+            # The program is already ordered, as the search also changes the order.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

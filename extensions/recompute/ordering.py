@@ -1,6 +1,6 @@
-"""The search for an order without clones, which runs in parallel with the search for programs until a plan fits.
+"""The search for an order without clones, in parallel with the search for programs, until its plan fits.
 
-Nothing costs less than such an order, so it ends the other search.
+Such an order has the least cost, so it ends the other search.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from memplan.extensions.recompute.points import point_of_order, points_of
 from memplan.solvers.search.control import Control
 
 _SHARE, _TRIED = 0.8, 0.25
-"""The part of the time until which orders are searched for, as what follows is for plans; and the part of that after
-which the search waits for the other one to end, if it has found no lower order."""
+"""The share of the time for the search of orders, the rest being for plans; and the share of that time after which the
+search waits for the other search to end, if it has found no lower order."""
 
 
 class _CallEnd(threading.Event):
@@ -35,7 +35,7 @@ class _CallEnd(threading.Event):
 
 
 class Ordering:
-    """The search for an order, which can be continued towards a limit."""
+    """The search for an order without clones, which can be continued towards a limit."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
         inside = order_regions(graph, control)
@@ -53,8 +53,8 @@ class Ordering:
     ) -> Iterator[OrderBeside]:
         """Search for an order in a thread until its plan is within a limit; with counted work, search before returning.
 
-        `first` is the point of the first order, whose plan is not within, if it was planned. Leaving the block ends the
-        search.
+        `first` is the point of the first order if it was planned; its plan exceeds the limit. Leaving the block ends
+        the search.
         """
         of_order, of_rest = (replace(control, cancelled=_CallEnd(control.cancelled), note=None) for _ in range(2))
         is_alone = threading.Event()
@@ -85,17 +85,17 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order whose plan is within a limit, or is nearest to it; None if there is no plan."""
+        """Return the point of an order whose plan is within a limit or nearest to it, None if there is no plan."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):
             before = self._peak
-            for point in self._points(costs, limit, best, part):
+            for point in self._points_of_falling_peaks(costs, limit, best, part):
                 best = point if best is None or point.peak < best.peak else best
                 if best.peak <= limit:
                     return best
             if self._peak <= self._search.bound:
-                # No order is lower, so the remaining time is for plans.
+                # The order is optimal, so the remaining time is for plans.
                 break
             if self._peak == before and part is not share:
                 is_alone.wait(share.remaining_s)
@@ -105,13 +105,13 @@ class Ordering:
         other = point_of_order(self.graph, costs, self._search, limit, rest)
         return min((point for point in (other, best) if point), key=lambda point: point.peak, default=None)
 
-    def _points(
+    def _points_of_falling_peaks(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
         """Yield points of orders with falling peaks, starting below the last one, until the control ends the search."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
-                # A plan would be within if its ratio to the live peak were the last plan's.
+                # With the last plan's ratio to its live peak, a plan of this goal would be within the limit.
                 goal = limit if last is None else min(last.live_peak - 1, limit * last.live_peak // last.peak)
                 goal = max(goal, self._search.bound)
                 self._search.use(watched, goal)
@@ -136,12 +136,12 @@ class Ordering:
 
 
 class OrderBeside:
-    """A search for an order parallel to another search, whose `control` it ends once an order is within the limit."""
+    """A search for an order in parallel to another search, which it ends by `control` once an order fits the limit."""
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:
-        """Return the point of the order once its plan is within the limit or time is over; None if there is no plan."""
+        """Return the point of the order once its plan is within the limit or time is over, None if there is no plan."""
         self._is_alone.set()
         return self._future.result()

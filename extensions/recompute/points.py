@@ -24,11 +24,11 @@ from memplan.solvers.search.control import Control
 
 _SETTLED_AFTER = 3
 _LEAST_S, _LEAST_OF_EACH_S = 0.25, 2e-5
-"""The time that a plan has at least, and as much again for each operation."""
+"""The least time for a plan in seconds: a constant, and a term for each operation."""
 PLANNED_S = 6e-5
-"""The time for each operation of writing, planning and checking a program of a large graph."""
+"""The seconds per operation for writing, planning and checking a program of a large graph."""
 _PREPARED_S = 1e-6
-"""The preparation time of an order search, multiplied by the square of the operations."""
+"""The seconds for preparing the search of an order, divided by the square of the number of operations."""
 
 
 def points_of(
@@ -39,25 +39,25 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Order, plan and check each program, the first one even without time left; skip programs that are not graphs.
+    """Return the points of programs, the first one even without time; programs that cannot be graphs are skipped.
 
-    Programs that are as good as ordered are not ordered again.
+    With `is_ordered`, programs are planned in their order without a search for a better one.
     """
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
-        # Counted work has no clock to share, so every point gets the same.
+        # With counted work, every point gets the same share.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
-            points.append(_point(graph, costs, runs, share, is_ordered))
+            points.append(_ordered_point(graph, costs, runs, share, is_ordered))
     return points
 
 
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Plan the best orders of a search, as `order` does, until a plan is within a limit; None if there is no plan."""
+    """Return the point of a search's best order whose plan is within a limit, or nearest to it; None without a plan."""
 
     def pose(order: Sequence[int]) -> Problem:
         return _problem_of(clone_graph(graph, order))
@@ -69,19 +69,21 @@ def point_of_order(
     if best.plan.peak is None:
         return None
     program = clone_graph(graph, best.order)
-    return _point_of(graph, costs, program, search.bound_inside, PlanAndProblem(problem=best.problem, plan=best.plan))
+    return _checked_point(
+        graph, costs, program, search.bound_inside, PlanAndProblem(problem=best.problem, plan=best.plan)
+    )
 
 
-def _point(
+def _ordered_point(
     graph: OperationGraph,
     costs: Sequence[int],
     runs: Sequence[int],
     control: Control,
     is_ordered: bool,
 ) -> RecomputedPoint:
-    """Order operations and clones until each reader uses the intended clone."""
+    """Return the point of a program, which is reordered until each reader reads the intended clone."""
     program = clone_graph(graph, runs)
-    # A fifth for each of three orders at most, one for the plan, and one for the bound.
+    # A fifth of the time for each of at most three orders, for the plan, and for the bound.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -92,27 +94,27 @@ def _point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # All of a short time is for the plan, where something runs again, or nothing else can be done.
+    # If there are clones or the graph is large, all of a short time is for the plan.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
-        # A search of the program has fixed which clone each reader takes: its bound holds for that choice alone.
+        # The bound of the program's order assumes its choice of clones for readers, so it is not valid for others.
         bound = order_unplanned(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound
-    return _point_of(graph, costs, program, bound, placed)
+    return _checked_point(graph, costs, program, bound, placed)
 
 
-def _point_of(
+def _checked_point(
     graph: OperationGraph, costs: Sequence[int], program: CloneGraph, bound: int, placed: PlanAndProblem
 ) -> RecomputedPoint:
-    """Return the point of a program's plan, once the program was run on it.
+    """Return the point of a program's plan after executing the program on it.
 
-    Raises InvalidPlanError for a plan that it cannot run on.
+    Raises InvalidPlanError for a plan on which the program computes wrong values.
     """
-    _run_on(graph, program, placed)
+    _verify_by_execution(graph, program, placed)
     peak = placed.plan.peak or 0
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     return RecomputedPoint(
@@ -128,9 +130,9 @@ def _point_of(
 
 
 def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
-    """Return a program whose regions are replaced by the workspace that they need.
+    """Return a program whose regions are replaced by workspaces of sufficient size.
 
-    The check of a program counts one workspace for each operation, and does not look inside of operations.
+    The check of a program counts one workspace for each operation, and does not execute regions.
     """
     roomy = add_region_room(program.graph, alignment=1)
     if not any(row.regions for row in roomy.ops):
@@ -143,21 +145,21 @@ def _problem_of(program: CloneGraph) -> Problem:
 
 
 def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) -> PlanAndProblem:
-    """Plan a program; raises TimeOverError where there was no time for any plan."""
+    """Return the plan of a program with its problem; raises TimeOverError if there was no time for any plan."""
     problem = _problem_of(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
     if plan.peak is None:
-        # Time ended before there was any plan.
+        # The time was over before there was a plan.
         plan = solve(problem, time_limit_s=least_s, deterministic=deterministic)
     if plan.peak is None:
         raise TimeOverError(f"time_limit_s: must be enough for a plan of {count_text(len(problem.buffers), 'tensor')}")
     return PlanAndProblem(problem=problem, plan=plan)
 
 
-def _run_on(graph: OperationGraph, program: CloneGraph, placed: PlanAndProblem) -> None:
-    """Check by execution that a program computes the same on its plan."""
+def _verify_by_execution(graph: OperationGraph, program: CloneGraph, placed: PlanAndProblem) -> None:
+    """Raise InvalidPlanError unless a program computes the same values on its plan."""
     order = range(len(program.runs))
     at = {row.id: row.offset for row in placed.plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]

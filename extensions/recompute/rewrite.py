@@ -1,4 +1,4 @@
-"""Programs that run some operations several times, converted to graphs."""
+"""Conversion of programs in which operations run several times to graphs with clones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 @dataclass(frozen=True)
 class CloneGraph:
-    """A graph with clones: operation k corresponds to operation `runs[k]` of the first graph.
+    """A graph with clones: operation k is a run of operation `runs[k]` of the first graph.
 
-    Tensor t of it holds what tensor `tensors[t]` of the first graph holds.
+    Its tensor t has the value of tensor `tensors[t]` of the first graph.
     """
 
     graph: OperationGraph
@@ -23,14 +23,14 @@ class CloneGraph:
 
 
 def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
-    """Convert a sequence of runs to a graph whose given order is the sequence.
+    """Return the graph of a sequence of runs, in the order of the sequence.
 
-    A reader takes the latest clone of a tensor. A run that nothing needs is left out if the operation runs again.
-    Raises InputError if the tensors together have too many bytes for a graph.
+    A reader reads the latest clone of a tensor. A repeated run whose results no run needs is omitted. Raises InputError
+    if the tensors together have too many bytes for a graph.
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
-    # What the first graph's tensors are by now, and the first graph's tensor that each one is.
+    # The current clone of each tensor of the first graph, and the first graph's tensor of each clone.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
     ops = []
@@ -41,7 +41,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
             current[t] = len(tensors)
             tensors.append(t)
         makes = tuple(current[t] for t in row.outputs)
-        # Most rows of a large graph are as they were, and are not copied.
+        # Most operations of a large graph are unchanged, and are not copied.
         if is_again or row.after or (reads, makes) != (row.inputs, row.outputs):
             after = tuple(sorted({earlier for u in row.after for earlier in placed.get(u, ())}))
             name = f"{row.name} again" if row.name and is_again else row.name
@@ -63,8 +63,8 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
 def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGraph:
     """Return a graph whose least peak is a lower bound for all programs with these clones.
 
-    Its operations run once. A tensor with clones counts while an operation that makes or reads it runs: so whichever
-    clone a reader takes, no sequence of the same runs has a peak below the least one of this graph.
+    Its operations run once. A tensor with clones counts only while an operation that makes or reads it runs. Whichever
+    clone a reader reads, no sequence of these runs thus has a peak below the least one of this graph.
     """
     if not clones:
         return graph
@@ -74,7 +74,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
-        # Where an output may lie in the bytes of an input, and either has clones, both count as if it did.
+        # An output that may overwrite an input, where either has clones, is assumed to do so.
         more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
@@ -82,7 +82,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
 
 
 def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs without repetitions whose outputs no later run reads and nothing keeps."""
+    """Return the runs without repeated ones whose outputs no later run reads and the graph does not keep."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []
@@ -91,7 +91,7 @@ def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
             count[v] -= 1
             continue
         needed.append(v)
-        # An earlier run of the same makes these for those alone that read before this one.
+        # Only readers before this run can use the results of an earlier run.
         read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

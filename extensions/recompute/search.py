@@ -1,7 +1,7 @@
-"""The search for drops: which stays to drop to meet a budget at the least cost.
+"""The search for drops: which stays of tensors to drop to meet a budget at the least cost.
 
-Greedy by bytes above the budget per cost, with stale worths re-evaluated only when they come up; then drops that are no
-longer needed are taken back.
+The search is greedy by the excess removed per cost; outdated worths are re-evaluated only when they reach the top. Then
+unneeded drops are undone.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.control import Control
 
 _BATCH = 24
-"""The number of changes tried at once."""
+"""The number of changes that are tried together in one call."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
 """Drops worth at least `_ALIKE` of the best one are made together, unless an outdated worth is more than `_STALE` times
-as high; together they must save at least `_TOGETHER` of their number times the saving of the best one."""
+as high. Together they must remove at least `_TOGETHER` of their number times the excess that the best one removes."""
 
 
 class DropSearch:
-    """Searches for drops that bring a program within budgets."""
+    """The search for drops that bring a program's peak within budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
         self.stays, self._control = stays, control
@@ -34,30 +34,30 @@ class DropSearch:
         self._price = 1 + stays.once // 10**6
 
     def use(self, control: Control) -> None:
-        """Continue under another control."""
+        """Continue the search under another control."""
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
 
     def empty_drops(self) -> Drops:
-        """Return the program with no needed stay dropped."""
-        return self._drops(self._first.astype(np.int64), self.stays.places, 0)
+        """Return the drops of the original program, in which only tensors that nothing needs any more are dropped."""
+        return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return drops within a budget, or the nearest found, starting from others."""
+        """Return drops within a budget, or nearest to it, found from the drops `start`."""
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Undo drops that a higher budget does not need."""
+        """Return drops without the ones that a higher budget makes unnecessary."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
-        """Return True once no time is left."""
+        """Return True once no time is left, after accounting for the work done."""
         self._control.spend(self.stays.work - self._spent)
         self._spent = self.stays.work
         return self._control.is_over
 
     def work_left(self) -> int:
-        """Return the steps left if work is counted; else more than time allows."""
+        """Return the steps left if work is counted, else a number larger than any time allows."""
         self.is_over()
         return int(self._control.work_left[0])
 
@@ -66,13 +66,13 @@ class DropSearch:
         """True if work is counted instead of time."""
         return self._control.counts_work
 
-    def _drops(self, drop: I64, places: I64, budget: int) -> Drops:
+    def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
     def _lower_to_budget(self, start: Drops, budget: int) -> Drops:
         """Drop stays until the peak is within the budget or no drop helps."""
-        now = self._drops(start.drop.copy(), start.places, budget)
+        now = self._evaluated_drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
         for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
             if value > 0:
@@ -81,7 +81,7 @@ class DropSearch:
         while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
             ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
-            # Worths that are not known anew are from an earlier state, and mostly too high.
+            # Worths in the queue are from earlier states, and mostly too high.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._drop_batch(now, budget, taken)
@@ -91,21 +91,21 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop stays of similar worth together if that is effective, else only the first."""
+        """Drop stays of similar worth together if that is effective, else only the first; return how many."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Drops that save the same bytes are worth less together; then only the best is taken.
+        # Drops that remove the same excess are worth less together; in that case only the best is made.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1
-        return self._drops(drop, now.places, budget), count
+        return self._evaluated_drops(drop, now.places, budget), count
 
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield, for each change, the excess that it removes for each unit of its cost."""
+        """Yield, for each change, the excess that it removes per unit of cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -115,7 +115,7 @@ class DropSearch:
 
     def _prune(self, now: Drops, budget: int) -> Drops:
         """Undo unneeded drops, the most expensive first."""
-        # Where the budget was not met, drops are taken back that the peak reached does not need.
+        # If the budget is not met, the peak that was reached is the goal.
         goal = max(budget, now.peak)
         while not self.is_over():
             dropped = np.flatnonzero(now.drop).tolist()
@@ -126,19 +126,19 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Tried again, as removing an earlier recomputation may have made this one necessary.
+                # Tried again, as undoing an earlier drop may have made this one necessary.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0
                     cost = int(one.cost[0])
             if cost == now.cost:
                 return now
-            now = self._drops(drop, now.places, goal)
+            now = self._evaluated_drops(drop, now.places, goal)
         return now
 
 
 def peak_steps(peak: int, least: int, count: int) -> list[int]:
-    """Return budgets in equal ratios from just below a peak to the least."""
+    """Return budgets in equal ratios from just below a peak down to the least."""
     if least >= peak or least <= 0:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
@@ -146,7 +146,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def floor_of(stays: Stays) -> int:
-    """Return the most bytes that any single operation needs."""
+    """Return the most bytes that a single operation needs, a lower bound on the peak of programs."""
     graph = stays.graph
     size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

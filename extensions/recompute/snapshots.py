@@ -1,8 +1,8 @@
 """Snapshots of a program: a small integer program that bounds the cost of all programs within a budget.
 
-A *snapshot* is the contents of memory while one of a few operations, each of which waits for the previous one, runs for
-the first time. A tensor that is needed after it, and was made before it, is in memory then or recomputed after it. All
-orders, and any number of runs, satisfy the rows below; they state only facts that hold in any order.
+A *snapshot* is the content of memory during the first run of one of a few operations, each of which waits for the one
+before. A tensor made before a snapshot and needed after it is in memory then, or recomputed after it. The rows state
+only such facts, which are true for all orders and any number of runs.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from memplan.solvers.mip.draft import ONE, Draft, Term
 _MOST = 10
 """The most snapshots of a program."""
 _APART = 30
-"""The least distance between snapshots, as a share of the operations."""
+"""The number of operations, divided by this, is the least distance between two snapshots."""
 LARGEST = 3000
-"""The most operations for which precedence is computed."""
+"""The most operations of a graph for which the precedence matrix is computed."""
 
 
 class Snapshots:
-    """The snapshots of a graph's programs within a budget, at the most crowded operations."""
+    """The snapshots of a graph's programs within a budget, at the operations that exceed it most."""
 
     def __init__(self, stages: Stages) -> None:
         self.stages, self.cost_unit = stages, stages.cost_unit
-        self.chain = self._chain()
+        self.chain = self._crowded_chain()
 
-    def _chain(self) -> list[int]:
-        """Return a chain of operations with the largest excess over the budget."""
+    def _crowded_chain(self) -> list[int]:
+        """Return operations with a large excess over the budget, each of which waits for the previous one."""
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -44,22 +44,22 @@ class Snapshots:
 
     @property
     def max_cost(self) -> int:
-        """The upper limit on the cost of a solution, in units: everything runs again after each snapshot."""
+        """The largest cost of a solution, in units: all operations run again after each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Write the program; its objective is the recomputation cost in units, between two limits."""
+        """Return the integer program; its objective is the recomputation cost in units, between two limits."""
         return _Writer(self, at_least, at_most).draft
 
     def repetitions(self) -> Iterator[tuple[int, int]]:
-        """Yield each operation that may run again after a snapshot that it precedes in every order."""
+        """Yield (operation, snapshot) for operations that may run again after a snapshot that they always precede."""
         for k, at in enumerate(self.chain):
             for v, behind in enumerate(self.stages.behind):
                 if behind is not None and self.has_run(v, at) and not any(self.has_run(w, at) for w in behind):
                     yield v, k
 
     def has_run(self, v: int, at: int) -> bool:
-        """Return True if operation `v` must run before operation `at`, or is the same one."""
+        """Return True if operation `v` must run before operation `at`, or is the same operation."""
         return v == at or bool(self.stages.earlier[at, v])
 
 
@@ -78,41 +78,41 @@ class _Writer:
         self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
         self.here: dict[tuple[int, int], Term] = {}
         for k, at in enumerate(self.chain):
-            self._snapshot(k, at)
+            self._add_snapshot(k, at)
         for k in range(len(self.chain)):
             self._add_needed_rows(k)
 
-    def _is_known(self, t: int, k: int) -> bool:
+    def _exists_at(self, t: int, k: int) -> bool:
         """Return True if a tensor is an input, or was made before a snapshot."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
-    def _makes(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the runs that remake a tensor between two snapshots."""
+    def _remaking_runs(self, t: int, k: int) -> list[tuple[Term, int]]:
+        """Return the terms of runs that remake a tensor between a snapshot and the next one."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
-    def _snapshot(self, k: int, at: int) -> None:
-        """Limit the tensors in memory, each of which existed before or is remade."""
+    def _add_snapshot(self, k: int, at: int) -> None:
+        """Add the columns and rows of a snapshot: its tensors fit in memory, and each was there before or is remade."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
             if t in stages.own[at]:
                 self.here[t, k] = ONE
-            elif self._is_known(t, k):
+            elif self._exists_at(t, k):
                 self.here[t, k] = Term(draft.column(("here", t, k), 0, 1, is_whole=True))
             else:
                 continue
             if size:
                 held.append((self.here[t, k], size))
-            if k and self._is_known(t, k - 1):
-                before = [(self.here[t, k - 1], 1), *self._makes(t, k - 1)]
+            if k and self._exists_at(t, k - 1):
+                before = [(self.here[t, k - 1], 1), *self._remaking_runs(t, k - 1)]
                 row = [(self.here[t, k], 1), *((term, -1) for term, _ in before)]
                 draft.row_of(("stays", t, k), row, at_most=0)
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
     def _add_needed_rows(self, k: int) -> None:
-        """Add the rows that keep in memory, or recompute, the tensors that operations after snapshot `k` read."""
+        """Add rows: a tensor that operations after snapshot `k` read is kept in memory or recomputed."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
@@ -122,13 +122,13 @@ class _Writer:
                 # A later snapshot implies this row.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
-                if self._is_known(t, k):
-                    makes = [term for j in follows for term in self._makes(t, j)]
+                if self._exists_at(t, k):
+                    makes = [term for j in follows for term in self._remaking_runs(t, j)]
                     self.draft.row_of(("needed", w, t, k), [(self.here[t, k], 1), *makes], at_least=1)
         for (v, j), again in self.again.items():
             for t in sorted(stages.own[v].difference(stages.graph.new_tensors[v])) if j == k else ():
-                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._makes(t, k))]
+                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._remaking_runs(t, k))]
                 self.draft.row_of(("input", v, t, k), [(again, 1), *makes], at_most=0)
         for t in stages.graph.kept if is_last else ():
-            if self._is_known(t, k):
-                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._makes(t, k)], at_least=1)
+            if self._exists_at(t, k):
+                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._remaking_runs(t, k)], at_least=1)

@@ -1,9 +1,9 @@
 """Stages of a program: an integer program that bounds the cost of all programs within a budget.
 
-A *moment* is the first run of an operation, a *stage* the operations that run again between a moment and the previous
-one, and the last stage the operations that run again after all moments. Any program, in any order and with any number
-of runs, is described by the operation of each moment, the tensors in memory at each, and the operations that each stage
-runs at least once: these satisfy the rows below. Only the order within a stage is left out.
+A *moment* is the first run of an operation. A *stage* is the operations that run again between a moment and the
+previous one; the last stage follows all moments. Any program, in any order and with any number of runs, is described by
+the operation of each moment, the tensors in memory at it, and the operations that each stage runs at least once. These
+satisfy the rows below; only the order within a stage is not modelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Terms = list[tuple[Term, int]]
 
 
 class Stages:
-    """The stages of a graph's programs within a budget in bytes; `cost_unit` divides all costs."""
+    """The stages of a graph's programs within a budget in bytes; all costs are divided by `cost_unit`."""
 
     def __init__(self, away: RemovalBounds, budget: int) -> None:
         self.away, self.graph = away, (graph := away.graph)
@@ -43,11 +43,11 @@ class Stages:
         self.last: list[int] = [self.n - 1 - count for count in self.earlier.sum(axis=0).tolist()]
 
     def repeatable_operations(self, at_most: int) -> list[int]:
-        """Return the operations whose repetition costs at most `at_most`, in units."""
+        """Return the operations that may run again at a cost of at most `at_most` units."""
         return [v for v, behind in enumerate(self.behind) if behind is not None and self.cost[v] <= at_most]
 
     def count_columns(self, at_most: int) -> int:
-        """Return the approximate number of the program's columns."""
+        """Return the approximate number of columns of the integer program."""
         moments = sum(last - first for first, last in zip(self.first, self.last, strict=True))
         again = sum(self.n - self.first[v] for v in self.repeatable_operations(at_most))
         stays = sum(self.n - (0 if v is None else self.first[v]) for v in self.graph.maker)
@@ -55,11 +55,11 @@ class Stages:
 
     @cached_property
     def max_cost(self) -> int:
-        """The upper limit on the cost of a solution, in units: everything runs again in every stage."""
+        """The largest cost of a solution, in units: all operations run again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Write the program; its objective is the cost of what runs again, in units, between two limits."""
+        """Return the integer program; its objective is the recomputation cost in units, between two limits."""
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
@@ -79,19 +79,19 @@ class _Writer:
         self.stages, self.draft = stages, Draft()
         self.held: dict[tuple[int, int], Term] = {}
         self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
-        self._columns(set(stages.repeatable_operations(at_most)))
-        self._moments()
-        self._memory()
-        self._stages()
+        self._add_columns(set(stages.repeatable_operations(at_most)))
+        self._add_moment_rows()
+        self._add_memory_rows()
+        self._add_stage_rows()
         self._add_stage_limits()
 
-    def _bit(self, *key: str | int) -> Term:
+    def _add_bit(self, *key: str | int) -> Term:
         return Term(self.draft.column(key, 0, 1, is_whole=True))
 
-    def _columns(self, again: set[int]) -> None:
+    def _add_columns(self, again: set[int]) -> None:
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
-        # Where it is used last, at the latest: a tensor, and what an operation makes.
+        # The last possible moment of use, of each tensor and of each operation's results.
         until = [n if t in kept else -1 for t in range(len(graph.size))]
         useful = [-1] * n
         for v in reversed(range(n)):
@@ -100,54 +100,54 @@ class _Writer:
                 until[t] = max(until[t], stages.last[v], useful[v] if v in again else -1)
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             for k in range(first, last + 1) if first < last else ():
-                self._bit("moment", v, k)
+                self._add_bit("moment", v, k)
             for k in range(first + 1, useful[v] + 1) if v in again else ():
-                self._bit("again", v, k)
+                self._add_bit("again", v, k)
         for t, maker in enumerate(graph.maker):
             if maker is None and t not in stages.given:
                 continue
             since = 0 if maker is None else stages.first[maker]
-            # A tensor that is not recomputed stays from when it surely exists to its last reader, at the earliest.
+            # A tensor that is not recomputed is in memory at least from its latest making to its earliest last use.
             surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
             if maker not in again and t in graph.permanent_tensors:
                 surely = n
             stays = range(0 if maker is None else stages.last[maker], surely + 1)
             for k in range(since, min(until[t], n) + 1):
-                self.held[t, k] = ONE if k in stays or (k == n and t in kept) else self._bit("here", t, k)
+                self.held[t, k] = ONE if k in stays or (k == n and t in kept) else self._add_bit("here", t, k)
         runs = ((Term(at), self.stages.cost[int(key[1])]) for key, at in self.draft.at.items() if key[0] == "again")
         self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
 
     def moment(self, v: int, k: int) -> Term:
-        """Operation v runs for the first time at moment k."""
+        """Return the term that is 1 if operation v runs for the first time at moment k."""
         first, last = self.stages.first[v], self.stages.last[v]
         if first == last:
             return ONE if k == first else _ZERO
-        return self._term("moment", v, k)
+        return self._column_term("moment", v, k)
 
     def run_terms(self, v: int, k: int) -> Terms:
-        """Operation v has run by moment k."""
+        """Return terms whose sum is 1 if operation v has run by moment k."""
         if k >= self.stages.last[v]:
             return [(ONE, 1)]
         return [(self.moment(v, j), 1) for j in range(self.stages.first[v], k + 1)]
 
     def repetition_term(self, v: int | None, k: int) -> Term:
-        """Operation v runs again in stage k."""
-        return _ZERO if v is None else self._term("again", v, k)
+        """Return the term that is 1 if operation v runs again in stage k."""
+        return _ZERO if v is None else self._column_term("again", v, k)
 
     def presence_term(self, t: int, k: int) -> Term:
-        """Tensor t is in memory at moment k, or at the end."""
+        """Return the term that is 1 if tensor t is in memory at moment k, or at the end."""
         return self.held.get((t, k), _ZERO)
 
-    def _term(self, *key: str | int) -> Term:
+    def _column_term(self, *key: str | int) -> Term:
         at = self.draft.at.get(key)
         return _ZERO if at is None else Term(at)
 
     def _add_upper_bound(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
-        """Add the row a <= sum of b + constant."""
+        """Add the row `a <= sum of b + constant`."""
         if a is not _ZERO:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
-    def _moments(self) -> None:
+    def _add_moment_rows(self) -> None:
         """Add rows: each operation has one moment, each moment one operation, and predecessors come first."""
         stages = self.stages
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
@@ -163,8 +163,8 @@ class _Writer:
                 every = [(self.moment(v, k), 1) for v in those]
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
-    def _memory(self) -> None:
-        """Add: everything in memory existed or is made, and fits; operations find their inputs."""
+    def _add_memory_rows(self) -> None:
+        """Add rows: tensors in memory were there before or are made, fit in the budget, and include all inputs."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -187,8 +187,8 @@ class _Writer:
             held = [(self.presence_term(t, k), stages.size[t]) for t in tensors if stages.size[t]]
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
-    def _stages(self) -> None:
-        """Add: a repeated operation has run, is still allowed to, and finds its inputs."""
+    def _add_stage_rows(self) -> None:
+        """Add rows: an operation that runs again has run before, is still allowed to, and finds its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -201,7 +201,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add: during a repetition, everything that stays fits in memory with the operation's own tensors."""
+        """Add rows: during a repeated run, the tensors that stay fit in memory with those of the operation."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
@@ -213,7 +213,7 @@ class _Writer:
             total = sum(stages.size[t] for t in there)
             if not runs or total + max(needs.values()) <= stages.budget:
                 continue
-            stays = {t: self._stays(t, k) for t in there}
+            stays = {t: self._stay_term(t, k) for t in there}
             stayed = Term(self.draft.column(("stayed", k), 0, total))
             every = [(stays[t], stages.size[t]) for t in there]
             self.draft.row_of(("stayed", k), [*every, (stayed, -1)], at_least=0, at_most=0)
@@ -224,13 +224,13 @@ class _Writer:
                     again = (self.repetition_term(v, k), needs[v])
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
-    def _stays(self, t: int, k: int) -> Term:
-        """The term for tensor t in memory at moments k - 1 and k without being made between."""
+    def _stay_term(self, t: int, k: int) -> Term:
+        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k without being made between."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):
             return ONE
-        stays = self._bit("stays", t, k)
+        stays = self._add_bit("stays", t, k)
         both = [(was, 1), (now, 1), *((term, -1) for term in makes)]
         self.draft.row_of(("stays", t, k), [*both, (stays, -1)], at_most=1)
         return stays

@@ -1,4 +1,4 @@
-"""The complete state search for the least recomputation cost, for small graphs and any order."""
+"""The complete search of states for the least recomputation cost, over all orders of a small graph."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from memplan.solvers.search.control import Control
 _MOST_COST = 2**50
 _ENDLESS = 2**60
 MOST_STATES = 100_000
-"""The most states entered, in about a second."""
+"""The most states to enter, which takes about a second."""
 _STEPS = 64
-"""The longest run relative to the program without clones."""
+"""The most runs of a program, as a multiple of the number of operations."""
 _WORK_PER_NODE = 200
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a state search: the cheapest runs or None, and a lower bound on the cost.
+    """The cheapest runs, None if none were found, and a lower bound on the cost of all runs.
 
-    The bound is None where there are no runs at any cost.
+    The bound is None if no runs are possible at any cost.
     """
 
     runs: tuple[int, ...] | None
@@ -35,13 +35,13 @@ class SearchResult:
 
 
 def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
-    """Return True if a graph's states can be searched, which ignore overwriting of inputs."""
+    """Return True if a graph is small enough for a search of states, and its operations do not overwrite inputs."""
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
     return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
 
 
 def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
-    """Return the kernel's table of a graph; operations that may run again are indexed by an order or as given."""
+    """Return a graph's table for the compiled searches; operations are numbered by `order`, or as given."""
     order = range(len(graph.ops)) if order is None else order
     at = {v: k for k, v in enumerate(order)}
     kept = set(graph.kept)
@@ -83,7 +83,7 @@ def search_states(
     control: Control,
     most_states: int = MOST_STATES,
 ) -> SearchResult:
-    """Search for the cheapest runs within a budget and a cost, up to a number of states."""
+    """Search for the cheapest runs within a budget that cost at most `most`, up to a number of states."""
     limit = most_states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))

@@ -1,1 +1,1 @@
-"""ExecuTorch programs, read with their plan, and written with another one."""
+"""Reader of ExecuTorch programs with their memory plans, and writer that replaces such a plan."""

@@ -1,6 +1,6 @@
-"""The content of a `.pte` file that matters for memory.
+"""The parts of a `.pte` file that determine memory: tensors, instructions, delegates and the memory plan.
 
-Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs; the numbers of fields are their order there.
+Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs. A field's number is its position there.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
-# Numbers of unions in ExecuTorch's program.fbs.
+# The numbers of instruction kinds in the union InstructionArguments of ExecuTorch's program.fbs.
 _KINDS: Mapping[int, Kind] = {1: "kernel", 2: "delegate", 3: "move", 4: "jump", 5: "free"}
 _TENSOR, _BOOL, _LISTS = 5, 3, (10, 11)
-"""Numbers of the union of values."""
+"""The numbers of value kinds in the union KernelTypes: tensor, Boolean, and the two kinds of tensor lists."""
 _BITS = {0: 8, 1: 8, 2: 16, 3: 32, 4: 64, 5: 16, 6: 32, 7: 64, 8: 32, 9: 64, 10: 128, 11: 8, 12: 8, 13: 8, 14: 32}
 _BITS |= {15: 16, 16: 4, 17: 2, 22: 16, 23: 8, 24: 8, 25: 8, 26: 8, 27: 16, 28: 32, 29: 64}
-"""The bytes of an element, by the number of its type."""
+"""The bits of one tensor element by the number of its scalar type."""
 HEADER = b"eh00"
-"""Begins the header after the identifier, which states the end of the program and the start of the segments."""
+"""The first bytes of the extended header, which states the size of the program and where its segments start."""
 _VELA, _BLOCK = b"vela_bin_stream", 16
-"""Begins what Vela compiled, whose blocks are padded to 16 bytes: a name, the length of its data, and the data."""
+"""The first bytes of Vela's output, and its padding: each block has a name, a data length and data, padded to 16 bytes.
+"""
 _SCRATCH = b"scratch_size"
 FIRST = "forward"
-"""The method that is read if there are several."""
+"""The name of the method to read where a program has several methods."""
 
 
 @dataclass(frozen=True)
 class PteTensor:
-    """A tensor; `place` is (memory, offset) if the file's plan has one.
+    """A tensor of a program; `place` is its (memory, offset) in the file's plan, or None.
 
-    `has_content` is true for those whose bytes are in this file or another: constants, and the first state of others.
+    `has_content` is true for constants and initialized state, whose bytes are in this file or another one.
     """
 
     path: str
@@ -48,10 +49,10 @@ class PteTensor:
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction, with its values by index.
+    """An instruction and the indices of the values that it uses.
 
     `arguments` are the values of a kernel or delegate, the source and target of a move, the condition of a jump, or the
-    freed value; `destination` is the target of a jump.
+    freed value; `destination` is the index of the instruction to which a jump leads.
     """
 
     path: str
@@ -63,7 +64,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Delegate:
-    """A delegate: its backend, and the bytes that a call takes for itself, None where its data do not say that."""
+    """A backend that runs a part of the program; `scratch` is its working memory per call in bytes, None if unknown."""
 
     name: str
     scratch: int | None
@@ -71,9 +72,9 @@ class Delegate:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: tensors and lists of tensors by index, values that are never true, and chains of instructions.
+    """A method of a program: its values by index, and chains of instructions.
 
-    `delegates` are the delegates that it calls.
+    `false` has the values other than the constant True, `memories` the bytes of each memory, `delegates` the used ones.
     """
 
     name: str
@@ -88,13 +89,13 @@ class Method:
     delegates: tuple[Delegate, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the tensors among values, including tensors in lists."""
+        """Return the indices of tensors among the given values; a list of tensors is replaced by its elements."""
         flat = (inner for value in values for inner in self.lists.get(value, (value,)))
         return tuple(value for value in flat if value in self.tensors)
 
 
 def read_methods(data: bytes) -> tuple[Method, ...]:
-    """Read a program; raises FormatError with the location and the rule."""
+    """Return all methods of a program; raises FormatError with the location and the broken rule."""
     if not is_executorch(data):
         rule = "program: must have an identifier at byte 4, ET12 or another ET"
         raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
@@ -135,7 +136,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
 
 
 def _delegate(row: Table, program: Table) -> Delegate:
-    """Return a delegate; for Arm's Ethos-U, with the scratch size from the output of Vela."""
+    """Return a delegate with its name; its scratch size is known only if Vela compiled it for an Ethos-U."""
     name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
     if processed is None:
         return Delegate(name, None)
@@ -156,7 +157,7 @@ def _delegate(row: Table, program: Table) -> Delegate:
 
 
 def _scratch_of(stream: bytes) -> int | None:
-    """Return the scratch size in a stream of Vela; None if it has no such block."""
+    """Return the scratch bytes stated in Vela's output `stream`; None if it has no scratch block."""
     at = 0
     while at + 2 * _BLOCK <= len(stream):
         name = stream[at : at + _BLOCK].rstrip(b"\0")
@@ -182,12 +183,12 @@ def _tensor(row: Table) -> PteTensor:
         row.path,
         element_count(sizes),
         _BITS[kind],
-        None if place is None else _place(place),
+        None if place is None else _memory_and_offset(place),
         is_elsewhere or row.integer(5, "data_buffer_idx", "I") > 0,
     )
 
 
-def _place(row: Table) -> tuple[int, int]:
+def _memory_and_offset(row: Table) -> tuple[int, int]:
     low, high = row.integer(1, "memory_offset_low", "I"), row.integer(2, "memory_offset_high", "I")
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 

@@ -1,7 +1,8 @@
-"""ExecuTorch: a program with another memory plan; all other bytes of its file stay unchanged and in place.
+"""Writer of ExecuTorch programs with another memory plan; all other bytes of the file stay the same.
 
-A place of 0 is not stored in the file, so it cannot be overwritten: each planned tensor gets a new table for its place,
-appended to the program. Segments (weights), which follow the program, move by a multiple of their alignment.
+FlatBuffers omit fields with value 0, so an offset of 0 cannot be overwritten: planned tensors get new tables, after the
+program. The segments (weights), which follow, move by a multiple of their alignment.
+
 Source: pytorch/executorch v1.5.1, schema/program.fbs, schema/extended_header.h; https://flatbuffers.dev/internals/.
 """
 

@@ -1,12 +1,14 @@
-"""ExecuTorch programs: each planned tensor is a buffer, its lifetime given by the order of instructions.
+"""Reader of ExecuTorch programs: planned tensors are buffers, whose lifetimes follow from the order of instructions.
 
-The file lists the values of an instruction, but not which of them it writes. Here, a kernel writes its last argument,
-which represents its result, and a delegate writes its last argument and any earlier arguments that nothing has written.
-A tensor that is read although nothing has written it is a view, if it has the place and the bytes of a written tensor,
-and else state that exists from the start. Buffers are aligned to 16 bytes, ExecuTorch's default; the workspaces of
-kernels and delegates are not in the problem. The file has them for Arm's Ethos-U alone: ExecuTorch allocates these
-outside of the plan, for one call after the other.
-Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for what instructions do.
+The file lists the values of an instruction, but not which it writes. This reader assumes that a kernel writes its last
+argument, which represents its result, and a delegate its last argument and earlier ones that nothing has written. A
+tensor that is read but never written is a view if it has the offset and the bytes of a written one, and otherwise
+state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not in the
+problem: the file states them for Arm's Ethos-U only, and ExecuTorch allocates those outside of the plan, one call at a
+time.
+
+Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for the effects of
+instructions.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"
 _WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
-"""The operator that writes a loop iteration's result into part of its first argument."""
+"""The operator that writes the result of a loop iteration into a part of its first argument."""
 _SEVERAL = 2
-"""The trip count assumed for loops, as lifetimes only depend on whether it exceeds one."""
+"""The assumed trip count of loops; lifetimes depend only on whether it exceeds one."""
 _MOST_INSIDE = 64
-"""The deepest nesting of loops and choices."""
+"""The deepest nesting of loops and branches that is read."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, and OptionError for named dimensions, which ExecuTorch does not have."""
+    """Return the problem of a program's first method; raises FormatError, and OptionError for named dimensions."""
     if options.dims:
         name = next(iter(options.dims))
         raise OptionError.from_rule(
@@ -54,6 +56,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
+    """Yield findings about other methods and about working memory of delegates, which the problem omits."""
     if others:
         message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
         yield Finding("other-methods", message)
@@ -68,12 +71,12 @@ def _omission_findings(method: Method, others: list[str]) -> Iterator[Finding]:
 
 
 class _Program:
-    """The conversion of a method to operations."""
+    """The conversion of one method's instructions to operations."""
 
     def __init__(self, method: Method, options: ModelOptions) -> None:
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
-        results = dict.fromkeys(map(_name, filter(self._is_planned, method.tensors_of(method.outputs))))
+        results = dict.fromkeys(map(_id_of, filter(self._is_planned, method.tensors_of(method.outputs))))
         self.draft = OperationsDraft(method.name or None, results, options, self.alignment)
         self.written: set[int] = set()
         rows = (row for chain in method.chains for row in chain)
@@ -84,7 +87,7 @@ class _Program:
         self.depth = self.k = 0
 
     def run(self) -> None:
-        """Convert all instructions to operations of the draft."""
+        """Convert all instructions to operations of the draft, including the method's inputs and outputs."""
         for value in self.method.tensors_of(self.method.inputs):
             if self._is_planned(value):
                 self._declare(value, "param")
@@ -94,49 +97,49 @@ class _Program:
             for at, row in enumerate(chain):
                 if row.kind == "jump" and row.destination <= at:
                     self.loops.setdefault(row.destination, []).append(at)
-            self._block(0, len(chain))
-        self._read(self.method.outputs)
+            self._convert_range(0, len(chain))
+        self._read_operands(self.method.outputs)
 
     def planned_offsets(self) -> dict[str, int]:
-        """Return the place of each tensor in the file's plan; several memories follow one another."""
+        """Return the offset of each tensor in the file's plan, with its memories laid one after the other."""
         base = [0, *accumulate(self.method.memories[1:], initial=0)]
         return {
-            _name(value): base[tensor.place[0]] + tensor.place[1]
+            _id_of(value): base[tensor.place[0]] + tensor.place[1]
             for value, tensor in self.method.tensors.items()
-            if tensor.place is not None and 0 < tensor.place[0] < len(base) and self.draft.is_declared(_name(value))
+            if tensor.place is not None and 0 < tensor.place[0] < len(base) and self.draft.is_declared(_id_of(value))
         }
 
-    def _block(self, at: int, end: int) -> None:
-        """Convert the instructions from `at` to before `end`."""
+    def _convert_range(self, at: int, end: int) -> None:
+        """Convert the instructions of the current chain from index `at` to before `end`."""
         while at < end:
             row = self.chain[at]
             if self.loops.get(at):
-                at = self._loop(at, end)
+                at = self._convert_loop(at, end)
             elif row.kind == "jump":
-                at = self._choice(at, end)
+                at = self._convert_choice(at, end)
             else:
                 facts = OperationFacts(row.name, kind_of_aten(row.name), {}, (self.k, at))
                 # Delegates may keep internal state.
                 with self.draft.drawing(facts, has_effects=row.kind == "delegate"):
-                    self._instruction(row)
+                    self._convert_instruction(row)
                 at += 1
 
-    def _loop(self, at: int, end: int) -> int:
-        """Convert a loop, which ends with a jump to its first instruction; return the position after it."""
+    def _convert_loop(self, at: int, end: int) -> int:
+        """Convert a loop, which ends with a jump back to its first instruction; return the index after that jump."""
         last = self.loops[at].pop()
         for row in self.chain[at:last]:
             if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
                 self._operation("empty", (), row.arguments[:1])
         self._enter(self.chain[last], last < end)
-        self._block(at, last)
-        self.draft.operation("jump", self._read(self.chain[last].arguments), ())
+        self._convert_range(at, last)
+        self.draft.operation("jump", self._read_operands(self.chain[last].arguments), ())
         self.draft.loop(self._leave(), _SEVERAL)
         return last + 1
 
-    def _choice(self, at: int, end: int) -> int:
-        """Convert a choice; return the position after it.
+    def _convert_choice(self, at: int, end: int) -> int:
+        """Convert two branches of which one runs; return the index after both.
 
-        A jump past the first branch begins it; that branch ends with an unconditional jump past the second.
+        The first instruction jumps to the second branch if a condition is false; a jump past this one ends the first.
         """
         row = self.chain[at]
         other = row.destination
@@ -145,34 +148,34 @@ class _Program:
         if not is_choice or not other <= skip.destination <= end:
             rule = "must jump back, as loops do, or over one of two ways, as choices do"
             raise FormatError(f"{row.path}.destination_instruction: {rule}, got {other}")
-        condition = self._read(row.arguments)
+        condition = self._read_operands(row.arguments)
         for moved in self.chain[at : skip.destination]:
             if moved.kind == "move":
                 self._declare_chosen(moved.arguments[1])
         bodies = []
         for first, behind in ((at + 1, other - 1), (other, skip.destination)):
             self._enter(row, is_inside=True)
-            self._block(first, behind)
+            self._convert_range(first, behind)
             bodies.append(self._leave())
         self.draft.branches(condition, bodies)
         return skip.destination
 
     def _declare_chosen(self, value: int) -> None:
-        if self._is_planned(value) and not self.draft.is_declared(_name(value)):
+        if self._is_planned(value) and not self.draft.is_declared(_id_of(value)):
             self._declare(value, "chosen")
 
-    def _instruction(self, row: Instruction) -> None:
+    def _convert_instruction(self, row: Instruction) -> None:
         if row.kind == "move":
-            self._move(row)
+            self._convert_move(row)
         elif row.kind == "delegate":
-            inputs, outputs = self._split_by_what_is_written(row)
+            inputs, outputs = self._split_delegate(row)
             self._operation(row.name, inputs, outputs)
         elif row.kind == "kernel" and row.name == _VIEW and len(row.arguments) > 1:
             source, result = row.arguments[0], row.arguments[-1]
-            if self._is_planned(source) and self._is_planned(result) and self._read((source,)):
+            if self._is_planned(source) and self._is_planned(result) and self._read_operands((source,)):
                 self._declare(result)
                 self._note_write(result)
-                self.draft.view(row.name, _name(source), _name(result))
+                self.draft.view(row.name, _id_of(source), _id_of(result))
             else:
                 self._operation(row.name, (source,), (result,))
         elif row.kind == "kernel" and row.name == _PUT:
@@ -183,37 +186,37 @@ class _Program:
             self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
-        """Return True for a Cortex-M kernel's working memory, which nothing else names or writes."""
+        """Return True for the working memory of a Cortex-M kernel, which no other instruction uses."""
         is_alone = self.uses[value] == 1 and value not in self.written
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
 
     def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()) -> None:
-        reads = self._read(tuple(inputs))
+        reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
             self._declare(value)
             self._note_write(value)
         for value in scratch:
             self._declare(value)
-        self.draft.operation(name, reads, dict.fromkeys(map(_name, writes)), map(_name, scratch))
+        self.draft.operation(name, reads, dict.fromkeys(map(_id_of, writes)), map(_id_of, scratch))
 
-    def _move(self, row: Instruction) -> None:
-        """Convert a move of one value to another, as the branches of a choice use to return results."""
+    def _convert_move(self, row: Instruction) -> None:
+        """Convert a move of one value to another; the branches of a choice return their results by moves."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
             self._operation("move", (source,), (result,))
             return
-        self._read((source,))
+        self._read_operands((source,))
         self._declare(result)
         self._note_write(result)
         if self.depth:
-            self.draft.hand_out("move", _name(source), _name(result))
+            self.draft.hand_out("move", _id_of(source), _id_of(result))
         else:
-            self.draft.operation("move", [_name(source)], [_name(result)])
+            self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
-    def _split_by_what_is_written(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Separate a delegate's inputs from its outputs, which come last and had no memory before."""
+    def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return a delegate's inputs and outputs; its outputs come last, and nothing has written them before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
@@ -223,10 +226,10 @@ class _Program:
     def _is_fresh(self, value: int, *, is_last: bool) -> bool:
         if not self._is_planned(value) or value in self.written:
             return not self._is_planned(value) and not self.method.tensors[value].has_content
-        return is_last or self._base(value) is None
+        return is_last or self._viewed_tensor(value) is None
 
-    def _read(self, values: tuple[int, ...]) -> list[str]:
-        """Return the names of tensors in memory; declare the tensors that nothing has written."""
+    def _read_operands(self, values: tuple[int, ...]) -> list[str]:
+        """Return the names of the tensors in memory among `values`, and declare tensors that nothing has written."""
         names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
@@ -236,20 +239,21 @@ class _Program:
                 continue
             elif value not in self.written:
                 self._declare_unwritten(value)
-            names[_name(value)] = None
+            names[_id_of(value)] = None
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        base = None if self.method.tensors[value].has_content else self._base(value)
+        """Declare a tensor that is read before it is written: as a view of another tensor, or else as state."""
+        base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")
         else:
             self._declare(value)
-            self.draft.view("view", _name(base), _name(value))
+            self.draft.view("view", _id_of(base), _id_of(value))
         self._note_write(value)
 
-    def _base(self, value: int) -> int | None:
-        """Return the tensor last written at the location of another one, if it is as large."""
+    def _viewed_tensor(self, value: int) -> int | None:
+        """Return the tensor last written at the same offset if it has the same bytes, so that `value` is its view."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:
@@ -260,19 +264,19 @@ class _Program:
     def _note_write(self, value: int) -> None:
         self.written.add(value)
         tensor = self.method.tensors[value]
-        if tensor.place is not None and tensor.elements:  # an empty tensor may have any offset, also another tensor's
+        if tensor.place is not None and tensor.elements:  # an empty tensor may share its offset with another one
             self.last_at[tensor.place] = value
 
     def _is_planned(self, value: int) -> bool:
         return value in self.method.tensors and self.method.tensors[value].place is not None
 
     def _declare(self, value: int, kind: Kind = "plain") -> None:
-        if self.draft.is_declared(_name(value)):
+        if self.draft.is_declared(_id_of(value)):
             return
         tensor = self.method.tensors[value]
         is_state = tensor.has_content and tensor.place is not None
         size = packed_bytes(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
-        self.draft.declare(_name(value), size, "persistent" if is_state and kind == "plain" else kind)
+        self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
     def _enter(self, row: Instruction, is_inside: bool) -> None:
         self.depth += 1
@@ -287,9 +291,9 @@ class _Program:
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Separate a kernel's inputs from its outputs: the returned value is last, after the buffer for it.
+    """Return a kernel's inputs and outputs; its last argument is the result, after the buffer that it is written to.
 
-    A kernel that changes a tensor in place, which the end of its name says, returns a tensor that it reads.
+    A kernel whose name ends with an underscore works in place, so its result is one of its inputs.
     """
     *arguments, returned = row.arguments
     outputs = method.tensors_of((returned,))
@@ -302,5 +306,5 @@ def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tu
     return tuple(arguments[:first]), outputs
 
 
-def _name(value: int) -> str:
+def _id_of(value: int) -> str:
     return f"#{value}"

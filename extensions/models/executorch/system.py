@@ -1,4 +1,4 @@
-"""ExecuTorch's programs; its planners and place lists belong to memplan itself."""
+"""Registration of ExecuTorch programs (`.pte`): reader and writer, but no planners, which memplan itself has."""
 
 from __future__ import annotations
 

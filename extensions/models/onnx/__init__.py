@@ -1,1 +1,1 @@
-"""ONNX models."""
+"""Readers of ONNX models and of ONNX Runtime's allocation plans, and writer of reordered models."""

@@ -77,7 +77,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the first plan of a log, for a model saved by `optimized_model_filepath`; raises FormatError."""
+    """Return the problem of the first plan in an ONNX Runtime log, for the model that it saved; raises FormatError."""
     homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()

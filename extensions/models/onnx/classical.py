@@ -1,7 +1,7 @@
-"""Shapes of operators that ONNX does not infer: classical models (ai.onnx.ml) and qonnx.
+"""Shape rules for operators that ONNX does not infer: classical models (ai.onnx.ml), and quantisation by qonnx.
 
-Classical models have onnxruntime's shapes: a row without a batch is a row of a batch of one, and labels are strings if
-any label is. Tensors that qonnx, Brevitas and FINN quantise keep their shapes.
+Classical models get the shapes of onnxruntime: an input of one dimension counts as a batch of one row, and labels are
+strings if the model has any string label. The quantisers of qonnx, Brevitas and FINN keep the shape of their input.
 """
 
 from __future__ import annotations
@@ -22,38 +22,39 @@ DOMAINS = ("ai.onnx.ml", *_QUANTISING)
 _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
-def _columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
-    return lambda given, said: [[_rows(given[0]), count(said)]]
+def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
+    """Return a rule for outputs of one row for each input row, with `count(attributes)` columns."""
+    return lambda given, said: [[_row_count(given[0]), count(said)]]
 
 
-def _rows(shape: Shape) -> int | str | None:
+def _row_count(shape: Shape) -> int | str | None:
     return shape[0] if len(shape) > 1 else 1
 
 
-def _labels(said: Said) -> int:
+def _label_count(said: Said) -> int:
     return max(len(said.get(f"classlabels_{kind}", ())) for kind in ("strings", "int64s", "ints"))
 
 
-def _scores(said: Said) -> int:
-    """Return the number of scores of a support vector classifier: class probabilities, or pairwise votes."""
-    labels = _labels(said)
+def _score_count(said: Said) -> int:
+    """Return the number of scores of a support vector classifier: one for each class or each pair of classes."""
+    labels = _label_count(said)
     return labels if said.get("prob_a") or not said.get("vectors_per_class") else max(2, labels * (labels - 1) // 2)
 
 
 _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
     **dict.fromkeys(("Scaler", "Normalizer", *_LIKE_INPUTS), lambda given, _: [given[0]]),
-    "FeatureVectorizer": _columns(lambda said: sum(said.get("inputdimensions", ()))),
-    "LinearRegressor": _columns(lambda said: said.get("targets", 1)),
-    "SVMRegressor": _columns(lambda _: 1),
-    "TreeEnsembleRegressor": _columns(lambda said: said.get("n_targets", 1)),
-    "TreeEnsembleClassifier": lambda given, said: [[_rows(given[0])], [_rows(given[0]), _labels(said)]],
-    "SVMClassifier": lambda given, said: [[_rows(given[0])], [_rows(given[0]), _scores(said)]],
+    "FeatureVectorizer": _rule_by_columns(lambda said: sum(said.get("inputdimensions", ()))),
+    "LinearRegressor": _rule_by_columns(lambda said: said.get("targets", 1)),
+    "SVMRegressor": _rule_by_columns(lambda _: 1),
+    "TreeEnsembleRegressor": _rule_by_columns(lambda said: said.get("n_targets", 1)),
+    "TreeEnsembleClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _label_count(said)]],
+    "SVMClassifier": lambda given, said: [[_row_count(given[0])], [_row_count(given[0]), _score_count(said)]],
 }
-"""The output shapes of operators as functions of input shapes and attributes."""
+"""For each operator, the function from input shapes and attributes to output shapes."""
 
 
 def classical_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:
-    """Return the output types of a node with such an operator and known input shapes."""
+    """Return the types of a node's outputs by name; empty if the operator or an input shape is unknown."""
     from onnx import helper
 
     read = node.input[:1] if node.op_type in _LIKE_INPUTS else node.input

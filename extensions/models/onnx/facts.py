@@ -1,6 +1,6 @@
-"""Facts that an ONNX model states about its values and nodes besides bytes and order.
+"""Facts of an ONNX model about values and nodes, besides bytes and order: kinds, shapes, attributes.
 
-Pads and bounds of slices are computed of constants and of known shapes.
+The pads and slice bounds that are inputs of a node are computed from constants and known shapes.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg No
 ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND Sign Slice Split Sqrt Squeeze Sub Sum
 Tile Transpose Trilu Unsqueeze Where Xor
 """.split())  # fmt: skip  # noqa: SIM905
-"""Operators that are folded: arithmetic on small tensors; their cost counts their output."""
+"""Operators that are evaluated on small constant tensors; the cost of such an evaluation is its output's size."""
 _MOST_NODES = 64
 
 
 def fold(node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the outputs of a node for known numbers in an opset; raises what ONNX's evaluator raises."""
+    """Return a node's outputs by name for the given inputs in an opset; raises what ONNX's evaluator raises."""
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
     names = [name for name in node.output if name]
     ends = [[onnx.ValueInfoProto(name=name) for name in ends] for ends in (given, names)]
-    # A node alone would be run as the newest version says.
+    # Without an opset, the evaluator would use the newest version of the operator.
     opsets = [helper.make_opsetid("", version)]
     model = helper.make_model(helper.make_graph([node], "node", *ends), opset_imports=opsets)
     return dict(zip(names, ReferenceEvaluator(model).run(None, dict(given)), strict=False))
 
 
 class FoldedNumbers:
-    """The small constants of a graph by name: given, or computed from others and known shapes."""
+    """The values of a graph's small integer tensors: constants, and results of these and of known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
         self._version, self._left = version, 0
@@ -55,49 +55,51 @@ class FoldedNumbers:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
     def numbers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
-        """Return the numbers of a short integer list; None if there is none or it is unknown."""
+        """Return the values of a short list of integers; None if they are unknown, or of another kind."""
         self._left = _MOST_NODES
-        value = self._value(name, shape)
+        value = self._constant_value(name, shape)
         is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
         return list(value.ravel().tolist()) if value is not None and is_short else None
 
-    def _value(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> np.ndarray[Any, Any] | None:
+    def _constant_value(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> np.ndarray[Any, Any] | None:
+        """Return the array of a tensor, evaluated recursively; None if unknown or after too many nodes."""
         import numpy as np
 
         self._left -= 1
         if name in self._constants:
-            return _numbers(self._constants[name])
+            return _constant_array(self._constants[name])
         node = self._makers.get(name)
         if node is None or self._left < 0:
             return None
         if node.op_type == "Shape" and len(node.input) == 1 and not node.attribute:
             sizes = shape(node.input[0])
             return None if sizes is None else np.array(sizes, np.int64)
-        inputs = {one: self._value(one, shape) for one in node.input if one} if node.op_type in FOLDED else {}
+        inputs = {one: self._constant_value(one, shape) for one in node.input if one} if node.op_type in FOLDED else {}
         small = {one: value for one, value in inputs.items() if value is not None and value.size <= MOST_NUMBERS}
         if not small or len(small) < len(inputs):
             return None
         try:
             return fold(node, small, self._version).get(name)
-        except Exception:  # noqa: BLE001  # values unknown to the evaluator are unknown here
+        except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
             return None
 
 
-def _numbers(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
+def _constant_array(tensor: TensorProto) -> np.ndarray[Any, Any] | None:
+    """Return the array of a small constant; None if it is large or its bytes do not fit its shape."""
     if element_count(tensor.dims) > MOST_NUMBERS:
         return None
     from onnx import numpy_helper
 
     try:
         array: np.ndarray[Any, Any] = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, OverflowError, OSError):  # its declared shape does not fit its bytes
+    except (ValueError, TypeError, OverflowError, OSError):  # the declared shape does not fit the bytes
         return None
     return array
 
 
 STANDARD = ("", "ai.onnx")
 BY_CHANCE = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
-"""The operators that draw random numbers."""
+"""The operators that draw random numbers, and so must keep their order."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "ConvInteger QLinearConv",
@@ -122,12 +124,12 @@ _RENAMED = {"group": "groups", "kernel_shape": "kernel", "blocksize": "block", "
 _RENAMED |= {"transB": "transpose_b", "coordinate_transformation_mode": "coordinates"}
 _PLACES = {"pytorch_half_pixel": "half_pixel"}
 _LISTED = {"Pad": ("pads", "value", "axes"), "Slice": ("starts", "ends", "axes", "steps")}
-"""Attributes that newer operator versions have as inputs, after the first one."""
+"""Attributes that newer versions of an operator take as inputs 1, 2, ... instead."""
 Shape = tuple[int, ...]
 
 
 class OnnxFacts:
-    """Reads the facts about a model's values and nodes, graph by graph; `shape` returns a value's shape."""
+    """Facts about the nodes of one graph; its methods take a function `shape` from a value's name to its shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
         self._folded = FoldedNumbers(graph, version)
@@ -135,18 +137,18 @@ class OnnxFacts:
     def node_facts(
         self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]
     ) -> OperationFacts:
-        """Return the facts about a node."""
+        """Return the name, kind and attributes of a node, with `source` as its position in the model."""
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source)
         attributes = self._attributes(node, shape)
         kind = kind_of(node.op_type, _KINDS)
         if node.op_type in _SPATIAL:
-            kind = self._make_spatial(node, attributes, shape)
+            kind = self._complete_spatial(node, attributes, shape)
         return OperationFacts(name, kind, attributes, source)
 
     def _attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
-        attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value(row)) for row in node.attribute)
+        attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value_of(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)
             attributes.update(plain_attributes((name, self._folded.numbers_of(value, shape)) for name, value in inputs))
@@ -159,10 +161,10 @@ class OnnxFacts:
             attributes["coordinates"] = _PLACES.get(place, place)
         return attributes
 
-    def _make_spatial(
+    def _complete_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]
     ) -> str | None:
-        """Complete the attributes of a convolution or pooling, and return its kind; None without known shapes."""
+        """Complete the attributes of a convolution or pooling; return its kind, None if its shapes are unknown."""
         place = 3 if node.op_type == "QLinearConv" else 1
         image = shape(node.input[0]) if node.input else None
         weight = shape(node.input[place]) if len(node.input) > place else None
@@ -187,7 +189,7 @@ class OnnxFacts:
 
 
 def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:
-    """Return the facts about a value of a graph, including its type."""
+    """Return the name, shape and element type of a value."""
     shape = None if kind is None else shape_of(kind)
     dims = tuple(size for size in shape or () if isinstance(size, int) and 0 <= size <= MAX_BYTES)
     dtype = None if kind is None else DTYPES.get(kind.tensor_type.elem_type)
@@ -197,13 +199,13 @@ def tensor_facts(name: str, kind: TypeProto | None) -> TensorFacts:
 
 
 def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorFacts:
-    """Return the facts about a constant of a graph."""
+    """Return the name, shape and element type of a constant."""
     is_sized = all(0 <= size <= MAX_BYTES for size in dims)
     return TensorFacts(name=name or None, shape=tuple(dims) if is_sized else None, dtype=DTYPES.get(data_type))
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads before and after all axes, given the pads of some axes."""
+    """Return the pads before and after all axes, given those of the listed `axes`; None if they do not match."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None
@@ -213,7 +215,7 @@ def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None
     return tuple(values)
 
 
-def _value(attribute: Any) -> object:
+def _value_of(attribute: Any) -> object:
     """Return the value of an attribute; None for a tensor or a graph."""
     field = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints"}.get(attribute.type)
     value: Any = None if field is None else getattr(attribute, field)

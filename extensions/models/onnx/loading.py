@@ -1,4 +1,4 @@
-"""ONNX files: parsed, functions inlined, open dimensions set, and shapes inferred."""
+"""Loading of ONNX files: parsing, inlining of functions, sizes for open dimensions, and shape inference."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with all inferable shapes, and the reasons why other values have none.
+    """A model with all shapes that can be inferred; `causes` says for other values why they have none.
 
-    Sizes that are expressions are names of dimensions, written by `numbers`.
+    A size that is an expression over symbols is the name of a dimension, written and read by `numbers`.
     """
 
     model: ModelProto
@@ -34,10 +34,10 @@ class OnnxModel:
 
 
 def load(data: bytes, options: ModelOptions) -> OnnxModel:
-    """Return a model with all inferable shapes.
+    """Return a model with all shapes that can be inferred.
 
-    Raises FormatError if it is no model or has inputs of unknown sizes, and OptionError for names of dimensions or
-    inputs that it does not have.
+    Raises FormatError for a file that is no model or whose inputs have unknown sizes, and OptionError for names of
+    dimensions or inputs that the model does not have.
     """
     model = parse(data)
     from onnx import inliner, shape_inference
@@ -55,14 +55,14 @@ def load(data: bytes, options: ModelOptions) -> OnnxModel:
             _refuse_broken_texts(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        inferred = model  # inference node by node says where shapes are wrong or unknown
+        inferred = model  # inference node by node then finds the nodes with wrong or unknown shapes
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)
     return OnnxModel(inferred, NodeShapes(inferred).causes)
 
 
 def parse(data: bytes) -> ModelProto:
-    """Return a parsed model; raises FormatError for another file, or one that is too large."""
+    """Return a parsed model; raises FormatError for another kind of file, or a model with too many nodes."""
     require("an ONNX model", ("onnx",))
     import onnx
     from google.protobuf.message import DecodeError
@@ -81,7 +81,7 @@ def parse(data: bytes) -> ModelProto:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if a needed size is unknown."""
+    """Return True if the size of a value that is read or returned is unknown."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
@@ -93,7 +93,7 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError for names that are not UTF-8, which the parser returns as bytes."""
+    """Raise FormatError if a name is not UTF-8; the parser returns such a name as bytes."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -113,7 +113,7 @@ def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
 
 
 def _refuse_too_many(model: ModelProto) -> None:
-    """Raise FormatError for a model with too many nodes after inlining its functions."""
+    """Raise FormatError for a model with too many nodes once its functions are inlined."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
     running: list[tuple[str, str]] = []
@@ -150,18 +150,18 @@ def _refuse_too_many(model: ModelProto) -> None:
 _MOST_DIMENSIONS = 1000
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPUTED = re.compile(r"[\w()]+(?:(?:\s*(?:\+|\*|//)\s*|\s+-\s+)[\w()]+)+", re.ASCII)
-"""The name of a dimension computed from others; a name with a dash is a plain name."""
+"""The name of a dimension computed from others, such as `past + 1`; a name such as `a-b` is a plain name."""
 _IMAGE_SIDE = 224
-"""The suggested height and width of images, common for classifiers."""
+"""The height and width that messages suggest for images, common for classifiers."""
 
 
 def give_sizes(
     graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
-    """Set the sizes of named dimensions in all values, and of unnamed ones in inputs.
+    """Set the sizes of named dimensions in all values, and of unnamed dimensions in inputs.
 
-    Raises OptionError for names that the model does not have. If inputs still lack sizes, raises FormatError, whose
-    sentence lists the options that set them.
+    Raises OptionError for names that the model does not have. If inputs still lack sizes, raises FormatError with the
+    options that set them.
     """
     fixed_sizes = {name: size for name, size in options.dims.items() if not isinstance(size, tuple)}
     named = {""}
@@ -170,11 +170,11 @@ def give_sizes(
         if len(dims) > _MOST_DIMENSIONS:
             raise FormatError(f"value {excerpt(value.name)}: must have at most {_MOST_DIMENSIONS} dimensions")
         for k, dim in enumerate(dims):
-            if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters write -1 for an open dimension
+            if dim.HasField("dim_value") and dim.dim_value < 0:  # some exporters mark an open dimension by -1
                 dim.ClearField("dim_value")
             name = dim.dim_param if dim.HasField("dim_value") else dim_name(value, k)
             named |= {dim.dim_param, *words_in(name).intersection(fixed_sizes)}
-            if (size := _size(name, fixed_sizes, numbers)) is None:
+            if (size := _dimension_size(name, fixed_sizes, numbers)) is None:
                 continue
             if isinstance(size, SymbolicNumber):
                 dim.dim_param = size.numbers.text(size)
@@ -189,11 +189,11 @@ def give_sizes(
     for name, sizes in options.dims.items():
         if isinstance(sizes, tuple):
             _give_shape(inputs, name, sizes)
-    _request_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
+    _require_sizes([value for value in inputs.values() if value.type.WhichOneof("value") == "tensor_type"])
 
 
-def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
-    """Return the size of a dimension by its name or by an expression such as `past + 1`; or None."""
+def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
+    """Return the size of a dimension, given by its name or an expression such as `past + 1`; None if unknown."""
     if name in dims or not words_in(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
@@ -205,7 +205,7 @@ def _size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -
 
 
 def open_names(graph: GraphProto) -> list[str]:
-    """Return the names of input dimensions in order, without computed ones."""
+    """Return the names of open input dimensions in order; of a computed one, the names in its expression."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     words = (
@@ -219,12 +219,12 @@ def open_names(graph: GraphProto) -> list[str]:
 
 
 def words_in(name: str) -> set[str]:
-    """Return the names in a computed dimension, `past` in `past + 1`, or else the name itself."""
+    """Return the names in the expression of a computed dimension (`past` in `past + 1`), or else the name itself."""
     return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
 
 
 def dim_name(value: ValueInfoProto, axis: int) -> str:
-    """Return the name of a dimension; an unnamed one is named after its value and position: `image.2`."""
+    """Return the name of a dimension; an unnamed one is called by its value and axis, such as `image.2`."""
     name = value.type.tensor_type.shape.dim[axis].dim_param
     return name if name.strip("?, ") else f"{value.name}.{axis}"
 
@@ -246,8 +246,8 @@ def _give_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[in
         kind.shape.dim.add(dim_value=size)
 
 
-def _request_sizes(inputs: list[ValueInfoProto]) -> None:
-    """Raise FormatError for inputs without sizes, with an option for each dimension's name or input."""
+def _require_sizes(inputs: list[ValueInfoProto]) -> None:
+    """Raise FormatError if inputs lack sizes, with an option for each open dimension or input."""
     dims: dict[str, Size] = {}
     shapes: dict[str, Size] = {}
     without: list[str] = []

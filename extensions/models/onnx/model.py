@@ -1,4 +1,4 @@
-"""ONNX models as protobuf messages: nested graphs, node names, value shapes, type sizes."""
+"""Helpers for ONNX models as protobuf messages: nested graphs, node names, shapes of values, element types."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ DTYPES = types_by_number("""
 - float32 uint8 int8 uint16 int16 int32 int64 - bool float16 float64 uint32 uint64 complex64 complex128 bfloat16
 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz uint4 int4 float4_e2m1 float8_e8m0 uint2 int2
 """)
-"""Maps TensorProto.DataType to element types; strings (8) have none."""
+"""The element type of each number of TensorProto.DataType; strings (8) have none."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()}
 _TAKEN = "memplan_taken"
 
 
 FORM = "="
-"""The prefix for names of dimensions that are expressions, which no model uses."""
+"""The prefix for dimension names that are expressions over symbols; models do not use it."""
 
 
 def is_form(size: str) -> bool:
-    """Return True for the name of a dimension that is an expression over symbols."""
+    """Return True if the name of a dimension is an expression over symbols."""
     return size.startswith(FORM)
 
 
 def node_name(node: NodeProto, k: int) -> str:
-    """Return the name of a node at a position of its graph."""
+    """Return the text by which messages denote node `k` of a graph: its name or position, and its operator."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else excerpt(node.op_type)
     return f"node {excerpt(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """Yield the graphs in a node's attributes, with the attributes' names."""
+    """Yield the graphs in a node's attributes, each with its attribute's name."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
@@ -46,17 +46,17 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def take_branch(node: NodeProto, label: str) -> None:
-    """Mark the branch of an If that surely runs."""
+    """Mark in an If node the branch that always runs; `label` is its attribute's name."""
     node.attribute.add(name=_TAKEN, s=label.encode())
 
 
 def surely_run_branch(node: NodeProto) -> str | None:
-    """Return the branch of an If that surely runs; None if it is unknown."""
+    """Return the attribute name of the If branch that always runs; None if it is unknown."""
     return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
-    """Yield a graph and all graphs inside it."""
+    """Yield a graph and all graphs nested in it."""
     stack = [graph]
     while stack:
         top_graph = stack.pop()
@@ -65,7 +65,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    """Return a tensor's dimensions (a size, a name, or None if unknown); None without a shape."""
+    """Return a tensor's shape, None if it has none; a dimension is a size, a name, or None if unknown."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
     dims = kind.tensor_type.shape.dim
@@ -73,7 +73,7 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
-    """Return a tensor type whose sizes are numbers or names."""
+    """Return a tensor type; each dimension is a size or a name."""
     from onnx import helper
 
     rows = [size if isinstance(size, str) else int(size) for size in dims]
@@ -82,7 +82,7 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of `first` stacked tensors; with `is_apart`, of one of the stacked tensors."""
+    """Return the type of `first` stacked tensors of a type; with `is_apart`, the type of one tensor of a stack."""
     from onnx import helper
 
     shape = shape_of(kind)
@@ -92,7 +92,7 @@ def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = F
 
 
 def is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor with known sizes, and for other values."""
+    """Return True for a tensor type with all sizes known, and for a type that is no tensor."""
     if kind is None or kind.WhichOneof("value") is None:
         return False
     shape = shape_of(kind)

@@ -1,8 +1,8 @@
-"""ONNX models: each value is a buffer, its lifetime given by the order of nodes.
+"""Reader of ONNX models: each value is a buffer, whose lifetime follows from the order of nodes.
 
-Nodes of nothing but constants give constants, as runtimes compute them once; initializers and these lie apart. Both
-branches of an If write its outputs. The state of a Loop or Scan lies in its outputs, and each iteration ends with
-copying the new state there. Buffers are aligned to 64 bytes.
+Nodes whose inputs are all constants produce constants, as runtimes compute them once; these and initializers are
+outside of the plan. Both branches of an If write its outputs. The state of a Loop or Scan is in its outputs, and each
+iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
-# Numbers of TensorProto.DataType.
+# Element types by their numbers in TensorProto.DataType.
 _INT64, _BOOL = 7, 9
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a model; raises FormatError, and OptionError for unknown dimensions."""
+    """Return the problem of a model; raises FormatError for a broken file, and OptionError for unknown dimensions."""
     loaded = load(data, options)
     model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
@@ -42,11 +42,11 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     warnings = constants_finding(
         sizes, "onnxruntime computes them when a session begins", "a runtime without folding does so in every run"
     )
-    return program.draft.make_program([*program.values.warnings, *_newer(program.version), *warnings])
+    return program.draft.make_program([*program.values.warnings, *_unknown_opset_findings(program.version), *warnings])
 
 
-def _newer(version: int) -> Iterator[Finding]:
-    """Warn about an opset whose operators are read like older ones."""
+def _unknown_opset_findings(version: int) -> Iterator[Finding]:
+    """Yield a warning if the model's opset is newer than the newest one of the installed package onnx."""
     from onnx import defs
 
     newest = defs.onnx_opset_version()
@@ -56,12 +56,12 @@ def _newer(version: int) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of a model's input dimensions, each with any value from 1; raises FormatError."""
+    """Return the names of a model's open input dimensions, each with all values from 1; raises FormatError."""
     return dict.fromkeys(open_names(parse(data).graph), SymbolRange())
 
 
 class _Program:
-    """The conversion of a graph to operations."""
+    """The conversion of a model's graphs to operations."""
 
     def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
         self.graph, self.version = graph, version
@@ -72,29 +72,29 @@ class _Program:
         self.computed: set[str] = set()
 
     def run(self) -> None:
-        """Convert the graph, with the program's inputs and outputs."""
+        """Convert the main graph, including the program's inputs and outputs."""
         scope = GraphNames(self.graph, None, "")
         self.values.add_initializers(self.graph, scope)
         for value in self.graph.input:
             if value.name not in scope.ids:
                 self.values.declare(scope, value.name, "the inputs", "param")
-        self._nodes(self.graph, scope)
+        self._convert_nodes(self.graph, scope)
         for name in self.draft.results:
             name_ = scope.id_of(name, "the outputs")
             if name_ in self.values.constants:
                 self.draft.declare(name, self.values.size(scope, name, "the outputs"))
                 self.draft.operation("copy", self.values.operands([name_]), [name])
 
-    def _nodes(self, graph: GraphProto, scope: GraphNames) -> None:
+    def _convert_nodes(self, graph: GraphProto, scope: GraphNames) -> None:
         facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
             row = facts.node_facts(node, self.source, scope.shape)
             with self.draft.drawing(row, has_effects=node.op_type in BY_CHANCE):
-                self._node(node, k, scope)
+                self._convert_node(node, k, scope)
             self.source = around
 
-    def _node(self, node: NodeProto, k: int, scope: GraphNames) -> None:
+    def _convert_node(self, node: NodeProto, k: int, scope: GraphNames) -> None:
         what = node_name(node, k)
         inputs = [scope.id_of(name, what) for name in node.input if name]
         outputs = [name for name in node.output if name]
@@ -104,19 +104,19 @@ class _Program:
                 if inputs:
                     self.computed.add(scope.ids[name])
         elif node.op_type == "If" and node.domain in STANDARD:
-            self._add_if(node, what, inputs, scope)
+            self._convert_if(node, what, inputs, scope)
         elif node.op_type == "Loop" and node.domain in STANDARD:
-            self._loop(node, what, scope)
+            self._convert_loop(node, what, scope)
         elif node.op_type == "Scan" and node.domain in STANDARD:
-            self._scan(node, what, inputs, scope)
+            self._convert_scan(node, what, inputs, scope)
         elif next(subgraphs(node), None) is not None:
             raise FormatError(f"{what}: must not run graphs of its own: which of them run when is not known here")
         else:
-            self._add_plain(
+            self._add_node(
                 node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
             )
 
-    def _add_plain(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
+    def _add_node(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
@@ -125,14 +125,15 @@ class _Program:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 
     def _is_constant(self, node: NodeProto, inputs: Sequence[str], scope: GraphNames) -> bool:
+        """Return True if a node's outputs can be computed before the program runs."""
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
-            # Symbolic sizes are known before the program runs, too.
+            # Sizes that are expressions over symbols are also known before the program runs.
             return bool(node.input) and (bool(self.values.numbers) or scope.shape(node.input[0]) is not None)
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
-    def _add_if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+    def _convert_if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
@@ -141,8 +142,8 @@ class _Program:
         drawn = []
         for label in (taken,) if taken else ("then_branch", "else_branch"):
             self.draft.begin_block()
-            inner = GraphNames(bodies[label], scope, f"{self._prefix(node, scope)}{label}/")
-            sources = self._body(bodies[label], inner, what, list(bodies).index(label))
+            inner = GraphNames(bodies[label], scope, f"{self._id_prefix(node, scope)}{label}/")
+            sources = self._convert_subgraph(bodies[label], inner, what, list(bodies).index(label))
             if len(sources) < len(targets):
                 raise FormatError(f"{what}.{label}: must have {len(targets)} outputs, got {len(sources)}")
             for source, target in zip(sources, targets, strict=False):
@@ -153,7 +154,7 @@ class _Program:
             drawn.append(self.draft.end_block())
         self.draft.branches(self.values.operands(inputs[:1]), drawn)
 
-    def _loop(self, node: NodeProto, what: str, scope: GraphNames) -> None:
+    def _convert_loop(self, node: NodeProto, what: str, scope: GraphNames) -> None:
         body = dict(subgraphs(node)).get("body")
         if body is None or len(body.input) < 2 or len(node.input) < 2:
             raise FormatError(f"{what}: must have a body and inputs for its trips and its condition")
@@ -162,8 +163,8 @@ class _Program:
         if len(initial) != n_state or len(body.output) < 1 + n_state:
             raise FormatError(f"{what}: must have as many states as its body ({n_state}), got {len(initial)}")
         control = [scope.id_of(name, what) for name in node.input[:2] if name]
-        inner = GraphNames(body, scope, self._prefix(node, scope))
-        state, stacked = self._state(node, what, inner, [value.name for value in body.input[2:]], initial, scope)
+        inner = GraphNames(body, scope, self._id_prefix(node, scope))
+        state, stacked = self._add_state(node, what, inner, [value.name for value in body.input[2:]], initial, scope)
         condition = body.input[1].name
         self.values.declare(inner, condition, what, "carried", size=self.values.bytes_of(what, (), _BOOL))
         state.insert(0, inner.ids[condition])
@@ -172,9 +173,9 @@ class _Program:
         trip = body.input[0].name
         self.values.declare(inner, trip, what, size=self.values.bytes_of(what, (), _INT64))
         self.draft.operation("Loop", (), [inner.ids[trip]])
-        self._iterate(what, inner, body, state, stacked)
+        self._convert_iteration(what, inner, body, state, stacked)
 
-    def _scan(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+    def _convert_scan(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
         body = dict(subgraphs(node)).get("body")
         count = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         n_state = len(inputs) - count
@@ -189,16 +190,16 @@ class _Program:
             )
         if self.version < 9:
             raise FormatError(f"{what}: must be of opset 9 or later, got {self.version}")
-        inner = GraphNames(body, scope, self._prefix(node, scope))
+        inner = GraphNames(body, scope, self._id_prefix(node, scope))
         names = [value.name for value in body.input]
-        state, stacked = self._state(node, what, inner, names[:n_state], inputs[:n_state], scope)
+        state, stacked = self._add_state(node, what, inner, names[:n_state], inputs[:n_state], scope)
         self.draft.operation("Scan", self.values.operands(inputs[:n_state]), [*state, *stacked])
         self.draft.begin_block()
         elements = [inner.ids[name] for name in names[n_state:] if self.values.declare(inner, name, what)]
         self.draft.operation("Scan", self.values.operands(inputs[n_state:]), elements)
-        self._iterate(what, inner, body, state, stacked)
+        self._convert_iteration(what, inner, body, state, stacked)
 
-    def _state(
+    def _add_state(
         self,
         node: NodeProto,
         what: str,
@@ -207,7 +208,7 @@ class _Program:
         initial: Sequence[str],
         scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
-        """Declare a loop's state, which lies in its outputs, and its stacked results; return the ids of both."""
+        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of both."""
         outputs = [*node.output, *[""] * len(names)]
         state = []
         for name, output, source in zip(names, outputs, initial, strict=False):
@@ -227,11 +228,11 @@ class _Program:
         ]
         return state, [scope.ids[name] for name in names_of_state]
 
-    def _iterate(
+    def _convert_iteration(
         self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
     ) -> None:
-        """Convert the end of an iteration, which copies the new state, and close the loop."""
-        sources = self._body(body, inner, what)
+        """Convert a loop's body and the copies of its new state, and close the loop."""
+        sources = self._convert_subgraph(body, inner, what)
         if len(sources) < len(state) + len(stacked):
             raise FormatError(f"{what}: must have a body of {len(state) + len(stacked)} outputs, got {len(sources)}")
         moves: dict[str, str] = {}
@@ -241,7 +242,7 @@ class _Program:
                 raise FormatError(
                     f"{what}: must keep the size of its state {excerpt(target)} ({room} bytes), got {size}"
                 )
-            if source in state and source != target:  # it must not be overwritten before it is copied
+            if source in state and source != target:  # saved before it is overwritten
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
                 self.draft.declare(aside, size or 0)
                 self.draft.operation("copy", [source], [aside])
@@ -252,13 +253,13 @@ class _Program:
         self.draft.operation("next", [*inputs, *stacked], [*moves, *stacked])
         self.draft.loop(self.draft.end_block(), None)
 
-    def _body(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
-        """Convert subgraph k of a node; return the ids of its outputs."""
+    def _convert_subgraph(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
+        """Convert subgraph `k` of a node; return the ids of its outputs."""
         self.values.add_initializers(graph, inner)
         around, self.source = self.source, (*self.source, k)
-        self._nodes(graph, inner)
+        self._convert_nodes(graph, inner)
         self.source = around
         return [inner.id_of(value.name, what) for value in graph.output]
 
-    def _prefix(self, node: NodeProto, scope: GraphNames) -> str:
+    def _id_prefix(self, node: NodeProto, scope: GraphNames) -> str:
         return f"{scope.prefix}{node.name or next(iter(node.output), node.op_type)}/"

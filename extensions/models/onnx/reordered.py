@@ -1,4 +1,4 @@
-"""ONNX models with reordered nodes, also in subgraphs, and nothing else changed."""
+"""Writer of ONNX models with their nodes in another order, also in subgraphs, and all else unchanged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with its nodes in the orders given for each graph; unknown fields are preserved.
+    """Return a model with the nodes of each graph in a given order; unknown protobuf fields are preserved.
 
-    The main graph is at (), the k-th graph of its node v at (v, k), and so on. Raises FormatError for a model with
-    functions, whose nodes are in several places, and OperationsError for orders that are wrong.
+    The main graph has the key (), the k-th graph of its node v the key (v, k), and so on. Raises FormatError for a
+    model with functions, whose nodes run at several places, and OperationsError for an invalid order.
     """
     model = parse(data)
     if model.functions:
@@ -34,7 +34,7 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 
 
 def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
-    """Reorder the nodes of a graph and its subgraphs; return True if any moved."""
+    """Reorder the nodes of a graph and its subgraphs; return True if any node moved."""
     reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
     order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _draws(node)})
     inside = [
@@ -49,7 +49,7 @@ def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Wh
 
 
 def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
-    """Yield a node, and all nodes in its subgraphs."""
+    """Yield a node and all nodes in its subgraphs."""
     yield node
     for _, inner in subgraphs(node):
         for graph in graphs_of(inner):
@@ -57,7 +57,7 @@ def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _names_read(node: NodeProto) -> Iterator[str]:
-    """Yield the names that a node and its subgraphs read, possibly from its own graph."""
+    """Yield the names that a node and its subgraphs read, including names defined inside of these subgraphs."""
     for each in _nodes_in(node):
         yield from filter(None, each.input)
     for _, inner in subgraphs(node):
@@ -66,12 +66,12 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _draws(node: NodeProto) -> bool:
-    """Return True for a node that draws random numbers, directly or in a subgraph."""
+    """Return True if a node or a node in its subgraphs draws random numbers."""
     return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the bytes of a model with sorted nodes, which no reordering changes."""
+    """Return the bytes of a model with sorted nodes, which are equal for all orders of its nodes."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

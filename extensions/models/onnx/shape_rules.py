@@ -1,8 +1,7 @@
-"""Rules for ONNX operators' output sizes that are computed from input sizes: sums, products, quotients.
+"""Rules for the output shapes of ONNX operators that compute sizes: sums, products and quotients of input sizes.
 
-Each rule works on whole numbers, plain ones and such that follow from symbols. Operators whose sizes are those of their
-inputs need none: ONNX's own inference hands on names of dimensions.
-Source: onnx 1.23, Operators.md.
+Sizes are integers, or expressions over symbols. Operators that copy the sizes of their inputs need no rule: ONNX's own
+inference passes names of dimensions on. Source: onnx 1.23, Operators.md.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from typing import Any
 from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
-"""The least end of a slice that means the end of any dimension, as Slice defines."""
+"""A slice end from which on Slice means the end of the dimension."""
 _FINEST = 64
-"""The largest denominator of a Resize factor for which all runtimes round equally."""
+"""The largest denominator of a Resize factor for which all runtimes round alike."""
 Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """The shape does not follow from the known facts about the inputs."""
+    """Raised if a shape does not follow from the known facts about a node's inputs."""
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """The known facts of a node: shapes and numbers of inputs by position, attributes, outputs.
+    """The known facts about a node: shapes and values of its inputs, attributes, and the number of outputs.
 
-    `version` is that of the standard operators.
+    `version` is the opset version of the standard operators.
     """
 
     shapes: Sequence[Shape | None]
@@ -41,18 +40,18 @@ class NodeFacts:
     version: int
 
     def shape(self, place: int) -> Shape:
-        """Return the shape of an input; raises OpenShapeError."""
+        """Return the shape of the input at a position; raises OpenShapeError if it is unknown."""
         shape = self.shapes[place] if place < len(self.shapes) else None
         if shape is None:
             raise OpenShapeError
         return shape
 
     def has(self, place: int) -> bool:
-        """Return True if an input's numbers are known."""
+        """Return True if the values of the input at a position are known."""
         return place < len(self.numbers) and self.numbers[place] is not None
 
     def list_input(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
-        """Return the numbers of an input, or of the attribute in older versions; raises OpenShapeError."""
+        """Return an input's values, in older versions those of attribute `name`; raises OpenShapeError."""
         if self.has(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
@@ -63,16 +62,16 @@ class NodeFacts:
 
 
 LEFT_OUT: Shape = [-1]
-"""The shape of an omitted input."""
+"""The shape that represents an omitted input."""
 
 
 def product(sizes: Sequence[int]) -> int:
-    """Return the product of sizes."""
+    """Return the product of the sizes, 1 for none."""
     return reduce(mul, sizes, 1)
 
 
 def ceil_div(size: int, divisor: int) -> int:
-    """Return a quotient, rounded up."""
+    """Return `size / divisor`, rounded up."""
     return (size + divisor - 1) // divisor
 
 
@@ -96,7 +95,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Cancel the sizes that both lists contain."""
+    """Return both lists of sizes without the factors that they share."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -134,7 +133,7 @@ def _slice(given: NodeFacts) -> list[Shape]:
 
 
 def slice_length(size: int, start: int, end: int, step: int) -> int:
-    """Return the number of elements in a slice; raises OpenShapeError for a negative step."""
+    """Return the number of elements of a slice; raises OpenShapeError for a negative step, except a full reversal."""
     if step == -1 and start == -1 and end < -(2**31):
         return size
     if step < 1:
@@ -175,8 +174,8 @@ def _range(given: NodeFacts) -> list[Shape]:
     return [[max_number(ceil_div(room, abs(step)), 0)]]
 
 
-def _windows(given: NodeFacts) -> list[Shape]:
-    """Return the output sizes of convolutions and poolings."""
+def _window_shapes(given: NodeFacts) -> list[Shape]:
+    """Return the output shapes of a convolution or pooling."""
     image = given.shape(0)
     weight = given.shape(given.attributes["weight"]) if "weight" in given.attributes else None
     kernel = given.attributes.get("kernel_shape") or (weight or [])[2:]
@@ -190,7 +189,7 @@ def _windows(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            if any(pads) or width < stride:  # a window must not begin in the padding at the end
+            if any(pads) or width < stride:  # the last window must not begin in the padding at the end
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
         else:
@@ -209,7 +208,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        if is_same and (beyond < 0 or more[k]):  # then runtimes make other sizes than ONNX's inference
+        if is_same and (beyond < 0 or more[k]):  # here, runtimes compute other sizes than ONNX's inference
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))
     return [shape]
@@ -253,13 +252,13 @@ RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "Pad": _pad,
     "Range": _range,
     "ConstantOfShape": lambda given: [given.list_input(0)],
-    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _windows),
+    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _window_shapes),
     "ConvTranspose": _transposed_convolution_shape,
     "Resize": _resize,
     "Upsample": _resize,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
 }
-"""Maps operators to the rules for their output shapes."""
+"""The rule for the output shapes of each operator."""
 WEIGHT_OF: Mapping[str, int] = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
-"""Maps convolutions to the position of their weight."""
+"""The position of the weight among the inputs of each convolution."""

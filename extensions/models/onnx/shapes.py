@@ -1,8 +1,8 @@
-"""Shapes and small constants of an ONNX model, node by node, where inference of the whole fails.
+"""Shape inference for an ONNX model node by node, where ONNX's inference of the whole model fails.
 
-A node's outputs follow from the types and shapes of its inputs, and from their values where known: constants, shapes of
-known tensors, and values computed from these. Both come from ONNX's own inference of one node and its reference
-evaluator.
+The types of a node's outputs follow from the types of its inputs, and from their values where known: constants, shapes
+of known tensors, and results computed from these. ONNX's inference for single nodes computes the types, and its
+reference evaluator the values.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 _MOST_ELEMENTS = 1 << 16
-"""The most elements of a tracked constant; shapes, pads and indices have fewer."""
+"""The most elements of a constant whose values are tracked; shapes, pads and indices have fewer."""
 _OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
-"""Operators whose output size depends on input values."""
+"""Operators whose output size depends on the values of their inputs."""
 _SAVE = "save the model with the shapes of all values in it"
 Types = ChainMap[str, "TypeProto"]
 Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """One pass over a model that writes types of values into it; `causes` has reasons for unknown shapes."""
+    """One pass over a model, which writes the types of values into it; `causes` says why shapes are unknown."""
 
     def __init__(self, model: ModelProto) -> None:
         self.versions = {"": 1} | {_canonical_domain(row.domain): row.version for row in model.opset_import}
@@ -50,10 +50,10 @@ class NodeShapes:
         self.graph(model.graph, ChainMap(), ChainMap())
 
     def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
-        """Process a graph, given the known values around it; results are written into it."""
+        """Infer the types in a graph and write them into it, given the types and values known around it."""
         for tensor in graph.initializer:
             types[tensor.name] = type_of(tensor.data_type, tensor.dims)
-            _keep(known, tensor.name, tensor)
+            _record_constant(known, tensor.name, tensor)
         types.update({row.values.name: type_of(row.values.data_type, row.dims) for row in graph.sparse_initializer})
         stated = {row.name: row.type for row in (*graph.value_info, *graph.output, *graph.input)}
         for row in graph.input:
@@ -66,18 +66,18 @@ class NodeShapes:
                 types.update({} if kind is None else {name: kind})
                 if is_known(kind):
                     self.causes.pop(name, None)
-        _write(graph, types)
+        _write_types(graph, types)
 
     def _node(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
-        """Return the types of a node's outputs; known numbers are recorded."""
+        """Return the types of a node's outputs by name; record output values where they are known."""
         if node.op_type == "Constant":
-            return _constant(node, known)
+            return _constant_type(node, known)
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
         if inner:
             return self._body_types(node, inner, types, known)
         types_of_node = self._infer(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
-            self._keep_shape(node, types, known)
+            self._record_shape(node, types, known)
         elif node.op_type in FOLDED and all(name in known for name in filter(None, node.input)):
             sizes = [types_of_node.get(name) for name in filter(None, node.output)]
             if node.op_type == "NonZero" or all(kind is not None and _is_small(kind) for kind in sizes):
@@ -94,7 +94,7 @@ class NodeShapes:
             self.causes.setdefault(name, cause)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        """Return ONNX's inference for one node; nothing if it is unknown or invalid."""
+        """Return the output types by ONNX's inference for one node; empty if it is impossible."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _canonical_domain(node.domain)
@@ -136,8 +136,8 @@ class NodeShapes:
             self._mark_unknown(node.output, self.clashes[-1])
             return {}
 
-    def _keep_shape(self, node: NodeProto, types: Types, known: Known) -> None:
-        """Record the numbers of a Shape or Size of a tensor with known sizes."""
+    def _record_shape(self, node: NodeProto, types: Types, known: Known) -> None:
+        """Record the value of a Shape or Size node if its input's sizes are known."""
         kind = types.get(node.input[0]) if node.input else None
         sizes = None if kind is None else self.sizes(kind)
         if sizes is None or not node.output:
@@ -149,29 +149,29 @@ class NodeShapes:
             known[node.output[0]] = self.array(sizes[bounds.get("start", 0) : bounds.get("end")])
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return a tensor's sizes, None if one is unknown."""
+        """Return the sizes of a tensor type, None if one is unknown."""
         shape = shape_of(kind) if is_known(kind) else None
         return None if shape is None else [size for size in shape if isinstance(size, int)]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size in the form of types."""
+        """Return a size as a dimension of a type."""
         return int(size)
 
     def array(self, values: object) -> np.ndarray[Any, Any]:
-        """Return integers as an ONNX tensor."""
+        """Return integers as the array of an ONNX tensor."""
         import numpy as np
 
         return np.array(values, np.int64)
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node on known numbers, and return the types of its outputs."""
+        """Evaluate a node whose input values are known, record the results, and return their types."""
         from onnx import helper
 
         try:
             made = fold(node, {name: known[name] for name in node.input if name}, self.versions[""])
             known.update(made)
             return {name: type_of(helper.np_dtype_to_tensor_dtype(row.dtype), row.shape) for name, row in made.items()}
-        except Exception:  # noqa: BLE001  # values unknown to the evaluator are unknown here
+        except Exception:  # noqa: BLE001  # an operator that the evaluator cannot run has unknown values
             return {}
 
     def _body_types(
@@ -184,9 +184,9 @@ class NodeShapes:
     def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types that both branches agree on, or the types of the branch that surely runs.
+        """Return the output types of an If: those of the branch that always runs, or those on which both agree.
 
-        A branch whose shapes do not agree cannot run with these inputs, so the other one does.
+        A branch with contradicting shapes cannot run for these inputs, so the other one always runs.
         """
         condition = known.get(node.input[0]) if node.input else None
         labels = ["then_branch", "else_branch"]
@@ -219,7 +219,7 @@ class NodeShapes:
     def _loop_types(
         self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types of a loop's state and of its stacked results."""
+        """Return the types of the state and the stacked results of a Loop or Scan."""
         first = 2 if node.op_type == "Loop" else 0
         scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         inputs = list(node.input)[first:]
@@ -253,8 +253,8 @@ def _is_small(kind: TypeProto) -> bool:
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 
 
-def _keep(known: Known, name: str, tensor: TensorProto) -> None:
-    """Record a small constant, unless its declared shape does not fit its bytes."""
+def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
+    """Record the value of a small constant, unless its shape does not fit its bytes."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -264,8 +264,8 @@ def _keep(known: Known, name: str, tensor: TensorProto) -> None:
             return
 
 
-def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-    """Return the type of a Constant, and record its numbers."""
+def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
+    """Return the type of a Constant node's output, and record its value."""
     import numpy as np
     from onnx import helper
 
@@ -274,7 +274,7 @@ def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
     name = node.output[0]
     for row in node.attribute:
         if row.HasField("t"):
-            _keep(known, name, row.t)
+            _record_constant(known, name, row.t)
             return {name: type_of(row.t.data_type, row.t.dims)}
         if row.name in ("value_int", "value_ints", "value_float", "value_floats"):
             dtype = np.int64 if "int" in row.name else np.float32
@@ -283,8 +283,8 @@ def _constant(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
     return {}
 
 
-def _write(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write inferred types into a graph, at values that declare types or as additional entries."""
+def _write_types(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
+    """Write inferred types into a graph: at the values that it declares, or as new entries."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

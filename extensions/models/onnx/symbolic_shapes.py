@@ -1,7 +1,7 @@
-"""Shapes of an ONNX model with expressions over symbols as dimensions, node by node.
+"""Shape inference for an ONNX model node by node, with expressions over symbols as sizes.
 
 An expression is the name of a dimension in a type, so that ONNX's own inference passes it on; operators that compute
-sizes have rules. Small tensors of whole numbers are followed as well: shapes, and values computed from them.
+sizes have rules. The values of small integer tensors are tracked as well: shapes, and results computed from them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _INTEGERS, _REALS = (6, 7), (1, 11)
-"""The types of numbers that sizes have: int32 and int64; integral float32 and float64."""
+"""Element types of sizes: int32 and int64, and (for integral values) float32 and float64."""
 
 
 class SymbolicShapes(NodeShapes):
-    """One pass over a model that writes types of values into it, with sizes that may be expressions."""
+    """One pass over a model, which writes types into it; sizes may be expressions over symbols."""
 
     def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
         self.numbers = numbers
@@ -35,7 +35,7 @@ class SymbolicShapes(NodeShapes):
         super().__init__(model)
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return a tensor's sizes, None if one is unknown."""
+        """Return the sizes of a tensor type, None if one is unknown."""
         if not is_known(kind):
             return None
         return [
@@ -44,18 +44,18 @@ class SymbolicShapes(NodeShapes):
         ]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size in the form of types."""
+        """Return a size as a dimension of a type: an integer, or the text of an expression."""
         return self.numbers.text(size) if isinstance(size, SymbolicNumber) else int(size)
 
     def array(self, values: object) -> Array:
-        """Return integers as an ONNX tensor, symbolic ones as objects."""
+        """Return integers as an int64 array, or as an object array if some are symbolic."""
         array = np.array(values, object)
         return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
-            # Where a rule of ONNX computes with a dimension that has a name, some give 0.
+            # Some of ONNX's rules return 0 if they compute with a dimension that has a name.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
         if node.op_type not in RULES or node.domain not in ("", "ai.onnx"):
             return inferred
@@ -85,7 +85,7 @@ class SymbolicShapes(NodeShapes):
         return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node on known numbers, some of them symbolic."""
+        """Evaluate a node whose input values are known, some of them symbolic, and record its output values."""
         inputs = [known[name] for name in node.input if name]
         if not any(each.dtype == object for each in inputs):
             return super()._fold_types(node, known)
@@ -108,7 +108,7 @@ class SymbolicShapes(NodeShapes):
 
 
 class NodeAttributes:
-    """The attributes of a node by name; `is_real` if it computes with non-integers."""
+    """The attributes of a node by name; `is_real` is true if it computes with floating-point numbers."""
 
     def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
         from onnx import helper
@@ -118,7 +118,7 @@ class NodeAttributes:
         self.outputs = len(node.output)
 
     def get(self, name: str, default: Any) -> Any:
-        """Return the value of an attribute."""
+        """Return the value of an attribute, or `default`."""
         return self.all.get(name, default)
 
 
@@ -131,7 +131,7 @@ def _element_fold(function: Callable[[Any, Any], Any]) -> Fold:
 
 
 def _integer_objects(values: Array) -> Array:
-    """Return numbers as objects, including integral floats; raises OpenShapeError for others."""
+    """Return an array of Python integers; raises OpenShapeError for numbers that are not integral."""
     if values.dtype.kind != "f":
         return values.astype(object)
     if not (values == np.floor(values)).all():
@@ -140,8 +140,10 @@ def _integer_objects(values: Array) -> Array:
 
 
 def _quotients(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the quotients of two arrays; raises OpenShapeError where they may be rounded differently than in ONNX."""
+
     def divide(left: int, right: int) -> int:
-        if left < 0 or right < 1:  # ONNX rounds towards 0, not down
+        if left < 0 or right < 1:  # ONNX rounds towards 0, but Python rounds down
             raise OpenShapeError
         whole = left // right
         if attributes.is_real and whole * right != left:
@@ -169,7 +171,7 @@ def _cast(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _concrete_numbers(values: Array) -> list[int]:
-    """Return numbers that are equal for all values."""
+    """Return the integers of an array; raises OpenShapeError if one depends on symbols."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
@@ -261,4 +263,4 @@ FOLDED: Mapping[str, Fold] = {
     "Transpose": lambda given, attributes: given[0].transpose(attributes.get("perm", None)),
     "Where": lambda given, _: np.where(given[0].astype(bool), given[1], given[2]),
 }
-"""The operators evaluated on tracked numbers, as used in shape computations."""
+"""The operators that are evaluated on tracked values, as computations of shapes use them."""

@@ -1,4 +1,4 @@
-"""ONNX models, whose node order is free; onnxruntime accepts no offsets."""
+"""Registration of ONNX models and of ONNX Runtime's allocation plans; onnxruntime itself accepts no offsets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from memplan.planner.systems import FileReader, ReferencePlanner, System
 
 
 def is_onnx(data: bytes) -> bool:
-    """Return True if the bytes begin as ONNX files do: an IR version, and a producer or an opset."""
-    # An ONNX model begins with its ir_version (field 1, a varint), then a text, or the opsets.
+    """Return True if the bytes begin like an ONNX file: with an IR version, and a producer or an opset."""
+    # An ONNX model begins with ir_version (field 1, a varint), followed by a text field or the opsets.
     is_begun = len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
     return is_begun and not begins_with_description(data)
 
 
 def is_plan(data: bytes) -> bool:
-    """Return True if the bytes contain ONNX Runtime's heading of an allocation plan."""
+    """Return True if the bytes contain the heading of an allocation plan that ONNX Runtime prints."""
     return b"(ort_value_idx) output_name : <allocation plan>" in data
 
 

@@ -1,4 +1,4 @@
-"""The values of nested ONNX graphs: what their names refer to, and their bytes."""
+"""The values of nested ONNX graphs: the buffer that each name refers to, and its bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GraphNames:
-    """The buffers of names in a graph and in those around it; `types` belong to the graph itself."""
+    """The ids of values by their names in a graph and those around it; `types` has the types of the graph's values."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
         self.prefix, self.outer = prefix, outer
@@ -29,7 +29,7 @@ class GraphNames:
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the dimensions of a value, possibly from a surrounding graph; None if one is unknown."""
+        """Return the sizes of a value of this graph or one around it; None if a size is unknown."""
         scope: GraphNames | None = self
         while scope is not None:
             if name in scope.types:
@@ -42,21 +42,21 @@ class GraphNames:
         return None
 
     def bind(self, name: str, found: str, what: str) -> None:
-        """Bind a name to a value; raises FormatError if it is bound already."""
+        """Bind a name to the id `found` of a value; raises FormatError if the graph binds it already."""
         if name in self.ids.maps[0]:
             rule = "must write values that nothing has written before"
             raise FormatError(f"{what}: {rule}, got {excerpt(name)}, which comes from {self.writers[name]}")
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of a name's value; raises FormatError if it has none yet."""
+        """Return the id of the value that a name refers to; raises FormatError if nothing has written it."""
         if name not in self.ids:
             raise FormatError(f"{what}: must read what was written before, got {excerpt(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program by id: the values in the draft, and `constants` with their bytes if known."""
+    """The values of a program by id: those declared in the draft, and `constants` with their bytes, None if unknown."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -72,7 +72,7 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value; return False for one of unknown size that is never read, which is dropped."""
+        """Declare a value as a buffer; return False if it has no known size and no reader, and is omitted."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
@@ -86,15 +86,15 @@ class Values:
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
-        """Bind a name to a constant, which is declared when it is first read."""
-        # An output of the program must be a copy of the constant, which leaves the name to that.
+        """Bind a name to a constant, which is declared as a buffer only when it is first read."""
+        # If a constant is an output of the program, a copy of it is, so the copy gets the name.
         is_free = scope.prefix == "" and name not in self.draft.results
         own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
         scope.bind(name, own, "the constants")
         self.constants[own] = size
 
     def add_initializers(self, graph: GraphProto, scope: GraphNames) -> None:
-        """Add the initializers of a graph."""
+        """Add the initializers of a graph, dense and sparse, as constants."""
         for tensor in graph.initializer:
             size = self.bytes_of(f"initializer {excerpt(tensor.name)}", tensor.dims, tensor.data_type)
             self.add_constant(scope, tensor.name, size)
@@ -105,7 +105,7 @@ class Values:
             self.add_constant(scope, name, self.bytes_of(f"initializer {excerpt(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
-        """Return an operation's operands without constants of unknown size, which no plan contains."""
+        """Return the ids of an operation's operands, except constants of unknown size, which no plan contains."""
         operands = list(ids)
         for name in operands:
             size = self.constants.get(name)
@@ -114,18 +114,18 @@ class Values:
         return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
-        """Return an unused id."""
+        """Return an unused id that begins with `wanted`, and reserve it."""
         while wanted in self._taken:
             wanted += "'"
         self._taken.add(wanted)
         return wanted
 
     def size_of(self, found: str) -> int | None:
-        """Return the bytes of an id's value."""
+        """Return the bytes of the value with an id, None if unknown."""
         return self.constants[found] if found in self.constants else self.draft.size(found)
 
     def size_if_known(self, scope: GraphNames, name: str) -> int | None:
-        """Return the bytes of a value of the scope's graph; None if its type or a dimension is unknown."""
+        """Return the bytes of a value of this graph; None if its type or a dimension is unknown."""
         kind = scope.types.get(name)
         shape = None if kind is None else shape_of(kind)
         if kind is None or shape is None:
@@ -139,7 +139,7 @@ class Values:
         return self.bytes_of(f"value {excerpt(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
-        """Return the bytes of a value; raises FormatError, which names the unknown part."""
+        """Return the bytes of a value; raises FormatError with the reason if they are unknown."""
         size = self.size_if_known(scope, name)
         if size is not None:
             return size
@@ -154,7 +154,7 @@ class Values:
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
-        """Return the bytes of a tensor; raises FormatError for a type or dimension without a size."""
+        """Return the bytes of a tensor; raises FormatError for a type without a size, or a negative dimension."""
         bits = BITS.get(kind)
         if bits is None:
             got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"
@@ -163,7 +163,7 @@ class Values:
             rule = "must be at least 0, as with inputs that are large enough"
             try:
                 is_wrong = size < 0
-            except FormatError:  # it holds only for some values of the symbols
+            except FormatError:  # the comparison depends on the values of symbols
                 is_wrong = True
             if is_wrong:
                 raise FormatError(f"{what}: dimension {k} {rule}, got {size}")

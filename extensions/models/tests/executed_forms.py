@@ -1,8 +1,8 @@
-"""Models of TensorFlow Lite in the forms that memplan writes, run in TFLite Micro: equal outputs, in the bytes told.
+"""Forms of TensorFlow Lite models that memplan writes, run in TFLite Micro: equal outputs, in the reported bytes.
 
-Each is run as given, in the form that `convert` chooses, in the order of `order -o`, and in parts as of `cascade -o`,
-on drawn inputs. A form must start in the arena that is told of it, and not in one of 64 bytes less, unless kernels are
-not known.
+Each model is run as given, in the form that `convert` chooses, in the order of `order -o`, and in parts as of `cascade
+-o`, on random inputs. A form must start in the arena reported for it, and must not start in 64 bytes less, unless
+kernels are unknown.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""ONNX models and what memplan says of them, held by ONNX Runtime: equal outputs, in the bytes that are promised.
+"""Plans of ONNX models, verified by ONNX Runtime: equal outputs, in the planned bytes.
 
-Each model is run as given and in the order of `order -o`, as a whole, and then node by node in one arena of the bytes
-of its plan, every value at its offset. The bytes that are alive in these runs are counted: where the plan is proved,
-no arena of 64 bytes less could hold them.
+Each model is run as given and in the order of `order -o`: as a whole, and then node by node in one arena of the bytes
+of its plan, with each value at its offset. The bytes alive in these runs are counted: if the plan is proved optimal, no
+arena of 64 bytes less could hold them.
 """
 
 from __future__ import annotations

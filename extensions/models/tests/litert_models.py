@@ -1,4 +1,4 @@
-"""Random TensorFlow Lite models that LiteRT runs, written with the schema that it brings."""
+"""Random TensorFlow Lite models that LiteRT can run, written with its schema."""
 
 from __future__ import annotations
 

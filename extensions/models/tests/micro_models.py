@@ -1,4 +1,4 @@
-"""Drawn TensorFlow Lite models that TFLite Micro runs, of nearly all operators that it has, written with its schema."""
+"""Random TensorFlow Lite models for TFLite Micro, with nearly all of its operators, written with its schema."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class MicroModel:
         return graph
 
     def shape(self, tensor: int | None = None) -> tuple[int, ...]:
-        """Return the shape of a tensor, by default of what the next operator reads."""
+        """Return the shape of a tensor, by default of the input of the next operator."""
         return tuple(int(n) for n in self.graph.tensors[self.at if tensor is None else tensor].shape)
 
     def tensor(
@@ -107,7 +107,7 @@ class MicroModel:
         return self.tensor(array.shape, kinds[array.dtype.name], buffer=self._buffer(array))
 
     def filled(self, shape: Sequence[int], channel_axis: int = 0) -> int:
-        """Add drawn weights, with a scale for each channel in int8."""
+        """Add random weights, with a scale for each channel in int8."""
         if not self.is_int8:
             return self.numbers(self.rng.standard_normal(shape) * 0.3, np.float32)
         index = self.numbers(self.rng.integers(-127, 128, shape), np.int8)
@@ -117,7 +117,7 @@ class MicroModel:
         return index
 
     def bias(self, width: int, count: int | None = None) -> int:
-        """Add a drawn bias."""
+        """Add a random bias."""
         if not self.is_int8:
             return self.numbers(self.rng.standard_normal(width), np.float32)
         index = self.numbers(self.rng.integers(-900, 900, width))
@@ -145,7 +145,7 @@ class MicroModel:
         return int(row.outputs[0]) if row.outputs else -1
 
     def rescale(self, tensor: int) -> int:
-        """Return an image with the usual scale again."""
+        """Add a conversion of an image to the usual scale, and return the result."""
         found = self.graph.tensors[tensor].quantization
         if not self.is_int8 or (found.scale[0], found.zeroPoint[0]) == (_SCALE, _ZERO):
             return tensor
@@ -183,7 +183,7 @@ class MicroModel:
 
 
 def window(m: MicroModel, name: str, kernel: int, stride: int, padding: str = "SAME", width: int = 4) -> int:
-    """Add a convolution or a pool of what the model is at."""
+    """Add a convolution or a pool of the model's current image."""
     _, rows, columns, depth = m.shape()
     sizes = [-(-n // stride) if padding == "SAME" else (n - kernel) // stride + 1 for n in (rows, columns)]
     options: dict[str, Any] = {"padding": getattr(m.schema.Padding, padding), "strideW": stride, "strideH": stride}

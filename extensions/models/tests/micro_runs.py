@@ -1,4 +1,4 @@
-"""Models run by TFLite Micro in this process, where none of them ends it."""
+"""Runs of models by TFLite Micro in this process, for models that do not abort it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.extensions.models.tflite.interpreter import MicroRun
 
 
 def run_here(data: bytes, arena_size: int) -> MicroRun:
-    """Return the outputs of a model for drawn inputs, which are the same for each form of a model; none if it fails."""
+    """Return a model's outputs for random inputs, which are equal for all forms of a model; none if it fails."""
     runtime, draw = import_module("tflite_micro").runtime, np.random.default_rng(0)
     try:
         model = runtime.Interpreter.from_bytes(data, arena_size=arena_size)

@@ -1,4 +1,4 @@
-"""Small ONNX models for the tests of the importer."""
+"""Small ONNX models for tests of the reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 def value(name: str, shape: Sequence[int | str | None] | None, kind: int = FLOAT) -> Any:
-    """Return what a model says of a tensor."""
+    """Return the name, element type and shape of a tensor, as models declare it."""
     return helper.make_tensor_value_info(name, kind, shape)
 
 
@@ -40,7 +40,7 @@ def model_bytes(whole: Any, opset: int = 17, functions: Sequence[Any] = ()) -> b
 
 
 def node(op: str, inputs: str, outputs: str, **attributes: Any) -> Any:
-    """Return a node; names are separated by spaces, and `-` is one that is absent."""
+    """Return a node; names are separated by spaces, and `-` means an absent one."""
     split = [[name.replace("-", "") for name in names.split()] for names in (inputs, outputs)]
     return helper.make_node(op, *split, **attributes)
 
@@ -54,7 +54,7 @@ def choice() -> bytes:
 
 
 def loop(*, swaps: bool = False) -> bytes:
-    """Return a model of a Loop with two states, which change places where it `swaps`."""
+    """Return a model of a Loop with two states, which it exchanges if `swaps`."""
     ways = "b a" if swaps else "b2 a"
     body = graph(
         [node("Identity", "c", "c2"), node("Add", "a b", "b2"), node("Neg", "b2", "s")],
@@ -67,7 +67,7 @@ def loop(*, swaps: bool = False) -> bytes:
 
 
 def scan() -> bytes:
-    """Return a model of a Scan that sums the rows of a table, and gives all sums on the way."""
+    """Return a model of a Scan that sums the rows of a table, and returns all partial sums."""
     body = graph(
         [node("Add", "sum row", "next"), node("Identity", "next", "seen")],
         [value("sum", (4,)), value("row", (4,))],
@@ -78,7 +78,7 @@ def scan() -> bytes:
 
 
 def change_model(data: bytes, chance: random.Random) -> bytes:
-    """Return a model with one to four things of its graphs changed at random."""
+    """Return a model with one to four random changes of its graphs."""
     model = ModelProto.FromString(data)
     for _ in range(chance.randint(1, 4)):
         inner = chance.choice(list(graphs_of(model.graph)))

@@ -1,4 +1,4 @@
-"""ONNX models run by ONNX Runtime: as they are, and node by node in one arena, each value where a plan has it."""
+"""Runs of ONNX models by ONNX Runtime: whole, or node by node in one arena at the offsets of a plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _session(model: bytes) -> Any:
 
 
 def draw_inputs(data: bytes, seed: int) -> Arrays:
-    """Return drawn values of a model's inputs, whose dimensions are numbers; whole numbers are small."""
+    """Return random values for a model's inputs of known sizes; integers are small."""
     rng, found = np.random.default_rng(seed), Arrays()
     for row in onnx.load_from_string(data).graph.input:
         kind = helper.tensor_dtype_to_np_dtype(row.type.tensor_type.elem_type)
@@ -68,7 +68,7 @@ class ArenaRun:
         self.row = {_name(row.id): row for row in self.problem.buffers}
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Return the outputs; raises AssertionError for a value that has no place, or too few bytes."""
+        """Return the outputs; raises AssertionError for a value without an offset, or with too few bytes."""
         names = {row.name: row.name for row in (*self.graph.initializer, *self.graph.input)}
         self.apart |= {row.name: numpy_helper.to_array(row) for row in self.graph.initializer}
         self.now = _START
@@ -125,7 +125,7 @@ class ArenaRun:
                 self._node(node, names, prefix)
 
     def _body(self, graph: Any, inner: Names, below: str, outer: Names, outputs: Sequence[str], prefix: str) -> None:
-        """Run a branch, and leave its results in the outputs of the operation."""
+        """Run a branch, and store its results in the outputs of the operation."""
         self._constants(graph, inner, below)
         self._nodes(graph.node, inner, below)
         self.now += 1
@@ -134,7 +134,7 @@ class ArenaRun:
             self._give(name, array, outer, prefix)
 
     def _loop(self, node: Any, body: Any, names: Names, below: str, prefix: str) -> None:
-        """Run a loop of so many trips, whose state lies in its outputs."""
+        """Run a loop for a number of trips; its state is stored in its outputs."""
         trips = int(self._read(names[node.input[0]])) if node.input[0] else 0
         n = len(body.input) - 2
         state = [self._read(names[name]) for name in node.input[2:]]
@@ -163,7 +163,7 @@ class ArenaRun:
             self.apart[names[row.name]] = numpy_helper.to_array(row)
 
     def _node(self, node: Any, names: Names, prefix: str) -> None:
-        """Run one node alone, on its inputs in the arena."""
+        """Run a single node on its inputs in the arena."""
         if node.op_type == "Shape":  # which is known before
             names[node.output[0]] = f"#constant {prefix}{node.output[0]}"
             self.apart[names[node.output[0]]] = np.array(self._shape(names[node.input[0]]), np.int64)

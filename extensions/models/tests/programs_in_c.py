@@ -1,4 +1,4 @@
-"""Cascades in C compared with numpy: values for networks, numpy's results layer by layer, and programs that run."""
+"""Cascades in C compared with numpy: random constants, results layer by layer, and compiled programs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Values:
         }
 
     def source(self) -> str:
-        """Return the values in C."""
+        """Return the constants as C source."""
         return '#include "net_values.h"\n' + "".join(self._definition(v, row) for v, row in self.of.items())
 
     def _definition(self, v: int, row: Mapping[str, Array]) -> str:
@@ -121,7 +121,7 @@ def multiply(value: Array, multiplier: Array, shift: Array) -> Array:
 
 
 def run_in_numpy(values: Values, image: Array) -> Array:
-    """Return what a network makes of an image, layer by layer."""
+    """Return the results of a network for an image, layer by layer, computed by numpy."""
     graph, made = values.graph, dict[int, Array]()
     for v, row in enumerate(graph.ops):
         reads = [t for t in row.inputs if t not in graph.resident]
@@ -227,7 +227,7 @@ def run(sources: list[Path], image: Array, flags: tuple[str, ...] = CHECKED) -> 
 
 
 def arena_of(sources: list[Path], compiler: str = "arm-none-eabi-gcc") -> int:
-    """Compile what runs a cascade for a Cortex-M, and return the bytes of its writable memory."""
+    """Compile the C code of a cascade for a Cortex-M, and return the bytes of its writable memory."""
     total = 0
     for source in sources:
         if source.name in ("main.c", "values.c"):
@@ -246,7 +246,7 @@ def arena_of(sources: list[Path], compiler: str = "arm-none-eabi-gcc") -> int:
 
 
 def has_cortex() -> bool:
-    """Return True if there are a compiler for Cortex-M and its C library here."""
+    """Return True if a compiler for Cortex-M and its C library are installed."""
     if shutil.which("arm-none-eabi-gcc") is None:
         return False
     command = ["arm-none-eabi-gcc", "-fsyntax-only", "-xc", "-"]

@@ -1,4 +1,4 @@
-"""Random ONNX models that ONNX Runtime runs: of many operators, with views, constants, several outputs, choices."""
+"""Random ONNX models for ONNX Runtime, with many operators, views, constants, several outputs, and branches."""
 
 from __future__ import annotations
 

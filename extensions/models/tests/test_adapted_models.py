@@ -1,4 +1,4 @@
-"""Models adapted by options alone: weights and copies on the command, and weights on every entrance."""
+"""Models adapted by options: weights and copies on the command line, and weights by every entrance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def offsets(plan: Any) -> dict[str, tuple[str, int]]:
     return {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
 
 
-def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> None:
+def test_weights_are_placed_in_flash_in_ram_or_in_any_pool_by_option(capfd: Captured) -> None:
     flash = run_plan(capfd, str(KWS), "--weights", "flash")
     assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
     ram = run_plan(capfd, str(KWS), "--weights", "ram")
@@ -39,7 +39,7 @@ def test_weights_lie_in_flash_in_ram_or_where_there_is_room(capfd: Captured) -> 
     assert 24_320 - 4_000 <= some["cost"] < 24_320
 
 
-def test_tensors_that_are_written_never_lie_in_flash(capfd: Captured) -> None:
+def test_written_tensors_are_never_placed_in_flash(capfd: Captured) -> None:
     plan = run_plan(capfd, str(KWS), "--weights", "choose", "--pool", "ram=15000", "--pool", "flash=1MiB", status=1)
     assert plan["status"] == "infeasible"
 
@@ -51,12 +51,12 @@ def test_weights_count_in_budgets(capfd: Captured) -> None:
     capfd.readouterr()
 
 
-def test_a_number_of_copies_is_for_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
+def test_the_option_copies_applies_to_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
     found = offsets(run_plan(capfd, str(KWS), "--copies", "2"))
     assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
 
 
-def test_every_entrance_puts_weights_alike() -> None:
+def test_every_entrance_places_weights_equally() -> None:
     weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
     found = convert(KWS.read_bytes(), None, ConvertOptions(weights="flash")).problem
     assert found is not None

@@ -1,4 +1,4 @@
-"""Every command that a message or a hint advises runs as it is printed: with the files and flags that were given."""
+"""Every command that a message or a hint advises runs as printed, with the given files and flags."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_an_invalid_plan_of_another_tool_is_repaired_by_the_printed_command(
         assert main(["verify", first, "mended.json"]) == 0
 
 
-def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_its_own_plan_is_accepted_in_python_and_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(WRONG)
     name = "ptoas-545.pto"
     assert not memplan.verify(name, name).valid
@@ -200,7 +200,7 @@ def test_a_file_with_a_plan_inside_is_one_in_python_and_over_http(monkeypatch: p
 
 
 @pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
-def test_a_plan_that_cannot_be_mended_is_reported(
+def test_a_plan_that_cannot_be_repaired_is_reported(
     given: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(WRONG)
@@ -228,6 +228,6 @@ def advice_texts() -> set[tuple[str, str]]:
     return found
 
 
-def test_no_text_advises_a_command_that_no_case_runs() -> None:
+def test_every_advised_command_is_run_by_a_case() -> None:
     shown = {module for module, *_ in CASES}
     assert {(module, name) for module, name in advice_texts() if module not in shown} - set(ELSEWHERE) == set()

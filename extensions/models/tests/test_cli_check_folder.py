@@ -1,4 +1,4 @@
-"""`memplan check` of a folder, with one file of budgets."""
+"""Tests of `memplan check` for a folder, with one file of budgets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_check(capfd: Captured, status: int, *arguments: str) -> tuple[Any, list[
     return json.loads(out or "null"), err.splitlines()
 
 
-def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder: Path, capfd: Captured) -> None:
+def test_check_prints_one_line_for_each_model_with_its_budget_or_the_default(folder: Path, capfd: Captured) -> None:
     default = '[default]\ncapacity = {sram = "unlimited"}\nbudget = {sram = 2000}\n'
     given = budgets(folder, f'["models/a.tflite"]\nbudget = "1KiB"\n{default}')
     found, said = run_check(capfd, 1, "models", "--budgets", given)
@@ -61,7 +61,7 @@ def test_each_model_of_a_folder_has_its_budget_or_the_default_and_a_line(folder:
     assert len(said) == 3
 
 
-def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(folder: Path, capfd: Captured) -> None:
+def test_check_reports_a_model_that_has_neither_a_budget_nor_a_default(folder: Path, capfd: Captured) -> None:
     _, said = run_check(capfd, 0, "models", "--budgets", budgets(folder, '["models/a.tflite"]\nbudget = 992\n'))
     assert said[1:] == [
         "memplan: models/b.TFLITE: default: 1,024 bytes; without budget",
@@ -69,20 +69,20 @@ def test_a_model_without_an_entry_and_a_default_is_reported_as_without_budget(fo
     ]
 
 
-def test_flags_apply_to_all_models_of_a_folder_for_which_the_file_states_nothing(folder: Path, capfd: Captured) -> None:
+def test_flags_apply_to_all_models_without_their_own_setting_in_the_file(folder: Path, capfd: Captured) -> None:
     run_check(capfd, 1, "models", "--budget", "2KiB")
     given = budgets(folder, '["models/nested/c.tflite"]\nbudget = "3KiB"\n')
     run_check(capfd, 0, "models", "--budget", "2KiB", "--budgets", given)
 
 
-def test_paths_in_the_file_are_relative_to_it_and_one_model_alone_works_too(folder: Path, capfd: Captured) -> None:
+def test_paths_in_the_budget_file_are_relative_to_it_also_for_a_single_model(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "budgets.toml").write_text('["a.tflite"]\nbudget = 127\n')
     run_check(capfd, 1, "models/a.tflite", "--budgets", "models/budgets.toml")
     run_check(capfd, 2, "models/b.TFLITE", "--budgets", "models/budgets.toml")  # which has none
     run_check(capfd, 1, str(folder), "--budgets", str(folder / "models" / "budgets.toml"))
 
 
-def test_a_table_has_the_flags_of_the_command_and_the_models_baseline(folder: Path, capfd: Captured) -> None:
+def test_a_table_of_the_budget_file_may_set_flags_and_a_baseline(folder: Path, capfd: Captured) -> None:
     run_check(capfd, 0, "models/a.tflite", "--save-baseline", "a.json")
     (folder / "models" / "a.tflite").write_bytes(network(20))
     keys = 'baseline = "a.json"\nviews = "separate"\nalignment = 16\npin = {x = 0}\ntime-limit = 5\n'
@@ -91,7 +91,7 @@ def test_a_table_has_the_flags_of_the_command_and_the_models_baseline(folder: Pa
     run_check(capfd, 0, "models", "--budgets", budgets(folder, f'["models/a.tflite"]\n{keys}tolerance = "100%"\n'))
 
 
-def test_the_first_build_makes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
+def test_the_first_check_writes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
     given = budgets(folder, '["models/a.tflite"]\nbaseline = "a.json"\n')
     assert main(["check", "models", "--budgets", given]) == 2
     way = "`memplan check models/a.tflite --save-baseline a.json` makes it"
@@ -101,7 +101,7 @@ def test_the_first_build_makes_the_baseline_that_a_table_names(folder: Path, cap
     assert said[0] == "memplan: models/a.tflite: default: 128 bytes (+0); without budget"
 
 
-def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captured) -> None:
+def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "rows.csv").write_text("id,lower,upper,size\na,0,2,64\n")
     _, said = run_check(capfd, 1, "models", "--budgets", budgets(folder, '["models/rows.csv"]\nbudget = 63\n'))
     assert 'models/rows.csv: over-budget: pool "default": uses 64 bytes' in said[3]
@@ -132,14 +132,14 @@ def test_a_problem_is_checked_where_the_file_names_it(folder: Path, capfd: Captu
         ('[default]\ntime-limit = "x"', "budgets.toml: default.time-limit: must be "),
     ],
 )
-def test_errors_in_the_file_of_budgets_are_named(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
+def test_errors_in_the_budget_file_are_reported(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", "--budgets", budgets(folder, text)]) == 2
     out, err = capfd.readouterr()
     assert err.startswith(f"memplan: error: {sentence}"), err
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_a_wrong_model_does_not_stop_the_check_of_the_others(folder: Path, capfd: Captured) -> None:
+def test_an_invalid_model_does_not_stop_the_check_of_the_others(folder: Path, capfd: Captured) -> None:
     (folder / "models" / "a.tflite").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     given = budgets(folder, '["models/b.TFLITE"]\nbudget = {sram = 2048}\npin = "none=0"\n[default]\nbudget = 1\n')
     found, said = run_check(capfd, 2, "models", "--budgets", given)
@@ -165,7 +165,7 @@ def test_a_folder_without_models_is_refused(folder: Path, capfd: Captured) -> No
     assert {".tflite", ".onnx"} <= {*said.partition("(")[2].partition(")")[0].split(", ")}
 
 
-def test_reports_are_of_all_models(folder: Path) -> None:
+def test_reports_of_check_include_all_models(folder: Path) -> None:
     endings = ("md", "sarif", "xml", "json")
     reports = [word for ending in endings for word in ("-o", f"report.{ending}")]
     assert main(["check", "models", "--budget", "2KiB", *reports, "-q"]) == 1
@@ -177,7 +177,7 @@ def test_reports_are_of_all_models(folder: Path) -> None:
     assert len(json.loads((folder / "report.sarif").read_text())["runs"]) == 3
 
 
-def test_a_table_has_the_lines_on_standard_output(folder: Path, capfd: Captured) -> None:
+def test_check_prints_its_table_on_standard_output(folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", "--budget", "4KiB", "--format", "table"]) == 0
     out, err = capfd.readouterr()
     assert (len(out.splitlines()), err) == (3, "")

@@ -1,4 +1,4 @@
-"""Models on the command line: compared with their runtimes, put into an order, checked, and written with a plan."""
+"""Models on the command line: compared with their runtimes, reordered, checked, and written with a plan."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_compare(capfd: Captured, *arguments: str) -> Any:
     return json.loads(capfd.readouterr().out)
 
 
-def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str, capfd: Captured) -> None:
+def test_compare_uses_the_runtimes_planner_for_a_model_without_a_plan(file: str, capfd: Captured) -> None:
     found = run_compare(capfd, file)
     assert (found["format"], found["nothing_shared"]) == ("tflite", 512)
     assert found["own"]["name"] == "reference:tflite-micro-greedy"
@@ -60,7 +60,7 @@ def test_a_model_without_a_plan_is_compared_with_its_runtimes_planner(file: str,
     )
 
 
-def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capfd: Captured) -> None:
+def test_compare_uses_the_plan_in_the_file_of_a_model(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "planned.tflite"
     graph = subgraph([tensor("x", (16,), INT8), tensor("y", (16,), INT8)], [0], [1], [operator("RELU", [0], [1])])
     path.write_bytes(model(graph, offline_plan=(0, 1, 2, 0, 48)))
@@ -72,13 +72,13 @@ def test_the_plan_in_a_file_counts_as_the_plan_of_the_model(tmp_path: Path, capf
     assert (audited["valid"], audited["too_much_bytes"], moves["count"], moves["proved"]) == (True, 32, 1, True)
 
 
-def test_a_compilers_dump_is_compared_with_the_compilers_layout(capfd: Captured) -> None:
+def test_compare_uses_the_layout_in_the_dump_of_a_compiler(capfd: Captured) -> None:
     found = run_compare(capfd, str(DUMPS / "densenet121.iree.txt"))
     assert (found["format"], found["own"]["peak"]) == ("iree", 9_416_320)
     assert (found["memplan"]["status"], found["memplan"]["peak"]) == ("optimal", 7_810_688)
 
 
-def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:
+def test_compare_prints_one_line_for_each_fact(file: str, capfd: Captured) -> None:
     assert main(["compare", file, "--format", "table", "--views", "separate"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert [line.rsplit("  ", 2)[0].split("  ")[0] for line in lines] == [
@@ -92,7 +92,7 @@ def test_people_get_a_line_a_fact(file: str, capfd: Captured) -> None:
     assert lines[2].split()[1:] == ["224", "optimal"]
 
 
-def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_path: Path, capfd: Captured) -> None:
+def test_compare_names_no_planner_for_a_format_with_an_unknown_one(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("onnx", reason="needs the extra onnx")
     from memplan.extensions.models.tests.onnx_models import choice
 
@@ -110,12 +110,12 @@ def test_a_format_whose_planner_is_not_known_is_compared_with_no_planner(tmp_pat
         (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
     ],
 )
-def test_wrong_options_are_reported(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
+def test_wrong_options_for_models_are_reported(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
     assert main(["compare", file, *arguments]) == 2
     assert capfd.readouterr().err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
 
 
-def test_convert_prints_the_operations_that_a_file_has(file: str, capfd: Captured) -> None:
+def test_convert_prints_the_operations_of_a_file(file: str, capfd: Captured) -> None:
     assert main(["convert", file, "--program"]) == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["format"], len(found["problem"]["buffers"]), found["plan"]) == ("tflite", 7, None)
@@ -125,7 +125,7 @@ def test_convert_prints_the_operations_that_a_file_has(file: str, capfd: Capture
     assert main(["convert", str(Path(file).with_name("none"))]) == 2
 
 
-def test_a_model_is_converted_to_its_problem(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_convert_writes_the_problem_of_a_model(file: str, tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "problem.csv"
     assert main(["convert", file, "-o", str(target), "--views", "separate"]) == 0
     assert target.read_text().splitlines()[1] == "main/t0,-1,1,32,16"
@@ -134,7 +134,7 @@ def test_a_model_is_converted_to_its_problem(file: str, tmp_path: Path, capfd: C
     assert "must be given for models only (" in capfd.readouterr().err
 
 
-def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_liveness_reads_the_converted_operations_of_a_model(file: str, tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "operations.json"
     assert main(["convert", file, "-o", str(target), "--to", "operations", "-q"]) == 0
     assert main(["liveness", str(target), "-q"]) == 0
@@ -144,7 +144,7 @@ def test_a_models_operations_are_read_by_liveness(file: str, tmp_path: Path, cap
     assert main(["convert", str(problem), "-o", "-", "--to", "operations"]) == 2
 
 
-def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_plan_and_compare_read_a_model_equally(file: str, tmp_path: Path, capfd: Captured) -> None:
     for options in ([], ["--alignment", "1"], ["--views", "separate"]):
         asked = run_compare(capfd, file, *options)
         assert main(["plan", file, *options, "-o", str(tmp_path / "plan.json"), "--deterministic", "-q"]) == 0
@@ -156,15 +156,13 @@ def test_plan_reads_a_model_as_compare_does(file: str, tmp_path: Path, capfd: Ca
     assert "dim: must be given for models only" in capfd.readouterr().err
 
 
-def test_a_model_with_branches_is_compared_with_what_its_runtime_takes_of_the_file(capfd: Captured) -> None:
+def test_compare_of_a_model_with_branches_uses_the_runtimes_plan_of_the_file(capfd: Captured) -> None:
     found = run_compare(capfd, str(MODELS / "choice.tflite"))
     assert found["own"] == {"name": "reference:tflite-micro-greedy", "peak": 80, "message": None}
     assert (found["memplan"]["peak"], found["memplan_reordered"]["peak"], found["saved"]) == (48, 48, 32)
 
 
-def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_that_is_given(
-    tmp_path: Path, capfd: Captured
-) -> None:
+def test_all_commands_include_the_scratch_given_by_option(tmp_path: Path, capfd: Captured) -> None:
     network = tmp_path / "custom.tflite"
     network.write_bytes(
         model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
@@ -182,7 +180,7 @@ def test_a_model_is_planned_verified_checked_and_asked_about_with_the_scratch_th
     assert (found["pools"][0]["used"], found["arena"]["least"]) == (96, 1056)
 
 
-def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
+def test_order_writes_a_model_in_its_new_order(tmp_path: Path, capfd: Captured) -> None:
     sizes = {"x": 64, "a": 1024, "b": 1024, "c": 4, "d": 4, "y": 4}
     tensors = [tensor(name, [size]) for name, size in sizes.items()]
     rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
@@ -199,7 +197,7 @@ def test_a_model_is_written_in_its_new_order(tmp_path: Path, capfd: Captured) ->
     assert "a graph or a program was read" in capfd.readouterr().err
 
 
-def test_the_comparison_reports_the_gain_of_the_order() -> None:
+def test_compare_reports_the_gain_of_a_better_order() -> None:
     sizes = (16, 512, 512, 32, 32)
     tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
     operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
@@ -214,7 +212,7 @@ def test_the_comparison_reports_the_gain_of_the_order() -> None:
 
 
 @pytest.mark.parametrize("views", ["alias", "separate"])
-def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
+def test_convert_writes_a_model_with_its_plan(views: str, tmp_path: Path) -> None:
     problem, plan, written = (str(tmp_path / name) for name in ("problem.json", "plan.json", "planned.tflite"))
     assert main(["convert", VIEW, "-o", problem, "--views", views, "--quiet"]) == 0
     assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
@@ -223,7 +221,7 @@ def test_a_model_gets_its_plan(views: str, tmp_path: Path) -> None:
     assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
 
 
-def test_a_cascade_without_a_gain_is_not_written(tmp_path: Path, capfd: Captured) -> None:
+def test_cascade_writes_no_model_without_a_gain(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
     given = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["cascade", given, "--macs", "+25%", "-o", str(target), "--time-limit", "5"]) == 1
@@ -232,13 +230,13 @@ def test_a_cascade_without_a_gain_is_not_written(tmp_path: Path, capfd: Captured
     assert not target.exists()
 
 
-def test_a_cascade_of_a_model_with_variables_is_written_or_not_for_a_reason(tmp_path: Path, capfd: Captured) -> None:
+def test_cascade_of_a_model_with_variables_is_written_or_gives_a_reason(tmp_path: Path, capfd: Captured) -> None:
     target = tmp_path / "parts.tflite"
     assert main(["cascade", str(MODELS / "variable.tflite"), "-o", str(target), "--time-limit", "5"]) == 1
     assert "not written, as nothing is gained" in capfd.readouterr().err
 
 
-def test_the_whole_arena_of_a_new_order_is_reported(tmp_path: Path, capfd: Captured) -> None:
+def test_order_reports_the_whole_arena_of_the_new_order(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes(two_halves())
     assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
@@ -247,7 +245,7 @@ def test_the_whole_arena_of_a_new_order_is_reported(tmp_path: Path, capfd: Captu
     assert f"TFLite Micro's whole arena takes {after}, {before.used:,} as given" in capfd.readouterr().err
 
 
-def test_a_model_is_written_in_its_given_order_if_no_order_is_better(tmp_path: Path, capfd: Captured) -> None:
+def test_order_writes_a_model_unchanged_if_no_order_is_better(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "ordered.tflite"
     given.write_bytes((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes())
     assert main(["order", str(given), "--deterministic", "-o", str(target)]) == 0
@@ -255,7 +253,7 @@ def test_a_model_is_written_in_its_given_order_if_no_order_is_better(tmp_path: P
     assert target.read_bytes() == given.read_bytes()
 
 
-def test_the_whole_arena_of_a_plan_is_reported(tmp_path: Path, capfd: Captured) -> None:
+def test_convert_reports_the_whole_arena_of_a_plan(tmp_path: Path, capfd: Captured) -> None:
     given, plan, target = tmp_path / "model.tflite", str(tmp_path / "plan.json"), tmp_path / "planned.tflite"
     given.write_bytes(two_halves())
     assert main(["plan", str(given), "-o", plan, "--quiet"]) == 0
@@ -264,7 +262,7 @@ def test_the_whole_arena_of_a_plan_is_reported(tmp_path: Path, capfd: Captured) 
     assert f"TFLite Micro's whole arena takes {arena}, as large as {arena.used:,} without" in capfd.readouterr().err
 
 
-def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(tmp_path: Path, capfd: Captured) -> None:
+def test_check_compares_the_whole_arena_of_a_model_with_the_budget(tmp_path: Path, capfd: Captured) -> None:
     given, plan = tmp_path / "model.tflite", tmp_path / "plan.json"
     given.write_bytes(two_halves())
     arena = arena_of(given.read_bytes())
@@ -281,7 +279,7 @@ def test_a_check_holds_the_whole_arena_of_a_model_to_the_budget_of_its_tensors(t
     assert "arena" not in json.loads(capfd.readouterr().out)
 
 
-def test_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(tmp_path: Path, capfd: Captured) -> None:
+def test_compare_promises_no_saving_for_a_custom_operator_with_unknown_scratch(tmp_path: Path, capfd: Captured) -> None:
     tensors = [tensor(name, (1, 256)) for name in "xyz"]
     operators = [operator("my_op", [0], [1]), operator("ADD", [1, 0], [2])]
     custom = tmp_path / "custom.tflite"
@@ -292,7 +290,7 @@ def test_no_saving_is_promised_where_kernels_of_the_device_ask_for_more(tmp_path
     assert "what the kernels of my_op ask for besides is not known: the arena may become larger" in warning
 
 
-def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured) -> None:
+def test_a_model_that_does_not_fit_gets_the_hint_of_a_cascade_that_fits(capfd: Captured) -> None:
     model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
     peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
@@ -305,7 +303,7 @@ def test_a_model_that_does_not_fit_is_told_the_cascade_that_does(capfd: Captured
     assert "cascades" not in capfd.readouterr().err
 
 
-def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
+def test_cascade_writes_points_as_c_as_a_script_and_as_a_picture(tmp_path: Path, capfd: Captured) -> None:
     small = str(ROOT / "examples" / "networks" / "two_convolutions.json")
     assert main(["cascade", small, "--stripe", "1", "-o", f"{tmp_path}/net/"]) == 0
     assert "#define NET_ARENA_SIZE 7404u" in (tmp_path / "net" / "net.h").read_text()
@@ -317,7 +315,7 @@ def test_points_are_written_as_c_as_a_script_and_as_a_picture(tmp_path: Path, ca
     assert "6,668 bytes at +0.00 % MACs" in [node.text for node in drawn.iter() if node.tag.endswith("title")]
 
 
-def test_a_model_is_checked_without_changes(capfd: Captured) -> None:
+def test_check_accepts_a_model_within_the_budget_and_reports_the_excess_above_it(capfd: Captured) -> None:
     def run_check(status: int, budget: str) -> Any:
         assert main(["check", str(MODELS / "recorded" / "kws_dscnn_int8.tflite"), "--budget", budget]) == status
         return json.loads(capfd.readouterr().out)["pools"][0]
@@ -326,14 +324,14 @@ def test_a_model_is_checked_without_changes(capfd: Captured) -> None:
     assert run_check(1, str(used - 16))["over_budget"] == 16
 
 
-def test_a_model_that_does_not_fit_is_reported_with_the_missing_bytes(capfd: Captured) -> None:
+def test_convert_reports_the_missing_bytes_of_a_model_that_does_not_fit(capfd: Captured) -> None:
     model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["convert", model, "--to", "tflite", "--fit", "10KiB", "--format", "table"]) == 1
     assert "no form that was found fits: 24,208 bytes are 13,968 too many" in capfd.readouterr().out
 
 
 @pytest.mark.slow
-def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Captured) -> None:
+def test_explain_repairs_a_model_by_a_cascade_if_no_order_fits(capfd: Captured) -> None:
     model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     command = [
         "explain",
@@ -358,7 +356,7 @@ def test_a_model_that_no_order_makes_fit_is_repaired_by_a_cascade(capfd: Capture
 @pytest.mark.parametrize(
     ("name", "peak", "best"), [("models/loop.pte", 416, 384), ("dumps/network_planned.relax", 46_528, 43_264)]
 )
-def test_models_and_dumps_have_their_plans_inside(name: str, peak: int, best: int, capfd: Captured) -> None:
+def test_verify_reads_the_plans_inside_of_models_and_dumps(name: str, peak: int, best: int, capfd: Captured) -> None:
     assert main(["verify", str(MODELS.parent / name), "--better", "--format", "json", "-q"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["valid"], told["better"]["peak"], told["better"]["best"]) == (True, peak, best)

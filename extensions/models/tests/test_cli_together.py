@@ -1,4 +1,4 @@
-"""Several files of `memplan plan`: in turns, together, and the part of each model for its runtime."""
+"""Tests of `memplan plan` for several files: in turns, together, and the part of each model for its runtime."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def run_plan(capfd: Captured, *arguments: object) -> dict[str, object]:
     return found
 
 
-def test_models_in_turns_take_the_largest_and_together_the_sum(capfd: Captured) -> None:
+def test_models_in_turns_need_the_largest_arena_and_models_together_the_sum(capfd: Captured) -> None:
     files = KWS, EXAMPLES / "mobilenet_v2.csv"
     assert run_plan(capfd, *files, "--together", "none")["peak"] == 1505280
     assert run_plan(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
 
 
-def test_the_part_of_each_model_is_a_plan_of_its_own_file(tmp_path: Path, capfd: Captured) -> None:
+def test_the_part_of_each_model_is_a_valid_plan_of_its_file(tmp_path: Path, capfd: Captured) -> None:
     run_plan(capfd, KWS, KWS, "--together", "kws_dscnn_int8,kws_dscnn_int8#2", "-o", f"{tmp_path}/")
     ends = []
     for name in ("kws_dscnn_int8", "kws_dscnn_int8#2"):
@@ -102,6 +102,6 @@ def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> No
         ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
     ],
 )
-def test_flags_that_make_no_sense_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:
+def test_invalid_flags_for_several_files_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:
     assert main(["plan", str(KWS), *arguments]) == 2
     assert message in capfd.readouterr().err

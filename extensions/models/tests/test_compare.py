@@ -1,4 +1,4 @@
-"""Models compared with the planners of their runtimes, where time is short."""
+"""Comparison of models with the planners of their runtimes under short time limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Control
 MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
 
 
-def test_no_other_order_is_sought_after_the_time_limit_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_searches_no_order_after_the_time_limit_and_reports_this(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, over = compare(MODEL), threading.Event()
     assert whole.memplan_reordered is not None
     over.set()
@@ -29,7 +29,7 @@ def test_no_other_order_is_sought_after_the_time_limit_and_that_is_reported(monk
     assert whole.warnings == found.warnings[:-1]
 
 
-def test_a_large_model_is_read_no_further_and_planned_no_more_once_time_is_over(
+def test_compare_stops_reading_and_planning_a_large_model_at_the_time_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(comparing, "_LARGE_BYTES", 0)
@@ -42,7 +42,7 @@ def test_a_large_model_is_read_no_further_and_planned_no_more_once_time_is_over(
         compare(MODEL, control=Control(cancelled=over))
 
 
-def test_nothing_that_a_model_lacks_is_looked_up_among_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_model_never_searches_for_similar_field_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "did_you_mean", lambda *_: 1 // 0)
     read = read_model(MODEL, "choice.tflite")
     assert isinstance(read, ImportedProgram)

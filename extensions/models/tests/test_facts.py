@@ -1,4 +1,4 @@
-"""Facts about models other than bytes and order: the same words for every format."""
+"""Facts about models besides bytes and order, in the same terms for every format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def onnx_operation(made: Any, **constants: Any) -> tuple[OperationGraph, GraphOp
     return found, found.ops[0]
 
 
-def test_convolutions_of_onnx_say_all_of_their_window() -> None:
+def test_onnx_convolutions_have_all_attributes_of_their_window() -> None:
     weight = np.zeros((8, 1, 3, 3), np.float32)
     found, row = onnx_operation(node("Conv", "x w", "y", group=8, auto_pad="SAME_UPPER", strides=[2, 2]), w=weight)
     window = {"kernel": (3, 3), "strides": (2, 2), "dilations": (1, 1), "pads": (0, 0, 1, 1), "layout": "NCHW"}
@@ -51,7 +51,7 @@ def test_small_constants_are_attributes() -> None:
     assert attributes_and_kind(row) == {"pads": (0, 0, 1, 1, 0, 0, 2, 2), "kind": "pad"}
 
 
-def test_a_view_is_seen_in_another_shape() -> None:
+def test_an_operation_on_a_view_has_the_shape_of_the_view() -> None:
     nodes = [node("Relu", "x", "a"), node("Reshape", "a s", "b"), node("Neg", "b", "y")]
     data = model(nodes, [value("x", (2, 6))], [value("y", (3, 4))], s=np.array([3, 4]))
     found = read_model_graph(data, "model.onnx").graph
@@ -103,7 +103,7 @@ def _late_order(region: OperationGraph) -> list[int]:
     return order
 
 
-def test_tflite_says_windows_and_quantization() -> None:
+def test_tflite_operators_have_windows_and_quantization() -> None:
     data = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
     found = read_model_graph(data, "model.tflite").graph
     kinds = [row.kind for row in found.ops]
@@ -116,7 +116,7 @@ def test_tflite_says_windows_and_quantization() -> None:
     assert found.ops[3].source == (0, 3)
 
 
-def test_a_pad_of_tflite_has_both_sides_of_every_axis_and_may_run_in_parts() -> None:
+def test_a_tflite_pad_has_pads_of_both_sides_of_each_axis_and_may_run_in_parts() -> None:
     sides = struct.pack("<8i", 0, 0, 1, 2, 3, 4, 0, 0)
     tensors = [tensor("x", (1, 4, 4, 2)), tensor("sides", (4, 2), INT32, constant=2), tensor("y", (1, 7, 11, 2))]
     data = tflite_model(subgraph(tensors, [0], [2], [operator("PAD", [0, 1], [2])]), contents=[sides])
@@ -126,14 +126,14 @@ def test_a_pad_of_tflite_has_both_sides_of_every_axis_and_may_run_in_parts() -> 
     assert (drawn.role, [window.reach(0, 7) for window in drawn.reads[0].windows]) == ("striped", [(-1, 6), (-3, 4)])
 
 
-def test_a_pad_of_onnx_may_name_its_axes() -> None:
+def test_an_onnx_pad_may_list_its_axes() -> None:
     constants = {"p": np.array([1, 2, 3, 4]), "axes": np.array([-2, 3])}
     pad = graph([node("Pad", "x p - axes", "y")], [value("x", (1, 8, 6, 6))], [value("y", None)], **constants)
     row = read_model_graph(model_bytes(pad, opset=18), "model.onnx").graph.ops[0]
     assert attributes_and_kind(row) == {"kind": "pad", "pads": (0, 0, 1, 2, 0, 0, 3, 4)}
 
 
-def test_same_pads_give_each_stride_an_output() -> None:
+def test_equal_output_pads_give_one_output_for_each_stride() -> None:
     assert equal_output_pads((6, 7), (3, 2), (2, 3), (1, 1), more_behind=True) == (0, 0, 1, 1)
     assert equal_output_pads((6,), (3,), (2,), (1,), more_behind=False) == (1, 0)
     assert equal_output_pads((5,), (3,), (1,), (2,), more_behind=True) == (2, 2)

@@ -1,4 +1,4 @@
-"""Files and models over HTTP: converted, planned, and as parts of a form."""
+"""Files and models over HTTP: converted, planned, and sent as parts of a form."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_a_model_is_answered_with_the_problem_that_its_importer_reads(server: RunningServer) -> None:
+def test_http_convert_returns_the_problem_of_a_model(server: RunningServer) -> None:
     answer = server.client.post("/v1/convert", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
     found = answer.json()
     assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
     assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
 
 
-def test_names_of_a_program_are_answered_on_request(server: RunningServer) -> None:
+def test_http_returns_the_names_of_a_program_on_request(server: RunningServer) -> None:
     def convert_model(data: bytes, **params: str) -> dict[str, Any]:
         found: dict[str, Any] = server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()
         return found
@@ -59,7 +59,7 @@ def test_names_of_a_program_are_answered_on_request(server: RunningServer) -> No
     assert "graph" not in convert_model(MEMORIES, program="true")
 
 
-def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: RunningServer) -> None:
+def test_http_convert_returns_the_problem_and_the_plan_of_a_dump(server: RunningServer) -> None:
     (dump,) = dump_bytes("mlp_sgd.hlo.pb")
     found = server.client.post("/v1/convert", json={"file": b64encode(dump).decode()}).json()
     problem = Problem.model_validate(found["problem"])
@@ -76,7 +76,7 @@ def test_a_dump_is_answered_with_its_problem_and_its_own_plan(server: RunningSer
         (b'{"buffers": [{"id": 1, "size": 3, "start": 0, "end": 2}]}', None, "json"),
     ],
 )
-def test_the_format_follows_from_the_bytes_or_the_name(
+def test_http_detects_the_format_by_bytes_or_name(
     server: RunningServer, data: bytes, name: str | None, known: str
 ) -> None:
     params = {} if name is None else {"name": name}
@@ -96,7 +96,7 @@ def test_the_format_follows_from_the_bytes_or_the_name(
         ),
     ],
 )
-def test_errors_with_a_file_are_reported(server: RunningServer, data: bytes, query: str, sentence: str) -> None:
+def test_http_reports_errors_in_a_file(server: RunningServer, data: bytes, query: str, sentence: str) -> None:
     answer = server.client.post(f"/v1/convert?{query}", content=data, headers=BYTES)
     assert answer.status_code in (400, 422)
     assert answer.json()["errors"][0].startswith(sentence)
@@ -119,14 +119,14 @@ def worker_loss_lines(server: RunningServer) -> list[str]:
     return [line for line in server.client.get("/metrics").text.splitlines() if "memplan_workers_lost_total" in line]
 
 
-def test_a_broken_file_is_a_sentence_and_ends_no_worker(server: RunningServer) -> None:
+def test_http_answers_a_broken_file_with_a_message_and_keeps_its_workers(server: RunningServer) -> None:
     before = worker_loss_lines(server)
     nested = server.client.post("/v1/convert", content=b'{"functions":' + b"[" * 3_000_000, headers=BYTES)
     assert nested.status_code == 400
     assert worker_loss_lines(server) == before
 
 
-def test_a_plan_is_written_into_its_model_and_a_broken_one_is_refused(server: RunningServer) -> None:
+def test_http_writes_a_plan_into_its_model_and_refuses_an_invalid_one(server: RunningServer) -> None:
     problem = server.client.post("/v1/convert", content=VIEW, headers=BYTES).json()["problem"]
     plan = server.client.post("/v1/plan", json=problem).json()
     body: dict[str, Any] = {"plan": plan, "options": {"to": "tflite"}}
@@ -185,7 +185,7 @@ def test_a_model_is_planned_with_the_options_for_reading_it(server: RunningServe
     assert "views" in post(server, "/v1/plan?views=separate", 422, json={"buffers": []})["detail"]
 
 
-def test_a_job_is_about_a_model_too(server: RunningServer) -> None:
+def test_a_job_accepts_a_model(server: RunningServer) -> None:
     job = post(server, "/v1/jobs?kind=cascade&name=view.tflite&priority=2", 202, content=VIEW, headers=BYTES)
     assert (job["name"], job["priority"]) == ("view.tflite", 2)
     assert server.wait_for_end(job)["state"] == "succeeded"
@@ -193,7 +193,7 @@ def test_a_job_is_about_a_model_too(server: RunningServer) -> None:
     assert (sent.content, sent.headers["content-type"]) == (VIEW, BYTES["Content-Type"])
 
 
-def test_a_form_has_a_part_for_each_file(server: RunningServer) -> None:
+def test_http_accepts_a_form_with_one_part_for_each_file(server: RunningServer) -> None:
     plan = server.client.post("/v1/plan?format=csv", content=TABLE, headers=CSV).content
     files = {"problem": ("p.csv", TABLE), "plan": ("plan.csv", plan)}
     assert post(server, "/v1/verify", files=files)["valid"]
@@ -229,7 +229,7 @@ def test_long_lists_of_errors_arrive_complete(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("call", ["plan?", "order?", "check?budgets=1MiB"])
-def test_answers_over_http_list_what_the_reader_could_not_tell(server: RunningServer, call: str) -> None:
+def test_http_answers_list_the_warnings_of_the_reader(server: RunningServer, call: str) -> None:
     rows = [operator("RELU", [0], [1]), operator("CUSTOM", [1], [2])]
     data = model(subgraph([tensor(name, (4,)) for name in "xyz"], [0], [2], rows))
     for given, n_unknown in (("", 1), ("&scratch=CUSTOM=64", 0)):

@@ -1,4 +1,4 @@
-"""Models in another order: the same bytes in other places, and the same results in the runtimes."""
+"""Models in another order: the same operators, and equal results in the runtimes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_tflite_model_in_another_order_has_the_same_operators_and_computes_the
     assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 
-def test_the_order_of_the_file_leaves_every_byte_of_the_model_unchanged() -> None:
+def test_writing_the_given_order_leaves_every_byte_of_a_model_unchanged() -> None:
     for data, name in (
         (random_onnx.random_model(0, 20), "model.onnx"),
         (model(subgraph([tensor("a", [4]), tensor("b", [4])], [0], [1], [operator("RELU", [0], [1])])), "m.tflite"),
@@ -128,7 +128,7 @@ def test_operators_missing_in_an_order_run_right_before_their_first_reader() -> 
         ([3, 2], {2, 3}, "must keep operation 2 before 3, which has effects, too"),
     ],
 )
-def test_wrong_orders_of_a_file_are_refused(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
+def test_set_orders_refuses_wrong_orders(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
     reads, writes = (["b", "a", "", ""] if sentence == "must not need operation" else [""] * 4), [*"abcd"]
     if sentence is None:
         assert new_order(wanted, reads, writes, in_turn) == [0, 1, 2, 3]

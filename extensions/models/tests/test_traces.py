@@ -1,4 +1,4 @@
-"""Converters of the lab: traces of malloc and logs of TFLite Micro as tables of buffers."""
+"""Converters of the lab: traces of malloc and logs of TFLite Micro become tables of buffers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Planner buffer ID: 2, calculated offset: 0, size required: 64, first_time_create
 """
 
 
-def test_each_call_is_a_step_and_a_block_that_is_used_again_is_another_buffer() -> None:
+def test_each_malloc_call_is_a_step_and_a_reused_block_is_a_new_buffer() -> None:
     problem = read_problem(table("malloc", TRACE).encode(), "trace.csv")
     assert [(row.id, row.start, row.end, row.size, row.alignment) for row in problem.buffers] == [
         ("0x10", 0, 2, 100, 16),
@@ -25,7 +25,7 @@ def test_each_call_is_a_step_and_a_block_that_is_used_again_is_another_buffer() 
     ]
 
 
-def test_a_log_is_a_problem_with_its_plan() -> None:
+def test_a_tflite_micro_log_becomes_a_problem_with_its_plan() -> None:
     problem = read_problem(table("tflm-log", LOG).encode(), "log.csv")
     assert [(row.id, row.start, row.end, row.size, row.offset) for row in problem.buffers] == [
         ("0", 0, 2, 64, 0),
@@ -35,6 +35,6 @@ def test_a_log_is_a_problem_with_its_plan() -> None:
 
 
 @pytest.mark.parametrize("text", ["free,a,\n", "alloc,a,1\nalloc,a,1\n", "map,a,1\n"])
-def test_a_call_that_cannot_be_is_refused(text: str) -> None:
+def test_an_impossible_call_in_a_trace_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="line"):
         table("malloc", f"op,id,size\n{text}")

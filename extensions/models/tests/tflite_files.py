@@ -1,4 +1,4 @@
-"""Small TFLite files, written field by field, for what converters do not write."""
+"""Small handwritten TFLite files for cases that converters do not write."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ class Network:
         self.at = self.tensor((1, side, side, channels))
 
     def tensor(self, shape: tuple[int, ...], scale: float = 0.05, zero: int = -3) -> int:
-        """Add a tensor that is computed."""
+        """Add a tensor that an operator computes."""
         row = self._row(shape, self.schema.TensorType.INT8 if self.is_int8 else self.schema.TensorType.FLOAT32)
         if self.is_int8:
             row.quantization = self._scales([scale], [zero])
         return len(self.tensors) - 1
 
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of what the next layer reads."""
+        """Return the shape of the next layer's input."""
         return tuple(int(size) for size in self.tensors[self.at].shape)
 
     def convolution(
@@ -43,7 +43,7 @@ class Network:
         self._operate("CONV_2D", [self.at, weights, self._bias(width)], made, "Conv2DOptions", options)
 
     def depthwise(self, kernel: int, stride: int = 1, fused: str = "RELU6", padding: str = "SAME") -> None:
-        """Convolve channel by channel."""
+        """Add a depthwise convolution."""
         _, rows, columns, depth = self.shape()
         weights = self._weights((1, kernel, kernel, depth), 3)
         options = self.schema.DepthwiseConv2DOptionsT()
@@ -55,7 +55,7 @@ class Network:
         )
 
     def max_pool(self, kernel: int, stride: int, padding: str = "VALID", name: str = "MAX_POOL_2D") -> None:
-        """Take the largest of each window, or what another pool takes."""
+        """Add a pool of each window: the largest value, or that of another kind of pool."""
         _, rows, columns, depth = self.shape()
         options = self.schema.Pool2DOptionsT()
         self._window(options, stride, "NONE", padding)
@@ -64,7 +64,7 @@ class Network:
         self._operate(name, [self.at], made, "Pool2DOptions", options)
 
     def pad(self, before: int, behind: int) -> None:
-        """Add rows and columns of zeros around."""
+        """Add padding: rows and columns of zeros around the image."""
         _, rows, columns, depth = self.shape()
         pads = np.array([[0, 0], [before, behind], [before, behind], [0, 0]], np.int32)
         self._constant(pads, self.schema.TensorType.INT32)
@@ -72,11 +72,11 @@ class Network:
         self._operate("PAD", [self.at, len(self.tensors) - 1], made, "PadOptions", self.schema.PadOptionsT())
 
     def add(self, other: int) -> None:
-        """Add another tensor of the same shape."""
+        """Add an addition of another tensor of the same shape."""
         self._operate("ADD", [self.at, other], self.shape(), "AddOptions", self.schema.AddOptionsT())
 
     def classify(self, classes: int) -> None:
-        """Average over the image, and give a number for each class."""
+        """Add an average over the image and a number for each class."""
         depth = self.shape()[3]
         options = self.schema.ReducerOptionsT()
         options.keepDims = False
@@ -167,7 +167,7 @@ class Network:
 
 
 def mobilenet_v1(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
-    """Return depthwise and pointwise layers in turn, `scale` channels at first."""
+    """Return a network of alternating depthwise and pointwise layers, with `scale` channels at first."""
     net = Network(side, 3, **facts)
     net.convolution(scale, 3, 2)
     for width, stride in ((2, 1), (4, 2), (4, 1), (8, 2), (8, 1), (16, 2), (16, 1)):
@@ -178,7 +178,7 @@ def mobilenet_v1(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
 
 
 def mobilenet_v2(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
-    """Return inverted residual blocks."""
+    """Return a network of inverted residual blocks."""
     net = Network(side, 3, **facts)
     net.convolution(2 * scale, 3, 2)
     for width, stride in ((scale, 1), (scale, 2), (scale, 1), (2 * scale, 2), (2 * scale, 1), (3 * scale, 2)):
@@ -193,7 +193,7 @@ def mobilenet_v2(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
 
 
 def vgg(side: int = 64, scale: int = 8, **facts: Any) -> bytes:
-    """Return convolutions and pools in turn."""
+    """Return a network of alternating convolutions and pools."""
     net = Network(side, 3, **facts)
     for width, count in ((1, 2), (2, 2), (4, 2), (8, 2)):
         for _ in range(count):

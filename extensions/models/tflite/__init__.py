@@ -1,1 +1,1 @@
-"""TensorFlow Lite models, and arenas of TFLite Micro."""
+"""Reader and writers of TensorFlow Lite models, and the rules of TFLite Micro's arena."""

@@ -1,6 +1,6 @@
-"""The rules of TFLite Micro's arena, and its runtime, in the form of `memplan.planner.foreign.arena`.
+"""The interface of `memplan.planner.foreign.arena` for TFLite Micro: sizes of arenas by its rules, and trial runs.
 
-The runtime that is here is that of the host, so a trial is in the arena that is least there, whatever the target.
+Trials run in the installed runtime, which is built for the host. They use the least arena there, whatever the target.
 """
 
 from memplan.extensions.models.tflite import interpreter
@@ -11,13 +11,13 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
-    """Return the runtime's report on a model in its least arena, as part of a sentence."""
+    """Return the runtime's report on a run of a model in its least arena, as part of a sentence."""
     return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 
 def compare_forms(
     given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
-    """Return if a form of a model computes the same as the original, each in its least arena, and the report on it."""
+    """Return whether a form of a model computes the same as the original, and the runtime's report; None if unknown."""
     before, now = (arena_of(data, host_options(options)).least for data in (given, form))
     return interpreter.compare(given, form, (before, now), limit_s)

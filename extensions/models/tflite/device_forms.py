@@ -1,4 +1,4 @@
-"""Forms of a model for a runtime's arena: as given, reordered, in parts; each with or without a plan inside."""
+"""Search for the form of a model with the least arena: as given, reordered or in parts, with or without a plan."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from memplan.extensions.networks.operations.graph import OperationGraph
 
 _SHARE = 0.25
-"""The share of the remaining time for the next search: an order, cascades, or a plan."""
+"""The share of the remaining time that each search may take: for an order, for cascades, or for a plan."""
 _FORMS = 2
-"""The number of forms written for each point of the cascades, which differ in how many steps are merged."""
+"""The number of forms to write for each point of the cascades; they differ in how many steps are merged."""
 
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of a model: its file, its arena, and its multiplications relative to the original."""
+    """A form of a model: its file, its arena, and its multiplications as a ratio to those of the original."""
 
     data: bytes
     arena: ModelArena
@@ -49,7 +49,7 @@ class DeviceForm:
 
 
 class FormSearch:
-    """The search over forms of a model, those without extra multiplications first."""
+    """The search for the best form of a model; forms without extra multiplications are tried first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
         self.options, self.running = options, running
@@ -57,7 +57,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form."""
+        """Return the best form found; `notes` gets the reasons why other forms are impossible."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -67,11 +67,11 @@ class FormSearch:
                 best = self._smaller_form(best, form, self._planned_form(form))
         if not self._fits(best):
             with self._record_message("cascade"):
-                best = self._form_in_parts(graph, best)
+                best = self._best_form_in_parts(graph, best)
         return best
 
-    def _form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the best form that runs operators in parts, if better: the first that fits, or the smallest."""
+    def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
+        """Return the first form with operators in parts that fits, or the smallest one; `best` if none is better."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -79,7 +79,7 @@ class FormSearch:
         for point in sorted(answer.points, key=lambda point: point.macs):
             if self.running.is_over or self._fits(best):
                 break
-            with self._record_message("cascade"):  # some of several points may be impossible to write
+            with self._record_message("cascade"):  # only some of the points may be impossible to write
                 for form in model.forms([point], limit, self._arena, _FORMS):
                     if form.arena.tail + form.peak < best.arena.used:  # no plan needs less than the live bytes
                         made = DeviceForm(form.data, form.arena, "cascade", macs_ratio=form.macs_ratio)
@@ -87,7 +87,7 @@ class FormSearch:
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the first form with a smaller arena and no larger minimum."""
+        """Return the last of the forms whose arena is smaller than that of the best one before it."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
@@ -114,7 +114,7 @@ class FormSearch:
 
     @contextmanager
     def _record_message(self, what: str) -> Iterator[None]:
-        """Record the message about an impossible form."""
+        """Record the message of an error that makes a kind of form impossible, and suppress the error."""
         try:
             yield
         except InputError as error:
@@ -123,7 +123,7 @@ class FormSearch:
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for TFLite Micro, compared with the original by execution if installed."""
+    """Return a model in its best form for TFLite Micro; if the runtime is installed, its outputs are compared."""
     names = {operator.name for graph in read_tflite(file).subgraphs for operator in graph.operators}
     if alone := next((name for name in options.scratch if name not in names), None):
         rule = "must be of all operators of a name where the model may be written in another form"

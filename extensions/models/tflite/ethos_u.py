@@ -1,11 +1,11 @@
-"""Models compiled by Vela for an Ethos-U: its commands address memory at fixed distances, in one memory or two.
+"""Constraints of models that Vela compiled for an Ethos-U: its commands address memory at fixed distances.
 
-An Ethos-U operator is given its commands, its constants, `scratch` and `scratch_fast`, and then its inputs. The
-commands count the addresses of inputs and outputs from the start of `scratch`: tensors that the plan in the file puts
-into it keep their distance, and tensors that share bytes do so because Vela knows their lifetimes. `scratch_fast` is
-the same memory where it is the same tensor, or a tensor of the same place and bytes; otherwise it is a separate memory,
-next to the arena. Source: ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and tflite_writer.py;
-tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
+The inputs of an Ethos-U operator are its commands, its constants, `scratch`, `scratch_fast`, and the actual inputs. The
+commands address inputs and outputs relative to the start of `scratch`. Tensors that the file's plan puts into `scratch`
+therefore keep their distance to it; where they share bytes, Vela knows their lifetimes. `scratch_fast` is the same
+memory as `scratch` if it is the same tensor, or has the same offset and bytes; otherwise it is a second memory. Source:
+ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and tflite_writer.py; tensorflow/tflite-micro 90b983c2b,
+tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.model.rows import Buffer, Relative
 
 OPERATOR = "ethos-u"
-"""The custom operator that Vela makes for everything that an Ethos-U runs."""
+"""The custom operator that Vela makes of all operators that an Ethos-U runs."""
 POOLS = ("arena", "scratch_fast")
-"""The pools of a model that uses two memories."""
+"""The names of the pools of a model that uses two memories."""
 _SCRATCH, _FAST = 2, 3
 
 
 def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
-    """Return a model with the distances and memories that Vela's commands assume.
+    """Return the imported problem with the distances and pools that Vela's commands assume.
 
-    Models without Ethos-U operators, and those without places for their tensors, stay as they are.
+    A model without Ethos-U operators, or without offsets for its tensors, is returned unchanged.
     """
     offsets = model.offline_offsets
     operators = [operator for operator in model.subgraphs[0].operators if operator.name == OPERATOR]
     if not operators or offsets is None:
         return imported
-    scratch, fast = _areas(model, operators, offsets)
+    scratch, fast = _scratch_tensors(model, operators, offsets)
     places = {f"main/{tensor.id}": at for tensor, at in zip(model.tensors, offsets, strict=True) if at >= 0}
     apart = frozenset(f"main/{model.tensors[k].id}" for k in fast)
     problem = imported.problem
@@ -56,8 +56,10 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
     return replace(imported, source=larger, warnings=imported.warnings + areas, **_vela_plan_fields(imported, larger))
 
 
-def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the positions of the tensors that Ethos-U operators use: in the arena, and outside of it."""
+def _scratch_tensors(
+    model: Model, operators: Sequence[Operator], offsets: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return the indices of Ethos-U operators' working tensors: those in the arena, and those of `scratch_fast`."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -74,7 +76,7 @@ def _areas(model: Model, operators: Sequence[Operator], offsets: Sequence[int]) 
 def _tie_rows(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Return the rows, with relative places for those inside a live scratch tensor."""
+    """Return the buffers; those inside a scratch tensor that is alive with them get offsets relative to it."""
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:
@@ -85,18 +87,18 @@ def _tie_rows(
         for i, row in enumerate(rows):
             distance = places.get(str(row.id), -1) - at
             is_in_it = row.id in places and distance < area.size and -distance < row.size
-            if i not in done and is_in_it and row.size and row.alias_of is None and _meet(row, area):
+            if i not in done and is_in_it and row.size and row.alias_of is None and _are_alive_together(row, area):
                 rows[i] = row.model_copy(update={"relative": Relative(to=area.id, offset=distance)})
                 done.add(i)
     return rows
 
 
-def _meet(one: Buffer, other: Buffer) -> bool:
+def _are_alive_together(one: Buffer, other: Buffer) -> bool:
     return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
 
 
 def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
-    """Return the file's own plan for the resulting problem, and its total use of memory."""
+    """Return the fields `own_plan` and `own_peak` for the resulting problem, from the file's plan."""
     plan = imported.own_plan
     if plan is None:
         return {}

@@ -1,6 +1,6 @@
-"""Facts about a TensorFlow Lite model's tensors and operators besides bytes and order.
+"""Facts of a TensorFlow Lite model about tensors and operators, besides bytes and order: kinds, attributes, types.
 
-Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
+Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memplan.planner.foreign.imported import element_count
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}
 _EFFECTS |= {"STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_CUSTOM_CALL"}
-"""The operators that change, read or draw from what no tensor shows; custom ones may."""
+"""The operators that use or change state outside of their tensors, or draw random numbers; custom ones may, too."""
 _KINDS = kinds_by_name(
     {
         "conv2d": "CONV_2D",
@@ -56,7 +56,7 @@ Attributes = dict[str, Attribute]
 def operator_facts(
     subgraph: Subgraph, operator: Operator, source: tuple[int, int], contents: Contents
 ) -> OperationFacts:
-    """Return the facts about an operator; raises FormatError for a broken file."""
+    """Return the name, kind and attributes of an operator; raises FormatError for a broken file."""
     kind = None if operator.is_custom else kind_of(operator.name, _KINDS)
     reader = OperatorReader(subgraph, operator, contents)
     attributes = reader.attributes()
@@ -66,13 +66,13 @@ def operator_facts(
 
 
 def has_effects(subgraph: Subgraph, operator: Operator) -> bool:
-    """Return True if an operator has hidden effects, random draws, or state."""
+    """Return True if an operator may use or change hidden state, or draw random numbers, so that it keeps its order."""
     has_state = any(k >= 0 and subgraph.tensors[k].is_variable for k in operator.inputs)
     return operator.name in _EFFECTS or operator.is_custom or not operator.outputs or has_state
 
 
 def tensor_facts(tensor: TfliteTensor) -> TensorFacts:
-    """Return the facts about a tensor; raises FormatError for a broken file."""
+    """Return the name, shape, element type and quantisation of a tensor; raises FormatError for a broken file."""
     return TensorFacts(
         name=tensor.id, shape=tensor.shape, dtype=DTYPES.get(tensor.type), quantization=_quantization(tensor.table)
     )
@@ -91,7 +91,7 @@ def _quantization(row: Table | None) -> Quantization | None:
 
 
 class OperatorReader:
-    """The options and constant operands of an operator."""
+    """Reads the options and the constant operands of one operator."""
 
     def __init__(self, subgraph: Subgraph, operator: Operator, contents: Contents) -> None:
         self.operator, self.contents = operator, contents
@@ -100,36 +100,36 @@ class OperatorReader:
         self.options = None if operator.table is None else operator.table.table(4, "builtin_options")
 
     def attributes(self) -> Attributes:
-        """Return the attributes from the operator's options and constant operands."""
+        """Return the operator's attributes, from its options and constant operands."""
         name = self.operator.name
         attributes: Attributes = {}
         if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):
             attributes["activation"] = _FUSED.get(fused, str(fused))
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"):
-            attributes |= self._window(name)
+            attributes |= self._window_attributes(name)
         elif name == "TRANSPOSE_CONV":
-            attributes |= self._transposed_convolution()
+            attributes |= self._transposed_convolution_attributes()
         elif name == "CONCATENATION":
             attributes["axis"] = self.integer(0, "axis", "i")
         elif name in ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"):
             attributes["block"] = self.integer(0, "block_size", "i")
         elif name in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
-            attributes |= self._resize(2 if name == "RESIZE_BILINEAR" else 0)
+            attributes |= self._resize_attributes(2 if name == "RESIZE_BILINEAR" else 0)
         elif name in ("MEAN", "SUM", "REDUCE_MAX"):
-            attributes |= self._constant("axes", 1)
+            attributes |= self._constant_attribute("axes", 1)
         elif name in ("PAD", "PADV2"):
-            attributes |= self._pads()
+            attributes |= self._pad_attributes()
         elif name in ("SLICE", "STRIDED_SLICE", "TRANSPOSE"):
             words = {"SLICE": ("starts", "sizes"), "TRANSPOSE": ("axes",)}.get(name, ("starts", "ends", "steps"))
             for k, word in enumerate(words):
-                attributes |= self._constant(word, k + 1)
+                attributes |= self._constant_attribute(word, k + 1)
         return attributes
 
     def integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
-        """Return an option; `kind` is its type, as in flatbuffer.Number."""
+        """Return the integer option at a field number; `kind` is its format as in flatbuffer.Number."""
         return default if self.options is None else self.options.integer(field, name, kind, default)
 
-    def _window(self, name: str) -> Attributes:
+    def _window_attributes(self, name: str) -> Attributes:
         is_pool = name.endswith("POOL_2D")
         strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
         dilations = (1, 1)
@@ -155,7 +155,7 @@ class OperatorReader:
             attributes["groups"] = image[3] if name != "CONV_2D" else image[3] // max(1, weight_channels)
         return attributes
 
-    def _transposed_convolution(self) -> Attributes:
+    def _transposed_convolution_attributes(self) -> Attributes:
         tensors = [self.inputs[1], self.inputs[2], self.outputs[0]] if len(self.inputs) > 2 and self.outputs else []
         weight, image, out = (tensor.shape if tensor is not None else () for tensor in tensors or [None] * 3)
         strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
@@ -166,7 +166,7 @@ class OperatorReader:
         pads = (total[0] // 2, total[1] // 2, total[0] - total[0] // 2, total[1] - total[1] // 2)
         return {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
 
-    def _resize(self, first: int) -> Attributes:
+    def _resize_attributes(self, first: int) -> Attributes:
         place = "asymmetric"
         if self.integer(first, "align_corners", "B"):
             place = "align_corners"
@@ -174,7 +174,7 @@ class OperatorReader:
             place = "half_pixel"
         return {"mode": "linear" if first else "nearest", "coordinates": place, "layout": "NHWC"}
 
-    def _pads(self) -> Attributes:
+    def _pad_attributes(self) -> Attributes:
         numbers = self.numbers(1)
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
@@ -184,12 +184,12 @@ class OperatorReader:
             attributes["value"] = "an input"
         return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
-    def _constant(self, word: str, k: int) -> Attributes:
+    def _constant_attribute(self, word: str, k: int) -> Attributes:
         numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 
     def numbers(self, k: int) -> tuple[int, ...] | None:
-        """Return the numbers of a short constant operand; None for all others."""
+        """Return the values of the operand at position k if it is a short list of constant integers, else None."""
         tensor = self.inputs[k] if k < len(self.inputs) else None
         kind = {2: "i", 4: "q"}.get(tensor.type) if tensor is not None and tensor.is_constant else None
         if tensor is None or kind is None or element_count(tensor.shape) > MOST_NUMBERS:

@@ -1,4 +1,4 @@
-"""Models written as cascades: points as operations on parts, with their cost in TFLite Micro's arena."""
+"""Models rewritten as cascades: operations on parts of tensors, with their estimated cost in TFLite Micro's arena."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
 
 OPERATION_BYTES = 200
-"""The arena bytes that TFLite Micro keeps for each operator, as measured."""
+"""The arena bytes that TFLite Micro uses for each operator, as measured."""
 _VALUE_BYTES = 24
 _CHANNEL_BYTES = 8
-"""The bytes kept for each byte of an output pixel, as kernels keep numbers for each channel."""
+"""The arena bytes that kernels use for each channel of an output, for its quantisation."""
 _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""The numbers of steps to merge: fewer operations, each with its own cost, on larger parts."""
+"""The numbers of steps to merge: more merged steps mean fewer operators, each on a larger part."""
 
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, with unsplittable operations kept whole, and its writer."""
+    """A model's access maps, in which operations that cannot be written in parts stay whole, and its writer."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]
@@ -41,15 +41,15 @@ class RewritableModel:
     ) -> Iterator[FormInParts]:
         """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
 
-        The price of operations and tensors that ranks them is an estimate, so several are written and measured by the
-        runtime's rules; forms that cannot be written are left out. A form yielded within fewer multiplications is
-        also yielded within more. Raises OperationsError if none can be written.
+        The arena's estimate that ranks forms is inexact, so several are written and then measured by the runtime's
+        rules. Forms that cannot be written are omitted. A limit on multiplications only removes forms: those within it
+        are the same. Raises OperationsError if no form can be written.
         """
         refused: OperationsError | None = None
         for form in _promising_forms([form for form in rewritings(points, given.used) if form.peak < given.used], most):
             try:
                 written = self.write(form.found)
-            except OperationsError as error:  # another form would be cut at another operator
+            except OperationsError as error:  # another form may cut other operators, which can be written
                 refused = refused or error
                 continue
             ratio = form.macs / self.access.macs if self.access.macs else 1.0
@@ -60,7 +60,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms that are among the `most` best of those with no more multiplications."""
+    """Return the forms whose need is among the `most` least of all forms with no more multiplications."""
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
         if len(best) < most or form.needed < best[most - 1]:
@@ -70,7 +70,7 @@ def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
 
 
 def arena_estimate(found: UnrolledCascade) -> int:
-    """Return an estimate of TFLite Micro's arena for an unrolled cascade: live values, and bookkeeping."""
+    """Return the estimated bytes of TFLite Micro's arena for an unrolled cascade: live peak and bookkeeping."""
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
     channels = sum(graph.tensors[tensor].pixel for tensor in made)
@@ -79,7 +79,7 @@ def arena_estimate(found: UnrolledCascade) -> int:
 
 
 def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
-    """Return a writable model for searching cascades; the graph was read from this file."""
+    """Return the rewritable form of a model, whose graph was read from the file `data`."""
     how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
@@ -91,10 +91,10 @@ def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions |
 
 @dataclass(frozen=True)
 class Rewriting:
-    """An unrolled form of a point; `peak` is its most live bytes, `macs` are its multiplications.
+    """An unrolled form of a point; `peak` is its live peak in bytes, `macs` are its multiplications.
 
-    Merged steps make fewer rows twice, so that these are fewer than those of the point. `needed` is the peak, and what
-    operations, values and channels cost TFLite Micro besides.
+    Merged steps compute fewer rows twice, so `macs` may be below those of the point. `needed` is the peak in bytes with
+    TFLite Micro's cost of operations, values and channels.
     """
 
     peak: int
@@ -104,18 +104,17 @@ class Rewriting:
 
 
 def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
-    """Yield all unrolled forms of points, except those whose operations alone cost more than `most`.
+    """Yield all unrolled forms of points, except those whose operators alone cost more than `most` bytes.
 
-    The memory of a point as a loop says little about its unrolled form: joined parts are copies, inputs die part by
-    part, and if operations have workspaces, several steps merged into one need less. Raises the last OperationsError if
-    no point can be unrolled.
+    A point's memory as a loop predicts that of its unrolled form badly: joined parts are copies, inputs are freed part
+    by part, and merged steps share workspaces. Raises the last OperationsError if no point can be unrolled.
     """
     last: OperationsError | None = OperationsError("points: must have one to be written")
     seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
-            # Merged into large parts, points that differ in small ones are alike.
-            if (form := _form(cascade)) in seen:
+            # Points that differ only in small parts are equal once these are merged.
+            if (form := _form_key(cascade)) in seen:
                 continue
             seen.add(form)
             if OPERATION_BYTES * runs_of(cascade) > most:
@@ -132,16 +131,16 @@ def rewritings(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Re
         raise last
 
 
-def _form(cascade: Cascade) -> object:
-    """Return what two cascades have in common that are written alike."""
+def _form_key(cascade: Cascade) -> object:
+    """Return a value that is equal for two cascades with the same written form."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Return an unrolled cascade; regions whose joins make the peak run layer by layer if that is lower.
+    """Return an unrolled cascade; a region whose join makes the peak runs layer by layer if that lowers the peak.
 
-    Before an operation that runs whole, a tensor in parts needs its bytes twice: as parts and joined.
+    Before an operation that runs whole, a tensor in parts needs its bytes twice: in parts and joined.
     """
     steps = unroll(cascade)
     live = steps.live_bytes()
@@ -161,15 +160,15 @@ def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
 
 
 def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield coarser forms of a cascade, with merged steps along rows and all along columns; finally itself.
+    """Yield forms of a cascade with merged steps along rows, and all or none merged along columns; the cascade is last.
 
-    Those with the fewest runs come first, so that finer ones whose runs alone cost more need not be looked at.
+    Forms with the fewest runs come first. A caller can stop once the runs of a form alone cost too much.
     """
     steps = [region.steps for region in cascade.regions]
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # With all steps merged, the layer would be unchanged.
+            # If all steps were merged, the layers would run whole, as in the given model.
             if rows < most_rows or rows == columns == 1:
                 yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 

@@ -1,8 +1,8 @@
-"""TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and joins.
+"""Writer of TensorFlow Lite models with operators in parts: an unrolled cascade as slices, pads and concatenations.
 
-Weights, options and quantisation are those of the file, which follows the new tables. Operators in parts have no
-padding themselves: if a part reaches beyond the border, a PAD puts the zero point there.
-Source: tensorflow/compiler/mlir/lite/schema/schema.fbs; the numbers of fields are their order there.
+Weights, options and quantisation are in the old file, which follows the new tables. Operators in parts do not pad: if a
+part extends beyond the border, a PAD adds the zero point. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A
+field's number is its position there.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_
 from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
 from memplan.planner.errors import OperationsError, excerpt
 
-# Numbers of BuiltinOperator and of BuiltinOptions in TFLite's schema.
+# Operators by their numbers in BuiltinOperator, and their options by those in BuiltinOptions.
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60
 _OPTIONS = {_CONCATENATION: 10, _PAD: 22, _STRIDED_SLICE: 32, _PADV2: 43}
 _VALID = 1
 _MOST_JOINED = 10
-"""The most inputs of a CONCATENATION in TFLite Micro."""
+"""The most inputs that a CONCATENATION may have in TFLite Micro."""
 
 
 class TfliteRewriting(TfliteSource):
-    """A model that can be written as cascades of its graph."""
+    """A model that can be written in the forms of unrolled cascades of its graph."""
 
     def write(self, found: UnrolledCascade) -> bytes:
-        """Return the model as an unrolled cascade of its graph; inputs and outputs are unchanged."""
+        """Return the file of an unrolled cascade; the model's inputs and outputs are unchanged."""
         writer = _Writer(self, found)
         writer.run()
         out = writer.file()
@@ -46,7 +46,7 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """Adds new tensors, buffers and operators after the existing ones of the file."""
+    """Adds tensors, buffers and operators of an unrolled cascade after those of the file."""
 
     def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
         self.how, self.found = how, found
@@ -62,44 +62,44 @@ class _Writer:
         self.used = {*self.old.inputs, *self.old.outputs}
         self.options: dict[str, dict[int, Scalar]] = {}
         self.heads: dict[str, dict[int, Scalar | OldReference]] = {}
-        self.index = self._indices()
+        self.index = self._value_indices()
 
     def run(self) -> None:
-        """Add all operators."""
+        """Add the operators of all steps, and the views that make outputs."""
         for step in self.found.steps:
             if step.kind == "slice":
-                self._slice(step)
+                self._add_slice(step)
             elif step.kind == "join":
-                self._join(step)
+                self._add_join(step)
             else:
-                self._operate(step)
-        self._views(self.old.outputs)
+                self._add_operation(step)
+        self._add_views(self.old.outputs)
 
     # -- tensors
 
-    def _tensor_of(self, tensor: int) -> int:
-        """Return the file's tensor for a tensor of the cascade's graph."""
+    def _tensor_in(self, tensor: int) -> int:
+        """Return the index in the file of a tensor of the cascade's graph."""
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
-    def _indices(self) -> list[int]:
-        """Return the tensor of each value: the file's for the first whole one, else a new one."""
+    def _value_indices(self) -> list[int]:
+        """Return the tensor index of each value: the file's for the first whole value of a tensor, else a new one."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
         for value in (*indices.inputs, *indices.kept, *range(len(indices.values))):
-            own = self._tensor_of(indices.values[value].tensor)
+            own = self._tensor_in(indices.values[value].tensor)
             if index[value] < 0 and indices.is_whole(value) and own not in taken:
                 index[value] = own
                 taken.add(own)
         for value, part in enumerate(indices.values):
             if index[value] < 0:
-                like = self.old.tensors[self._tensor_of(part.tensor)]
-                index[value] = self.tensors.add_like(like, self._shape(value), f"{like.id}/{value}")
+                like = self.old.tensors[self._tensor_in(part.tensor)]
+                index[value] = self.tensors.add_like(like, self._value_shape(value), f"{like.id}/{value}")
         return index
 
-    def _shape(self, value: int) -> tuple[int, ...]:
+    def _value_shape(self, value: int) -> tuple[int, ...]:
         part = self.found.values[value]
-        own = self.old.tensors[self._tensor_of(part.tensor)]
+        own = self.old.tensors[self._tensor_in(part.tensor)]
         if len(own.shape) != 4:
             raise OperationsError(
                 f"tensor {excerpt(own.id)}: must have four dimensions to run in parts, got {own.shape}"
@@ -108,7 +108,7 @@ class _Writer:
 
     # -- operators
 
-    def _add(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
+    def _add_operator(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
         self.used.update((*inputs, output))
         number = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
         self.operators.append(
@@ -123,22 +123,22 @@ class _Writer:
             )
         )
 
-    def _slice(self, step: PartStep) -> None:
+    def _add_slice(self, step: PartStep) -> None:
         (value,), (made,) = step.inputs, step.outputs
         whole, part = self.found.values[value], self.found.values[made]
-        shape = self._shape(value)
+        shape = self._value_shape(value)
         top, left = part.rows[0] - whole.rows[0], part.columns[0] - whole.columns[0]
         begin = (0, top, left, 0)
         end = (shape[0], top + part.rows[1] - part.rows[0], left + part.columns[1] - part.columns[0], shape[3])
         numbers = [self.tensors.numbers(values, (4,)) for values in (begin, end, (1, 1, 1, 1))]
-        self._add(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
+        self._add_operator(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
-    def _join(self, step: PartStep) -> None:
-        """Add a concatenation, or several if there are more values than TFLite Micro allows."""
+    def _add_join(self, step: PartStep) -> None:
+        """Add a concatenation, or several where there are more values than TFLite Micro allows."""
         (made,) = step.outputs
-        axis, whole = 1 + step.axis, self._shape(made)
-        like = self.old.tensors[self._tensor_of(self.found.values[made].tensor)]
-        parts = [(self.index[value], self._shape(value)[axis]) for value in step.inputs]
+        axis, whole = 1 + step.axis, self._value_shape(made)
+        like = self.old.tensors[self._tensor_in(self.found.values[made].tensor)]
+        parts = [(self.index[value], self._value_shape(value)[axis]) for value in step.inputs]
         while len(parts) > _MOST_JOINED:
             rest, parts = parts, []
             for k in range(0, len(rest), _MOST_JOINED):
@@ -147,35 +147,38 @@ class _Writer:
                     size = sum(size for _, size in group)
                     shape = (*whole[:axis], size, *whole[axis + 1 :])
                     group = [
-                        (self._concatenate(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")), size)
+                        (
+                            self._concat(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")),
+                            size,
+                        )
                     ]
                 parts += group
-        self._concatenate(parts, axis, self.index[made])
+        self._concat(parts, axis, self.index[made])
 
-    def _concatenate(self, parts: Sequence[Span], axis: int, output: int) -> int:
+    def _concat(self, parts: Sequence[Span], axis: int, output: int) -> int:
         options = NewTable({0: Scalar(axis, "i"), 1: Scalar(0, "b")})
-        self._add(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
+        self._add_operator(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
         return output
 
-    def _operate(self, step: PartStep) -> None:
+    def _add_operation(self, step: PartStep) -> None:
         v = self.how.operator_of(self.found.graph.origin(step.operation))
         operator = self.old.operators[v]
-        self._views(operator.inputs)
+        self._add_views(operator.inputs)
         if all(self.found.is_whole(value) for value in (*step.inputs, *step.outputs)):
-            self._run_whole(v, step)
+            self._add_whole(v, step)
         else:
-            self._run_part(operator, step)
+            self._add_part(operator, step)
 
-    def _values(self, step: PartStep) -> dict[int, int]:
-        """Return the actual value for each of the file's tensors that a step reads or makes."""
+    def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
+        """Return, for each tensor of the file that a step reads or writes, the index of the value in its place."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
-            self._tensor_of(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
+            self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
         }
-        return tensors | {self._tensor_of(self.found.values[value].tensor): self.index[value] for value in step.outputs}
+        return tensors | {self._tensor_in(self.found.values[value].tensor): self.index[value] for value in step.outputs}
 
-    def _run_whole(self, v: int, step: PartStep) -> None:
-        meant, operator = self._values(step), self.old.operators[v]
+    def _add_whole(self, v: int, step: PartStep) -> None:
+        meant, operator = self._replaced_tensors(step), self.old.operators[v]
         assert operator.table is not None
         if all(own == now for own, now in meant.items()):
             self.used.update((*operator.inputs, *operator.outputs))
@@ -188,17 +191,17 @@ class _Writer:
     def _repeat_operator(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
-        """Add an operator on other tensors."""
+        """Add a copy of an operator with other tensors, and other options if given."""
         if operator.path not in self.heads:
-            self.heads[operator.path] = _head(operator)
+            self.heads[operator.path] = _kept_fields(operator)
         own = self.heads[operator.path]
         self.used.update((*inputs, *outputs))
         changed = {1: Numbers(inputs), 2: Numbers(outputs)} | ({} if options is None else {4: options})
         self.operators.append(NewTable({**own, **changed}))
 
-    def _run_part(self, operator: Operator, step: PartStep) -> None:
+    def _add_part(self, operator: Operator, step: PartStep) -> None:
         name, row = operator.name, self.found.graph.operations[step.operation]
-        meant, made = self._values(step), self.found.values[step.outputs[0]]
+        meant, made = self._replaced_tensors(step), self.found.values[step.outputs[0]]
         inputs = [meant.get(t, t) for t in operator.inputs]
         if name in BY_PIXEL:
             self._repeat_operator(operator, inputs, [self.index[step.outputs[0]]])
@@ -209,14 +212,14 @@ class _Writer:
         borders = [(max(0, -first), max(0, end - size)) for (first, end), size in zip(reached, sizes, strict=True)]
         source, output = self.index[step.inputs[0]], self.index[step.outputs[0]]
         if name == "PAD":
-            self._pad(source, output, borders)
+            self._add_pad(source, output, borders)
             return
         if any(any(border) for border in borders):
             inputs[0] = self._pad_input(operator, step.inputs[0], source, borders)
         self._repeat_operator(operator, inputs, [output], NewTable(self._valid_options(operator)))
 
     def _valid_options(self, operator: Operator) -> dict[int, Scalar]:
-        """Return the options of an operator with VALID padding."""
+        """Return the options of an operator, with its padding changed to VALID."""
         if operator.path not in self.options:
             table = operator.table.table(4, "builtin_options") if operator.table is not None else None
             self.options[operator.path] = {0: Scalar(_VALID, "b")} | {
@@ -226,32 +229,32 @@ class _Writer:
         return self.options[operator.path]
 
     def _pad_input(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
-        """Return an input of an operator with an explicit border."""
+        """Return the index of an operator's input with explicit padding."""
         if operator.name == "AVERAGE_POOL_2D":
             raise OperationsError(f"{operator.path}: must not reach beyond the border, where averages count fewer")
-        like = self.old.tensors[self._tensor_of(self.found.values[value].tensor)]
-        n, rows, columns, channels = self._shape(value)
+        like = self.old.tensors[self._tensor_in(self.found.values[value].tensor)]
+        n, rows, columns, channels = self._value_shape(value)
         shape = (n, rows + sum(borders[0]), columns + sum(borders[1]), channels)
         out = self.tensors.add_like(like, shape, f"{like.id}/{value}/padded")
-        self._pad(source, out, borders, self.tensors.add_minimum(like) if operator.name == "MAX_POOL_2D" else None)
+        self._add_pad(source, out, borders, self.tensors.add_minimum(like) if operator.name == "MAX_POOL_2D" else None)
         return out
 
-    def _pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
+    def _add_pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
         pads = self.tensors.numbers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
         if filled is None:
-            self._add(_PAD, (source, pads), out, NewTable({}))
+            self._add_operator(_PAD, (source, pads), out, NewTable({}))
         else:
-            self._add(_PADV2, (source, pads, filled), out, NewTable({}))
+            self._add_operator(_PADV2, (source, pads, filled), out, NewTable({}))
 
-    def _views(self, tensors: Iterable[int]) -> None:
-        """Add the makers of tensors that are no operations of the graph, such as views; whole and unchanged."""
+    def _add_views(self, tensors: Iterable[int]) -> None:
+        """Add the operators that make `tensors` but are not in the graph, such as views; they run whole."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:
                 continue
             self.done.add(v)
             operator = self.old.operators[v]
-            self._views(operator.inputs)
+            self._add_views(operator.inputs)
             assert operator.table is not None
             self.used.update((*operator.inputs, *operator.outputs))
             self.operators.append(OldReference(operator.table.at))
@@ -259,13 +262,13 @@ class _Writer:
     # -- the file
 
     def file(self) -> bytes:
-        """Return the file: a model whose first subgraph is new."""
+        """Return the new file, whose first subgraph has the added operators."""
         root = self.root
         codes = [OldReference(table.at) for table in root.tables(1, "operator_codes")]
         new = [NewTable({0: Scalar(code, "b"), 2: Scalar(2, "i"), 3: Scalar(code, "i")}) for code in self.new_codes]
         graphs = list(root.tables(2, "subgraphs"))
         subgraphs: list[NewTable | OldReference] = [
-            self._subgraph(graphs[0]),
+            self._new_subgraph(graphs[0]),
             *(OldReference(graph.at) for graph in graphs[1:]),
         ]
         fields: dict[int, Field] = {
@@ -282,7 +285,7 @@ class _Writer:
             fields[6] = Tables([OldReference(entry.at) for entry in entries])
         return prepend_root(NewTable(fields), b"TFL3", self.how.data)
 
-    def _subgraph(self, old: Table) -> NewTable:
+    def _new_subgraph(self, old: Table) -> NewTable:
         tensors = self.tensors.tensors([*old.tables(0, "tensors")], self.used)
         fields: dict[int, Field] = {
             0: Tables(tensors),
@@ -295,8 +298,8 @@ class _Writer:
         return NewTable(fields)
 
 
-def _head(operator: Operator) -> dict[int, Scalar | OldReference]:
-    """Return the fields of an operator other than its tensors."""
+def _kept_fields(operator: Operator) -> dict[int, Scalar | OldReference]:
+    """Return the fields of an operator without its inputs and outputs."""
     table = operator.table
     assert table is not None
     fields: dict[int, Scalar | OldReference] = {

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models to be run in parts: the tensor and operator of each graph element, and what may be split."""
+"""The file of a model to write in parts: tensors and operators of its graph, and which operators can be split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OperationsError, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 
-# Numbers of TensorType in TFLite's schema.
+# Element types by their numbers in TensorType of TFLite's schema.
 _FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9
 TAKEN: Mapping[str, frozenset[int]] = {
     "STRIDED_SLICE": frozenset((_FLOAT, _INT32, _BOOL, _INT16, _INT8)),
@@ -21,19 +21,19 @@ TAKEN: Mapping[str, frozenset[int]] = {
     "PAD": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
     "PADV2": frozenset((_FLOAT, _INT32, _INT16, _INT8)),
 }
-"""The types that TFLite Micro's kernels for joining and padding support.
+"""The element types that TFLite Micro's kernels for slices, joins and pads support.
 
 Source: tensorflow/tflite-micro 90b983c2b, tensorflow/lite/micro/kernels/{strided_slice,concatenation,pad}.cc.
 """
 LEAST = {_FLOAT: struct.pack("<f", -3.4028235e38), _INT8: b"\x80"}
-"""The least number of each type, for padding a maximum."""
+"""The least number of each element type, with which the input of a maximum is padded."""
 PADDED: Mapping[str, Sequence[tuple[int, Literal["b", "i"], int]]] = {
     "CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "b", 0), (4, "i", 1), (5, "i", 1), (6, "b", 0)),
     "DEPTHWISE_CONV_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "b", 0), (5, "i", 1), (6, "i", 1)),
     "MAX_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
     "AVERAGE_POOL_2D": ((1, "i", 0), (2, "i", 0), (3, "i", 0), (4, "i", 0), (5, "b", 0)),
 }
-"""The options of padded operators besides the padding, field 0: (number, kind, default)."""
+"""The options of operators with padding, except the padding (field 0): (field number, format, default)."""
 BY_PIXEL = {"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "RELU", "RELU6", "RELU_N1_TO_1"}
 BY_PIXEL |= {"LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "ABS", "NEG", "EXP", "SQRT", "RSQRT"}
 BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
@@ -42,7 +42,7 @@ BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 class TfliteSource:
     """A model and its graph of operations.
 
-    Raises FormatError if operators or bytes are referenced by position, and OptionError for other sizes.
+    Raises FormatError if the file refers to operators or bytes by position, and OptionError for other sizes.
     """
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
@@ -58,21 +58,21 @@ class TfliteSource:
         self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
 
     def tensor_of(self, tensor: int) -> int:
-        """Return the file's tensor for a tensor of the graph; raises OperationsError if there is none."""
+        """Return the index in the file of a tensor of the graph; raises OperationsError if there is none."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
             raise OperationsError(f"tensor {tensor}: must be one of the file's, got {excerpt(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the file's operator for an operation of the graph."""
+        """Return the index in the file of an operation of the graph; raises OperationsError if there is none."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
         return source[1]
 
     def runs_in_parts(self, v: int) -> bool:
-        """Return True if an operation's operator can be written for a part of its output."""
+        """Return True if operation `v` can be written for a part of its output."""
         operator, row = self.subgraph.operators[self.operator_of(v)], self.graph.ops[v]
         tensors = self.subgraph.tensors
         read = {self.tensor_of(tensor) for tensor in row.inputs if tensor not in set(self.graph.resident)}
@@ -96,14 +96,14 @@ class TfliteSource:
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
         if operator.name == "AVERAGE_POOL_2D":
-            # At a border it counts fewer, whatever is put there.
+            # At a border, an average is over fewer elements, which explicit padding would change.
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED
 
 
 class TfliteTensors:
-    """The tensors of a model's main subgraph and the model's buffers, the file's and new ones."""
+    """The tensors and buffers of a new file: those of the old main subgraph and model, followed by added ones."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._old = model, model.subgraphs[0].tensors
@@ -114,7 +114,7 @@ class TfliteTensors:
         self._quantization = {name: OldReference(table.at) for name, table in tables.items() if table is not None}
 
     def add_like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
-        """Add a tensor with another one's type and quantisation; return its position."""
+        """Add a tensor with the type and quantisation of `own`; return its index."""
         fields: dict[int, Field] = {
             0: Numbers(shape),
             1: Scalar(own.type, "b"),
@@ -123,32 +123,32 @@ class TfliteTensors:
         }
         if own.id in self._quantization:
             fields[4] = self._quantization[own.id]
-        return self._add(fields)
+        return self._add_tensor(fields)
 
     def numbers(self, values: Sequence[int], shape: Sequence[int]) -> int:
-        """Return the position of a constant integer tensor."""
+        """Return the index of a constant int32 tensor with these values, which is added if it is new."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
-            buffer = self._buffer(struct.pack(f"<{len(values)}i", *values))
+            buffer = self._buffer_index(struct.pack(f"<{len(values)}i", *values))
             name = text(f"numbers/{len(self._tensors)}")
-            self._constants[key] = self._add(
+            self._constants[key] = self._add_tensor(
                 {0: Numbers(shape), 1: Scalar(_INT32, "b"), 2: Scalar(buffer, "I"), 3: name}
             )
         return self._constants[key]
 
     def add_minimum(self, own: TfliteTensor) -> int:
-        """Return the position of a constant tensor with the least number of another tensor's type."""
+        """Return the index of a constant scalar with the least number of another tensor's type."""
         if own.type not in LEAST:
             raise OperationsError(f"tensor {excerpt(own.id)}: must be of float32 or int8 to be padded")
         key = ("least", own.id)
         if key not in self._constants:
-            self._constants[key] = self.add_like(own, (), f"{own.id}/least", self._buffer(LEAST[own.type]))
+            self._constants[key] = self.add_like(own, (), f"{own.id}/least", self._buffer_index(LEAST[own.type]))
         return self._constants[key]
 
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
-        """Return all tensors; unused ones of the file get no elements.
+        """Return the list of all tensors; unused old ones become empty.
 
-        TFLite Micro gives memory to each tensor, also to tensors that no operator uses.
+        TFLite Micro allocates memory for each tensor, also for a tensor that no operator uses.
         """
         olds = [
             OldReference(table.at) if k in used or own.is_constant else self._empty_tensor(own)
@@ -157,7 +157,7 @@ class TfliteTensors:
         return [*olds, *self._tensors]
 
     def buffers(self) -> list[NewTable | OldReference]:
-        """Return all buffers."""
+        """Return the list of all buffers, the old ones first."""
         return [*[OldReference(table.at) for table in self._model.buffers], *self._buffers]
 
     def _empty_tensor(self, own: TfliteTensor) -> NewTable:
@@ -165,16 +165,16 @@ class TfliteTensors:
             {0: Numbers((0,)), 1: Scalar(own.type, "b"), 2: Scalar(self._empty_buffer(), "I"), 3: text(own.id)}
         )
 
-    def _add(self, fields: dict[int, Field]) -> int:
+    def _add_tensor(self, fields: dict[int, Field]) -> int:
         self._tensors.append(NewTable(fields))
         return len(self._old) + len(self._tensors) - 1
 
     def _empty_buffer(self) -> int:
-        """Return the position of a buffer without bytes."""
+        """Return the index of a buffer without bytes."""
         buffers = self._model.buffers
-        return 0 if buffers and not buffers[0].length(0, "data") else self._buffer(b"")
+        return 0 if buffers and not buffers[0].length(0, "data") else self._buffer_index(b"")
 
-    def _buffer(self, data: bytes) -> int:
+    def _buffer_index(self, data: bytes) -> int:
         key = ("buffer", data)
         if key not in self._constants:
             self._buffers.append(NewTable({0: Content(data)} if data else {}))

@@ -1,4 +1,4 @@
-"""TFLite Micro, run in a child process, as it aborts on unsupported models."""
+"""Runs of TFLite Micro in a child process, since the runtime aborts its process for unsupported models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from memplan.extensions.models.tflite.model import read_model
 
-# Indices that a model is given must stay within its tables, so whole numbers of many bits are 0 or 1.
+# Inputs of wide integer types may be indices into the model's tables, so they are drawn from 0 and 1.
 _RUN = """
 import os, sys
 out = os.fdopen(os.dup(1), "wb")
@@ -43,11 +43,10 @@ LIMIT_S = 30.0
 
 @dataclass(frozen=True, eq=False)
 class MicroRun:
-    """A run of a model on fixed random inputs, or the reason why there is none.
+    """A run of a model on fixed random inputs, or the reason why it could not run.
 
-    said: the runtime's message, as a part of a sentence.
-    outputs: the computed outputs; None if there are none.
-    fails: True if the runtime refused the model; False if the runtime was missing, or its time was over.
+    said: the runtime's message, as a part of a sentence. outputs: the computed outputs; None if there are none. fails:
+    True if the runtime refused the model; False if the runtime was missing, or its time was over.
     """
 
     said: str
@@ -55,7 +54,7 @@ class MicroRun:
     fails: bool = False
 
     def equals(self, other: MicroRun) -> bool:
-        """Return True if both runs computed the same, up to the order of floating-point sums."""
+        """Return True if both runs have the same outputs, up to the rounding of floating-point sums."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(
             a.shape == b.shape
@@ -67,7 +66,7 @@ class MicroRun:
 
 
 def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
-    """Run a model once in an arena of `arena_size` bytes."""
+    """Run a model once in an arena of `arena_size` bytes, for at most `limit_s` seconds."""
     if find_spec("tflite_micro") is None:
         return MicroRun("by its rules, as tflite_micro is not installed")
     main = read_model(data).subgraphs[0]
@@ -100,16 +99,16 @@ def measure(data: bytes, arena_size: int) -> str:
 
 
 def refusal(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
-    """Return why the runtime refuses a model in an arena of `arena_size` bytes, in words; None where it does not."""
+    """Return the reason why the runtime refuses a model in an arena of `arena_size` bytes; None if it does not."""
     done = run(data, arena_size, limit_s)
     return f"{done.said}, in an arena of {arena_size:,} bytes" if done.fails else None
 
 
 def compare(given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S) -> tuple[bool | None, str]:
-    """Return whether a form of a model computes the same as the original, and the runtime's report on it.
+    """Return whether a form of a model computes the same as the original, and the runtime's report on the form.
 
-    `sizes` are the bytes of both arenas, and each run has the time limit. Returns None if the runtime is not installed,
-    is too slow, or does not run the original model.
+    `sizes` are the bytes of both arenas; each run has the time limit. The first value is None if the runtime is
+    missing, is too slow, or does not run the original.
     """
     now = run(form, sizes[1], limit_s)
     if given == form or (now.outputs is None and not now.fails):

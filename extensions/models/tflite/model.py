@@ -1,7 +1,7 @@
-"""The content of a `.tflite` file that matters for memory.
+"""The parts of a `.tflite` file that determine memory: tensors, operators, subgraphs and metadata.
 
-Source: tensorflow/compiler/mlir/lite/schema/schema.fbs, as of LiteRT 2.3.0; the numbers of fields are their order
-there, those of operators and types of tensors are of BuiltinOperator and TensorType.
+Source: tensorflow/compiler/mlir/lite/schema/schema.fbs, as of LiteRT 2.3.0. A field's number is its position there; the
+numbers of operators and element types are those of BuiltinOperator and TensorType.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE STABLEHLO_S
 STABLEHLO_CASE
 """
 OPERATORS: Mapping[int, str] = dict(enumerate(_NAMES.split()))
-"""Maps operator codes to names."""
+"""The operator's name for each number."""
 DTYPES = types_by_number("""
 float32 float16 int32 uint8 int64 - bool int16 complex64 int8 float64 complex128 uint64 - - uint32 uint16 int4 bfloat16
 int2 uint4 float8_e4m3fn float8_e5m2
 """)
-"""Maps tensor type numbers to element types."""
+"""The element type of each number of TensorType."""
 BITS = {number: bits_of(name) or 0 for number, name in DTYPES.items()} | {13: 32}
-"""Maps tensor type numbers to bits of an element (a resource's is its number); small ones are packed."""
+"""The bits of one element by the number of its type; a resource has those of its number. Small elements are packed."""
 UNSIZED: Mapping[int, str] = {5: "strings", 14: "variants"}
-"""The types whose tensors have no size before execution."""
+"""The types whose tensors have no size before the program runs."""
 
 
 OFFLINE_PLAN = "OfflineMemoryAllocation"
-"""The metadata with TFLite Micro's offline plan: the place of each tensor."""
+"""The name of the metadata with TFLite Micro's offline plan, which has an offset for each tensor."""
 _NAME_LENGTH = 200
-"""The length to which names of fused operations are cut."""
+"""The longest name that is used as an id; fused operations have long names."""
 _FLOAT16 = 1
 _OPTIONS = ("builtin_options", 4), ("builtin_options_2", 12)
 _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
@@ -71,14 +71,14 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
     "STABLEHLO_WHILE": (_OPTIONS[1], (0, 1)),
     "STABLEHLO_COMPOSITE": (_OPTIONS[1], (1,)),
 }
-"""Maps operators with subgraphs to their options (name and number), and the fields with the subgraphs."""
+"""For operators that run subgraphs: name and number of the field with their options, and the fields there."""
 
 
 @dataclass(frozen=True)
 class TfliteTensor:
-    """A tensor; its id is its name if that is unique, else `#subgraph/index`.
+    """A tensor; its id is its name if that is unique and short, else `#subgraph/index`.
 
-    `open_dims` are known only when the program runs, although `shape` says something for them.
+    `open_dims` are dimensions that are known only when the program runs; `shape` has a placeholder for them.
     """
 
     id: str
@@ -94,7 +94,7 @@ class TfliteTensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: tensors by index, -1 where an input is absent; `subgraphs` are the subgraphs that it runs."""
+    """An operator: its tensors by index (-1 for an absent input), and the `subgraphs` that it runs."""
 
     path: str
     name: str
@@ -107,7 +107,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Subgraph:
-    """A graph of operators in execution order."""
+    """A list of tensors, and of operators in execution order."""
 
     path: str
     tensors: tuple[TfliteTensor, ...]
@@ -117,10 +117,10 @@ class Subgraph:
 
     @cached_property
     def widened_tensors(self) -> frozenset[int]:
-        """The constant tensors that are widened once: float16 or sparse weights made float32 or dense.
+        """The constants that are converted once: float16 weights to float32, and sparse ones to dense ones.
 
-        LiteRT does so before the first run, and keeps them; TFLite Micro has no kernels for it.
-        Source: tflite 2.18, kernels/dequantize.cc and densify.cc.
+        LiteRT does so before the first run, and keeps the results; TFLite Micro has no kernels for this. Source: tflite
+        2.18, kernels/dequantize.cc and densify.cc.
         """
         widened: set[int] = set()
         for operator in self.operators:
@@ -135,11 +135,11 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its subgraphs, the first of which is run, and its metadata by name.
+    """A model: its subgraphs, of which the first one is the program, and its metadata by name.
 
-    `input_names` are the names of inputs in the first signature, by tensor. `scratch` is what somebody says that
-    kernels require, in bytes, by the names of operators; or of one operator, by an output of it or by its number in the
-    first subgraph. `target` is what the runtime is built for.
+    `input_names` has the first signature's names of inputs by tensor index. `scratch` has the bytes that the user
+    states for kernels, by operator name; or for one operator, by the name of an output, or by its number in the first
+    subgraph. `target` is the processor and the set of kernels.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -155,7 +155,7 @@ class Model:
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
     def scratch_said(self, subgraph: int, operator: int) -> int | None:
-        """Return the scratch bytes given for an operator, by its number, output or name; None if none are given."""
+        """Return the scratch bytes that the user states for an operator (number, output or name), else None."""
         graph = self.subgraphs[subgraph]
         row = graph.operators[operator]
         outputs = (graph.tensors[k].id for k in row.outputs if k >= 0)
@@ -164,14 +164,14 @@ class Model:
 
     @cached_property
     def scratch_names(self) -> frozenset[str]:
-        """The names by which scratch can be given: operators, outputs, and operator numbers in the first subgraph."""
+        """The names for which scratch can be stated: operators, outputs, and operator numbers of the first subgraph."""
         names = {operator.name for graph in self.subgraphs for operator in graph.operators}
         names |= {g.tensors[k].id for g in self.subgraphs for row in g.operators for k in row.outputs if k >= 0}
         return frozenset(names | {str(k) for k in range(len(self.subgraphs[0].operators))})
 
     @cached_property
     def offline_offsets(self) -> tuple[int, ...] | None:
-        """The offset of each tensor in the plan that the file has for TFLite Micro, negative for none; None: no plan.
+        """The offset of each tensor in the file's plan for TFLite Micro (negative: none); None without a plan.
 
         Raises FormatError.
         """
@@ -186,12 +186,12 @@ class Model:
 
 
 def read_model(data: bytes) -> Model:
-    """Read a model; raises FormatError with the location and the rule."""
+    """Return the content of a file; raises FormatError with the location and the broken rule."""
     if not is_tflite(data):
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))
-    has_content = [_has_content(buffer) for buffer in buffers]
+    has_content = [_has_bytes(buffer) for buffer in buffers]
     codes = [_operator_name(code) for code in root.tables(1, "operator_codes")]
     graphs = list(root.tables(2, "subgraphs"))
     if not graphs:
@@ -213,21 +213,21 @@ def _input_names(root: Table) -> dict[int, str]:
     return {}
 
 
-def _has_content(buffer: Table) -> bool:
-    """Return True if a buffer has bytes, inside the model or after it."""
+def _has_bytes(buffer: Table) -> bool:
+    """Return True if a buffer has bytes, in the FlatBuffer or after it."""
     return buffer.length(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:
-    """Return an operator's name, and whether it is custom."""
-    # Codes that do not fit the old field of one byte are in the new one; the larger of the two is right.
+    """Return the name of an operator code, and whether it is custom."""
+    # The old field has one byte. Larger codes are only in the new field, so the larger number is the code.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
     return (code.text(1, "custom_code") or name, True) if name == "CUSTOM" else (name, False)
 
 
 class _Names:
-    """The names of all tensors, to find unique ones."""
+    """The names of all tensors of a model, of which only unique ones can be ids."""
 
     def __init__(self, graphs: list[Table]) -> None:
         self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]

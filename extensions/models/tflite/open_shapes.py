@@ -1,8 +1,7 @@
-"""Shapes of a TFLite model with open dimensions, recomputed operator by operator for other sizes.
+"""Recomputation of the shapes in a TFLite model, operator by operator, for given sizes of its open dimensions.
 
-The rules work on integers, plain or derived from symbols, and on tensors that hold sizes. Their results for the sizes
-in a file are compared with the shapes that the file states.
-Source: tflite 2.18, `Prepare` of the kernels.
+The rules work on integers, plain or over symbols, and on tensors of sizes. For the file's own sizes, their results must
+equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _OperatorInputs:
-    """An operator with its input shapes, and the numbers in its inputs if known."""
+    """An operator with the shapes of its inputs, and in `held` their integer values, None where unknown."""
 
     operator: Operator
     reader: OperatorReader
@@ -46,21 +45,21 @@ class _OperatorInputs:
     held: Sequence[Sequence[int] | None]
 
     def numbers(self, k: int) -> list[int]:
-        """Return the numbers in an input; raises OpenShapeError."""
+        """Return the values of input k; raises OpenShapeError if they are unknown."""
         values = self.held[k] if k < len(self.held) else None
         if values is None:
             raise OpenShapeError
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return an option that is an axis."""
+        """Return the option that is an axis, as a number from 0 to below `rank`."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
 def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
-    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor and an axis.
+    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor index and an axis.
 
-    TFLite names none: those in the same place of several inputs are one, with the name of the first input.
+    TFLite does not name dimensions: those at one axis of several inputs are one, named after the first input.
     """
     main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
     for index in dict.fromkeys(main.inputs):
@@ -71,7 +70,7 @@ def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
 
 
 def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
-    """Return a model with sizes for its open dimensions; raises OptionError and FormatError."""
+    """Return a model with the given sizes of its open dimensions; raises OptionError and FormatError."""
     open_dims = open_dimensions(model)
     if not open_dims:
         way = "leave it out, as all sizes of this model are known"
@@ -107,7 +106,7 @@ class _Shapes:
                 self.open.add(k)
 
     def run(self) -> list[Shape]:
-        """Return the shape of each tensor; raises FormatError."""
+        """Return the shape of each tensor; raises FormatError if one does not follow from the inputs."""
         for operator in self.main.operators:
             if self.open.isdisjoint(operator.inputs):
                 continue
@@ -116,14 +115,14 @@ class _Shapes:
             operands = _OperatorInputs(
                 operator, reader, [self.shapes[k] if k >= 0 else [] for k in operator.inputs], held
             )
-            shapes = _shapes(operands)
+            shapes = _output_shapes(operands)
             for k, shape in zip(operator.outputs, shapes, strict=True):
-                self._take(self.main.tensors[k], k, shape)
-            if (numbers := _numbers(operands)) is not None:
+                self._record_shape(self.main.tensors[k], k, shape)
+            if (numbers := _output_numbers(operands)) is not None:
                 self.held[operator.outputs[0]] = numbers
         return self.shapes
 
-    def _take(self, tensor: TfliteTensor, k: int, shape: Shape) -> None:
+    def _record_shape(self, tensor: TfliteTensor, k: int, shape: Shape) -> None:
         fixed = [place for place in range(len(shape)) if place not in tensor.open_dims] if tensor.open_dims else []
         if len(shape) != len(tensor.shape) or any(shape[place] != tensor.shape[place] for place in fixed):
             raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
@@ -131,7 +130,8 @@ class _Shapes:
         self.open.add(k)
 
 
-def _shapes(given: _OperatorInputs) -> list[Shape]:
+def _output_shapes(given: _OperatorInputs) -> list[Shape]:
+    """Return the output shapes of an operator; raises FormatError if they do not follow from its inputs."""
     name, rows = given.operator.name, given.shapes
     rule = _RULES.get(name)
     try:
@@ -141,14 +141,14 @@ def _shapes(given: _OperatorInputs) -> list[Shape]:
         if name in _SAME:
             return [rows[0]]
         if name in _ALIKE:
-            return [_broadcast(rows)]
+            return [_broadcast_shape(rows)]
     except (OpenShapeError, IndexError):
         pass
     raise FormatError(f"{given.operator.path}: must have a shape that follows from its inputs, for {name}")
 
 
-def _numbers(given: _OperatorInputs) -> list[int] | None:
-    """Return the numbers that a shape-computing output holds, None if unknown."""
+def _output_numbers(given: _OperatorInputs) -> list[int] | None:
+    """Return the values of an operator's output if it computes sizes; None if they are unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
         return list(given.shapes[0])
@@ -167,8 +167,8 @@ def _numbers(given: _OperatorInputs) -> list[int] | None:
     return rows[0] if name in ("CAST", "RESHAPE", "SQUEEZE", "EXPAND_DIMS") else None
 
 
-def _broadcast(rows: Sequence[Shape]) -> Shape:
-    """Return the broadcast shape."""
+def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
+    """Return the shape to which shapes are broadcast; raises OpenShapeError if they do not fit."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]
@@ -178,7 +178,7 @@ def _broadcast(rows: Sequence[Shape]) -> Shape:
     return shape
 
 
-def _windows(given: _OperatorInputs) -> list[Shape]:
+def _window_shapes(given: _OperatorInputs) -> list[Shape]:
     attributes, image = given.reader.attributes(), given.shapes[0]
     is_pool = given.operator.name.endswith("POOL_2D")
     if "kernel" not in attributes:
@@ -203,7 +203,7 @@ def _fully_connected(given: _OperatorInputs) -> list[Shape]:
 def _batch_matmul(given: _OperatorInputs) -> list[Shape]:
     (*left, m, k), (*right, n, p) = given.shapes[:2]
     rows = k if given.reader.integer(0, "adj_x", "B") else m
-    return [[*_broadcast([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
+    return [[*_broadcast_shape([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
 
 
 def _concatenation(given: _OperatorInputs) -> list[Shape]:
@@ -213,7 +213,7 @@ def _concatenation(given: _OperatorInputs) -> list[Shape]:
     return [shape]
 
 
-def _reshape(given: _OperatorInputs) -> list[Shape]:
+def _reshaped_shapes(given: _OperatorInputs) -> list[Shape]:
     shape, options = given.shapes[0], given.reader.options
     if len(given.shapes) > 1:
         wanted = given.numbers(1)
@@ -273,7 +273,7 @@ def _split(given: _OperatorInputs) -> list[Shape]:
     return [[size // count if k == axis % len(shape) else size for k, size in enumerate(shape)]] * count
 
 
-def _pack(given: _OperatorInputs) -> list[Shape]:
+def _packed_shapes(given: _OperatorInputs) -> list[Shape]:
     shape = list(given.shapes[0])
     shape.insert(given.axis(1, len(shape) + 1), len(given.shapes))
     return [shape]
@@ -288,7 +288,7 @@ def _gather(given: _OperatorInputs) -> list[Shape]:
 
 
 _RULES: Mapping[str, Callable[[_OperatorInputs], list[Shape]]] = {
-    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"), _windows),
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"), _window_shapes),
     **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), _reduction_shapes),
     **dict.fromkeys(("PAD", "PADV2"), _pad_shapes),
     **dict.fromkeys(
@@ -302,8 +302,8 @@ _RULES: Mapping[str, Callable[[_OperatorInputs], list[Shape]]] = {
     "EXPAND_DIMS": _expand_dims,
     "FULLY_CONNECTED": _fully_connected,
     "GATHER": _gather,
-    "PACK": _pack,
-    "RESHAPE": _reshape,
+    "PACK": _packed_shapes,
+    "RESHAPE": _reshaped_shapes,
     "SHAPE": lambda given: [[len(given.shapes[0])]],
     "SLICE": _slice,
     "SPLIT": _split,

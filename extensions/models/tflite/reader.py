@@ -1,9 +1,9 @@
-"""TensorFlow Lite models: each tensor is a buffer, its lifetime given by the order of operators.
+"""Reader of TensorFlow Lite models: each tensor is a buffer, whose lifetime follows from the order of operators.
 
-As TFLite Micro runs it, a subgraph has separate tensors: the operator that runs it copies its inputs into them, and its
-outputs from them; a tensor keeps its place however often its subgraph is run. Scratch buffers of kernels are not in the
-file; those of TFLite Micro's reference kernels, which follow from types and shapes, are temporaries of their operators,
-and unknown ones are reported. Buffers are aligned to 16 bytes, as in its arena.
+As in TFLite Micro, a subgraph has separate tensors. The operator that runs it copies its own inputs into those of the
+subgraph, and the results back; a tensor has one offset, however often its subgraph runs. Files do not have the scratch
+buffers of kernels: those of TFLite Micro's reference kernels follow from types and shapes, and are temporaries of their
+operators; unknown ones are reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
 _LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _MOST_DRAWN = 200_000
-"""The most operator runs; subgraphs count each time they run."""
+"""The most operator runs; those in a subgraph count each time that it runs."""
 _MOST_RUNNING = 64
-"""The deepest nesting of running subgraphs."""
+"""The deepest nesting of subgraphs that run each other."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a model, with sizes for open dimensions from the options; raises FormatError and OptionError."""
+    """Return the problem of a model with sizes for its open dimensions; raises FormatError and OptionError."""
     model = model_for_options(read_model(data), options)
     if options.dims:
         model = set_sizes(model, options.sizes)
@@ -58,32 +58,32 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         program.widened.values(), computing, "a runtime that executes DEQUANTIZE or DENSIFY does so then"
     )
     unknown = () if options.dims else _unknown_scratch(model)
-    imported = program.draft.make_program([*_open_dimensions(model), *warnings, *unknown], own_peak, own_offsets)
-    # TFLite Micro extends the lifetimes of a subgraph's inputs and outputs; named variables are in no such plan.
+    imported = program.draft.make_program([*_open_findings(model), *warnings, *unknown], own_peak, own_offsets)
+    # TFLite Micro's own plan has longer lifetimes for inputs and outputs of subgraphs, but no named variables.
     if len(model.subgraphs) > 1 and "VAR_HANDLE" not in names and not options.dims and options.alignment is None:
-        imported = replace(imported, planner_peak=lambda: _planned_by_runtime(model))
+        imported = replace(imported, planner_peak=lambda: _runtime_peak(model))
     return ethos_u.add_regions(model, imported)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of a model's open input dimensions, each with any value from 1; raises FormatError."""
+    """Return the names of a model's open input dimensions, each with all values from 1; raises FormatError."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
 def _unknown_scratch(model: Model) -> Iterator[Finding]:
-    """Yield the unknown memory needs of TFLite Micro's kernels besides tensors."""
+    """Yield a finding if the scratch bytes of some of TFLite Micro's kernels are unknown."""
     if unknown := scratch_of_model(model)[1]:
         what = f"what the kernels of {', '.join(unknown[:MAX_LISTED])} ask for besides is not known"
         yield Finding("unknown-scratch", f"{what}: the arena may become larger than is planned here; --scratch says it")
 
 
-def _planned_by_runtime(model: Model) -> int:
-    """Return the bytes that TFLite Micro's planner needs for tensors, scratch and variables."""
+def _runtime_peak(model: Model) -> int:
+    """Return the bytes in which TFLite Micro's planner places tensors, scratch and variables."""
     return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
 class _Program:
-    """The conversion of a model to operations, with subgraphs inlined."""
+    """The conversion of a model's operators to operations; a subgraph is inlined wherever it runs."""
 
     def __init__(self, model: Model, options: ModelOptions) -> None:
         self.model = model
@@ -98,23 +98,23 @@ class _Program:
         self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
-        """Convert the first subgraph, with the program's inputs and outputs."""
+        """Convert the first subgraph, including the program's inputs and outputs."""
         main = self.model.subgraphs[0]
         for index in dict.fromkeys(main.inputs):
             tensor = main.tensors[index]
             if tensor.is_constant:
                 raise FormatError(f"{main.path}.inputs: must not be constants, got {excerpt(tensor.id)}")
             self._declare(tensor, "param")
-        self._subgraph(0, main.inputs)
+        self._convert_subgraph(0, main.inputs)
         for name, tensor in self.given_back.items():
             if name != tensor.id:
                 self.draft.declare(name, self._size(tensor))
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
-        """Return the peak and offsets of the file's plan; None if it lacks a relevant tensor.
+        """Return the peak and the offsets of the file's plan; None if it lacks a declared tensor.
 
-        Scratch buffers, which no file places, lie where TFLite Micro puts them, around the plan.
+        Files have no offsets for scratch buffers: these are placed around the plan, as TFLite Micro does.
         """
         offsets = self.model.offline_offsets
         if offsets is None:
@@ -131,8 +131,8 @@ class _Program:
             peak = max(peak, head.size)
         return peak, places
 
-    def _subgraph(self, index: int, given: Iterable[int]) -> None:
-        """Convert a subgraph whose `given` tensors have been written."""
+    def _convert_subgraph(self, index: int, given: Iterable[int]) -> None:
+        """Convert the operators of a subgraph whose `given` tensors are written."""
         if index in self.running or len(self.running) >= _MOST_RUNNING:
             cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
             raise FormatError(f"model.subgraphs[{index}]: must not run itself, or too many others inside, got {cycle}")
@@ -140,25 +140,25 @@ class _Program:
         subgraph = self.model.subgraphs[index]
         written = set(given)
         for k, operator in enumerate(subgraph.operators):
-            self._count(operator.path)
+            self._count_run(operator.path)
             if operator.name == ethos_u.OPERATOR:
-                self._arenas(subgraph, operator, written)
-            scratch = self._scratch_of(index, k, operator)
+                self._declare_ethos_u_scratch(subgraph, operator, written)
+            scratch = self._declare_scratch(index, k, operator)
             if subgraph.widened_tensors.issuperset(operator.outputs) and operator.outputs and not scratch:
                 continue
-            self._read(subgraph, operator.inputs, written, operator.path)
+            self._declare_operands(subgraph, operator.inputs, written, operator.path)
             for output in operator.outputs:
-                self._write(subgraph, output, written, operator)
+                self._declare_output(subgraph, output, written, operator)
             facts = self.facts.get((index, k))
-            if facts is None:  # a subgraph that runs several times is read once
+            if facts is None:  # facts are read once for a subgraph that runs several times
                 facts = self.facts[index, k] = operator_facts(subgraph, operator, (index, k), self._content)
             with self.draft.drawing(facts, has_effects=has_effects(subgraph, operator)):
-                self._operator(subgraph, operator, scratch)
-        self._read(subgraph, subgraph.outputs, written, subgraph.path)
+                self._convert_operator(subgraph, operator, scratch)
+        self._declare_operands(subgraph, subgraph.outputs, written, subgraph.path)
         self.running.pop()
 
-    def _arenas(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
-        """Mark the working tensors of Ethos-U operators as written, as nothing else writes them."""
+    def _declare_ethos_u_scratch(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
+        """Declare the working tensors of an Ethos-U operator, which no operator writes, as written."""
         arenas = []
         for index in operator.inputs:
             tensor = subgraph.tensors[index]
@@ -169,23 +169,23 @@ class _Program:
         if arenas:
             self.draft.operation(ethos_u.OPERATOR, [], arenas)
 
-    def _scratch_of(self, index: int, k: int, operator: Operator) -> list[str]:
+    def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # Other sizes than the file's are of runtimes with memory to allocate, whose kernels are not TFLite Micro's.
+        # Runtimes that accept other sizes than the file's allocate dynamically; their kernels are not TFLite Micro's.
         is_known = not self.options.dims or self.model.scratch_said(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must be of operators that run no subgraphs, got {excerpt(operator.name)}")
         names = []
         for row in rows or ():
-            # A subgraph that runs again gets another buffer, since the buffer is empty between the runs.
+            # Scratch is empty between two runs of a subgraph, so each run has its own buffer.
             name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
             self.draft.declare(name, packed_bytes(f"{operator.path}: scratch", row.size, 8, self.alignment))
             self.scratch[name] = row.id
             names.append(name)
         return names
 
-    def _operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
+    def _convert_operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
         outputs = [subgraph.tensors[index].id for index in operator.outputs]
         name = operator.name
@@ -194,30 +194,30 @@ class _Program:
         if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
             self.draft.view(name, inputs[0], outputs[0])
         elif name == "IF":
-            self._add_if(operator, inputs, outputs)
+            self._convert_if(operator, inputs, outputs)
         elif name in _LOOPS:
-            self._add_while(operator, inputs, outputs)
+            self._convert_while(operator, inputs, outputs)
         elif name in ("CALL", "STABLEHLO_COMPOSITE"):  # LiteRT runs the operators of a composite
-            self._run_inside(operator, operator.subgraphs[0], inputs, outputs)
+            self._convert_run(operator, operator.subgraphs[0], inputs, outputs)
         elif name == "CALL_ONCE":
             self.draft.begin_block()
-            self._run_inside(operator, operator.subgraphs[0], [], [])
+            self._convert_run(operator, operator.subgraphs[0], [], [])
             self.draft.branches((), [self.draft.end_block(), []])
         else:
             self.draft.operation(name, inputs, outputs, scratch)
 
-    def _add_if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def _convert_if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         if not inputs:
             raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
         bodies = []
         for index in operator.subgraphs:
             self.draft.begin_block()
-            self._run_inside(operator, index, inputs[1:], outputs)
+            self._convert_run(operator, index, inputs[1:], outputs)
             bodies.append(self.draft.end_block())
         self.draft.branches(inputs[:1], bodies)
 
-    def _add_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Convert a loop: its state is in the operator's outputs, copied to the condition and the body."""
+    def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Convert a loop; its state is in the operator's outputs, and is copied to the condition and the body."""
         if len(inputs) != len(outputs):
             rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
             raise FormatError(f"{operator.path}.inputs: {rule}")
@@ -225,15 +225,17 @@ class _Program:
         for source, result in zip(inputs, outputs, strict=True):
             self.draft.operation("copy", [source], [result])
         self.draft.begin_block()
-        self._run_inside(operator, condition, outputs, None)
+        self._convert_run(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # The last iteration ends here. Tensors alive after the loop are its state, alive during all of it.
-        self._run_inside(operator, body, outputs, outputs)
+        # The last iteration ends here. Only the loop's state is alive after it, and it is alive in the whole loop.
+        self._convert_run(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 
-    def _run_inside(self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
-        """Copy into a subgraph's inputs, run it, and copy its outputs to their targets."""
+    def _convert_run(
+        self, operator: Operator, index: int, inputs: Sequence[str], outputs: Sequence[str] | None
+    ) -> None:
+        """Convert a run of a subgraph: copies to its inputs, its operators, and copies of its outputs."""
         subgraph = self.model.subgraphs[index]
         for field, inside, outside in (
             ("inputs", subgraph.inputs, inputs),
@@ -243,20 +245,20 @@ class _Program:
                 rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
                 raise FormatError(f"{operator.path}.{field}: {rule}")
         for k, name in zip(subgraph.inputs, inputs, strict=True):
-            self._count(operator.path)
+            self._count_run(operator.path)
             if subgraph.tensors[k].is_constant:
                 raise FormatError(
                     f"{subgraph.path}.inputs: must not be constants, got {excerpt(subgraph.tensors[k].id)}"
                 )
             self._declare(subgraph.tensors[k])
             self.draft.operation("copy", [name], [subgraph.tensors[k].id])
-        self._subgraph(index, subgraph.inputs)
+        self._convert_subgraph(index, subgraph.inputs)
         for k, name in zip(subgraph.outputs, outputs or (), strict=bool(outputs)):
-            self._count(operator.path)
+            self._count_run(operator.path)
             self.draft.operation("copy", [subgraph.tensors[k].id], [name])
 
-    def _read(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
-        """Declare readable tensors that nothing writes; raises FormatError for any other."""
+    def _declare_operands(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
+        """Declare the constants and variables among the operands; raises FormatError if another one is unwritten."""
         for index in indices:
             if index < 0 or index in written:
                 continue
@@ -268,7 +270,7 @@ class _Program:
             if index in subgraph.widened_tensors:
                 self.widened[tensor.id] = self._size(tensor)
 
-    def _write(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+    def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be written once and for all, got {excerpt(tensor.id)}")
@@ -276,14 +278,14 @@ class _Program:
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
-        """Declare a tensor unless it is declared; by default, a variable is state."""
+        """Declare a tensor unless it is declared; by default, a variable is persistent."""
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
         self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the bytes of a constant, if they are in its buffer."""
+        """Return the bytes of a constant; empty if they are not in the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _size(self, tensor: TfliteTensor) -> int:
@@ -293,19 +295,19 @@ class _Program:
             raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
         return packed_bytes(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
-    def _count(self, path: str) -> None:
+    def _count_run(self, path: str) -> None:
         self.n_drawn += 1
         if self.n_drawn > _MOST_DRAWN:
             raise FormatError(f"{path}: must not be run after {_MOST_DRAWN} operators, subgraphs' included")
 
 
 def _result_name(tensor: TfliteTensor) -> str:
-    """Return the buffer name of an output: the tensor's, or for a constant that of a copy."""
+    """Return the buffer name of an output: the tensor's id, or for a constant the name of its copy."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 
 
-def _open_dimensions(model: Model) -> Iterator[Finding]:
-    """Yield the assumptions about sizes that may differ; raises FormatError if no choice is possible."""
+def _open_findings(model: Model) -> Iterator[Finding]:
+    """Yield findings about the sizes assumed for open dimensions; raises FormatError if no input has them."""
     main = model.subgraphs[0]
     inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
     for tensor in inputs[:MAX_LISTED]:

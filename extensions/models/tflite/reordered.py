@@ -1,4 +1,4 @@
-"""TensorFlow Lite models with reordered operators: only the lists of operators change, in place."""
+"""Writer of TensorFlow Lite models with operators in another order; only lists of operators change, in place."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 
 _CONTROL = "model_control_dependencies"
-"""The metadata in which a converter references operators by position."""
+"""The name of the metadata in which a converter refers to operators by position."""
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with its operators in the orders given for each subgraph; the file length is unchanged.
+    """Return a model with its operators in the order given for each subgraph; the file's length stays the same.
 
-    A plan in the file (TFLite Micro's offline plan) is for the old order, and is taken out of the metadata. Raises
-    FormatError for a file that names operators by their positions, OperationsError for orders that are wrong.
+    TFLite Micro's offline plan belongs to the old order, so it is removed from the metadata. Raises FormatError for a
+    file that refers to operators by position, and OperationsError for an invalid order.
     """
     model = read_model(data)
     refuse_bound_models(model)
@@ -37,21 +37,21 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
         reads, writes = [row.inputs for row in own.operators], [row.outputs for row in own.operators]
         effects = {v for v, row in enumerate(own.operators) if has_effects(own, row)}
         order = new_order(orders.get((k,), ()), reads, writes, effects)
-        _point(out, start, [tables[v] for v in order], f"{graph.path}.operators")
+        _write_list(out, start, [tables[v] for v in order], f"{graph.path}.operators")
     left_out: tuple[str, ...] = ()
     if OFFLINE_PLAN in model.metadata and bytes(out) != data:
         start, tables = root.pointers(6, "metadata")
         metadata = [Table(root.file, at, "metadata") for at in tables]
         rest = [entry.at for entry in metadata if entry.text(0, "name") != OFFLINE_PLAN]
         struct.pack_into("<I", out, start - 4, len(rest))
-        _point(out, start, rest, "model.metadata")
+        _write_list(out, start, rest, "model.metadata")
         left_out = (f"the metadata {OFFLINE_PLAN}, a plan for the old order",)
-    _check(model, read_model(bytes(out)))
+    _verify_same_content(model, read_model(bytes(out)))
     return ReorderedFile(bytes(out), left_out)
 
 
 def refuse_bound_models(model: Model) -> None:
-    """Raise FormatError for a model bound to its order, by operator positions or command addresses."""
+    """Raise FormatError if a model depends on its order, by operator positions or addresses in commands."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
@@ -59,15 +59,15 @@ def refuse_bound_models(model: Model) -> None:
         raise FormatError(f"model: {rule}; change the model before Vela compiles it")
 
 
-def _point(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
-    """Write the entries of a list of tables, which are relative offsets."""
+def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
+    """Write the entries of a list of tables: each is the distance to the byte where its table begins."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
             raise FormatError(f"{path}: must be lists whose tables lie behind them, got one at byte {at}")
         struct.pack_into("<I", out, start + 4 * k, at - start - 4 * k)
 
 
-def _check(old: Model, new: Model) -> None:
+def _verify_same_content(old: Model, new: Model) -> None:
     """Raise InvalidPlanError unless two models differ only in operator order and offline plan."""
     for before, after in zip(old.subgraphs, new.subgraphs, strict=True):
         if before.tensors != after.tensors or (before.inputs, before.outputs) != (after.inputs, after.outputs):

@@ -1,10 +1,10 @@
-"""Printed states of LiteRT's interpreter, `tflite::PrintInterpreterState`: tensors with offsets, and nodes.
+"""Reader of states that LiteRT's `tflite::PrintInterpreterState` prints: tensors with offsets, and nodes.
 
-A tensor of an arena is alive from the node that writes it to the last one that reads it, inputs from before the first
-node, outputs to the end, temporaries while their node runs, in the order of the execution plan. An output that lies in
-an input of its node is the same buffer where the operator only gives it another shape, or works element by element and
-nothing reads that input later. Each subgraph has a separate arena; persistent and dynamic tensors lie elsewhere.
-Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc: PrintInterpreterState; lite/arena_planner.cc.
+A tensor in an arena is alive from its writer to its last reader: inputs from before the first node, outputs until the
+end, temporaries while their node runs. An output at the offset of an input is the same buffer if its operator only
+changes the shape, or works element by element and is the input's last reader. Each subgraph has its own arena;
+persistent and dynamic tensors are outside of it. Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc:
+PrintInterpreterState; lite/arena_planner.cc.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class _Subgraph:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the arenas of all subgraphs; raises FormatError, and OptionError for named dimensions."""
+    """Return the problem of all subgraphs' arenas; raises FormatError, and OptionError for named dimensions."""
     refuse_dims(options, "states of an interpreter")
     rows, offsets = list[dict[str, object]](), dict[int | str, int]()
-    subgraphs = _subgraphs(data.decode(errors="backslashreplace"))
+    subgraphs = _parse_subgraphs(data.decode(errors="backslashreplace"))
     pools = [f"subgraph {number}" for number, row in subgraphs.items() if row.tensors]
     for number, subgraph in subgraphs.items():
         whole = sum("Output" in node.tensors for node in subgraph.nodes.values())
@@ -78,16 +78,16 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     if not rows:
         raise FormatError("must have tensors of an arena with their offsets, as PrintInterpreterState prints, got none")
     problem = problem_of(rows, pools)
-    imported = ImportedProblem(problem, own_peak=_extent(subgraphs))
+    imported = ImportedProblem(problem, own_peak=_arena_bytes(subgraphs))
     return replace(imported, own_plan=plan_of(problem, offsets))
 
 
-def _extent(subgraphs: Mapping[int, _Subgraph]) -> int:
+def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:
     return sum(max((row.start + row.size for row in each.tensors.values()), default=0) for each in subgraphs.values())
 
 
-def _subgraphs(text: str) -> dict[int, _Subgraph]:
-    """Return the subgraphs in a text, skipping other lines; for each, its last state counts."""
+def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
+    """Return the subgraphs in a text by number; other lines are skipped, and later states replace earlier ones."""
     subgraphs: dict[int, _Subgraph] = {}
     here, node = _Subgraph(), _Node("", delegated=True)
     for line in text.splitlines():
@@ -111,7 +111,7 @@ def _subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _parse_list(text: str) -> list[int]:
-    """Return the numbers of a list, where `3-7` means five numbers and -1 means none."""
+    """Return the numbers of a printed list, in which `3-7` means five numbers and -1 means none."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
@@ -121,7 +121,7 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the lifetime of each arena tensor; tensors in the same bytes share the first one's name."""
+    """Return the lifetime of each buffer by the index of the first tensor in it."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
@@ -149,7 +149,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the inputs and outputs of a node that may and do share bytes."""
+    """Yield the (input, output) pairs of a node that have the same bytes."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

@@ -1,4 +1,4 @@
-"""TensorFlow Lite, and its runtime for microcontrollers, TFLite Micro."""
+"""Registration of TensorFlow Lite models, of LiteRT's interpreter states, and of TFLite Micro as their target."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ IDENTIFIER = b"TFL3"
 
 def is_tflite(data: bytes) -> bool:
     """Return True if the bytes are a FlatBuffer with TFLite's identifier."""
-    # FlatBuffers have the identifier of their schema after the first offset.
+    # A FlatBuffer begins with an offset of 4 bytes, followed by the identifier of its schema.
     return data[4:8] == IDENTIFIER
 
 
 def is_state(data: bytes) -> bool:
-    """Return True if the state of an interpreter, as LiteRT prints it, is near the beginning."""
+    """Return True if a state that LiteRT's interpreter prints is near the beginning of the bytes."""
     return b"\nTensor  ID Name " in data[:NEAR] and b"Subgraph-" in data[:NEAR]
 
 

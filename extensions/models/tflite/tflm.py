@@ -1,12 +1,12 @@
-"""TFLite Micro's offline plan: the place of each tensor, as metadata of the model.
+"""Writer of TFLite Micro's offline plan: an offset for each tensor, as metadata of the model.
 
-Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. It adds offsets to the start
-of its arena, which is aligned to 16 bytes, and checks nothing but their number. Offsets are counted over the tensors of
-all subgraphs, one subgraph after the other; only whether a variable tensor lies in the tail is read at its number
-inside of its subgraph.
+Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. The runtime adds offsets to
+the start of its arena, which is aligned to 16 bytes, and checks only how many there are. They are listed for the
+tensors of one subgraph after the other. Whether a variable tensor is in the tail, however, is read at its number inside
+its subgraph.
 
-A file with one more metadata entry keeps all its old bytes, after a new root with new lists of buffers and of metadata;
-all entries except the new ones point into the old bytes.
+A file with another metadata entry keeps all old bytes, after a new root with new lists of buffers and metadata; all
+entries except the new ones refer to old bytes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _VERSION, _SUBGRAPHS = 0, 1
 
 
 def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the model with its plan: an offset for each tensor, -1 for constants and unplanned ones.
+    """Return the model with its plan: an offset for each tensor, -1 for constants and tensors outside of the plan.
 
-    Raises FormatError for a file that is no TensorFlow Lite model, and for offsets that TFLite Micro cannot have.
+    Raises FormatError for a file that is no TensorFlow Lite model, and for offsets that TFLite Micro cannot use.
     """
     if layout.model is None or not is_tflite(layout.model):
         way = "give the file that the plan was made of, with that ending"
@@ -52,7 +52,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             )
             found = f"{graph.path}: {rule}, got {excerpt(variable.id)}; try "
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
-    places = _places(layout)
+    places = _planned_offsets(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
@@ -60,9 +60,9 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError for offsets that enlarge the arena, or may do so.
+    """Raise FormatError for offsets that enlarge the arena, compared with TFLite Micro's own plan, or may do so.
 
-    The runtime places unknown scratch around the plan, where it may not fit.
+    The runtime places scratch of unknown size around the plan, where it may not fit.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
@@ -78,10 +78,11 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
         raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
 
 
-def _places(layout: VerifiedLayout) -> dict[int | str, int]:
+def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
+    """Return the offset of each buffer by id; raises FormatError if TFLite Micro cannot use one."""
     layout.only_pool("tflite")
     for buffer in layout.buffers:
-        # The offline plan holds offsets of 32 bits with a sign.
+        # The offline plan has signed 32-bit offsets.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
             rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
             raise FormatError(f"buffer {excerpt(buffer.id)}: {rule}, got {buffer.offset}")
@@ -92,7 +93,7 @@ def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 
-# Fields of the schema's Model: a file with more of them is from a newer one, and moving it might break these.
+# The fields of Model in the schema. A file with more of them has a newer schema, whose new fields are unknown.
 _KNOWN_FIELDS = 10
 _BUFFERS, _METADATA = 4, 6
 
@@ -100,7 +101,7 @@ _BUFFERS, _METADATA = 4, 6
 def set_metadata(data: bytes, name: str, content: bytes) -> bytes:
     """Return the file with metadata `name` added or replaced.
 
-    Raises FormatError for a file that is broken, or whose tables know where in the file others lie.
+    Raises FormatError for a broken file, and for a file with absolute positions, which would change.
     """
     root = Table.root(data, "model")
     n_fields = _count_fields(root)
@@ -128,7 +129,7 @@ def _count_fields(root: Table) -> int:
 
 
 def _refuse_trailing_bytes(root: Table) -> None:
-    """Raise FormatError for bytes after the model, as in files above 2 GB."""
+    """Raise FormatError for a file with data after the FlatBuffer, as files above 2 GB have."""
     for buffer in root.tables(_BUFFERS, "buffers"):
         if buffer.integer(1, "offset", "Q") > 1:
             raise FormatError(

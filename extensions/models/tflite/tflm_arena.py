@@ -1,9 +1,9 @@
-"""The head of TFLite Micro's arena: tensors and kernel scratch, placed by its algorithm.
+"""The head of TFLite Micro's arena: tensors and kernels' scratch buffers, placed by the runtime's algorithm.
 
-Kernels' scratch buffers are in no file. What the reference kernels require follows from types and shapes; of other
-operators it is not known here, nor of models with compressed weights. Sizes are rounded up to 16 bytes; variables
-that a plan does not place, and all that stays for good, lie in the arena's tail. Source: tensorflow/tflite-micro
-90b983c2b, tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc, kernels/*.cc,
+Files do not have scratch buffers. The needs of reference kernels follow from types and shapes; those of other kernels,
+and of models with compressed weights, are unknown. Sizes are rounded up to 16 bytes. Variables without an offset in the
+plan, and all persistent data, are in the arena's tail. Source: tensorflow/tflite-micro 90b983c2b,
+tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc, kernels/*.cc,
 signal/micro/kernels/rfft.cc.
 """
 
@@ -23,10 +23,10 @@ from memplan.planner.foreign.model_options import ModelOptions
 # MicroArenaBufferAlignment of TFLite Micro.
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
-# Numbers of TensorType in TFLite's schema.
+# Element types by their numbers in TensorType of TFLite's schema.
 _FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
 _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
-"""Operators with weights: the positions of their data inputs and of their weights."""
+"""The operators with weights: the positions of their data input and of their weights."""
 # fmt: off
 _WITHOUT = frozenset((
     "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
@@ -52,7 +52,7 @@ _COMPRESSED = "compressed weights"
 
 @dataclass(frozen=True)
 class Scratch:
-    """A scratch buffer: the `number`-th of an operator in a subgraph, and its bytes."""
+    """Scratch buffer `number` of an operator in a subgraph, with its bytes."""
 
     subgraph: int
     operator: int
@@ -61,15 +61,15 @@ class Scratch:
 
     @property
     def id(self) -> str:
-        """The buffer's id in a program, distinct from the ids of tensors."""
+        """The buffer's id in the problem, which differs from all ids of tensors."""
         return f"#scratch/{self.subgraph}/{self.operator}/{self.number}"
 
 
 @dataclass(frozen=True)
 class ArenaHead:
-    """The size of the arena's head, and the places of scratch buffers by id.
+    """The size of the arena's head in bytes, and the offsets of scratch buffers by id.
 
-    `unknown` are the operators of which it is not known what their kernels require.
+    `unknown` has the names of operators whose kernels have unknown needs.
     """
 
     size: int
@@ -79,7 +79,7 @@ class ArenaHead:
 
 @dataclass
 class _Request:
-    """A buffer for the arena's planner: rounded bytes, first and last use (inclusive), an offset."""
+    """A buffer for the runtime's planner: rounded bytes, a given offset or None, and first and last use, inclusive."""
 
     size: int
     offset: int | None = None
@@ -87,22 +87,22 @@ class _Request:
     last: int = -1
 
     def use(self, time: int) -> None:
-        """Extend the buffer's life to a time, not before earlier ones."""
+        """Extend the buffer's lifetime to a time, which is not before its earlier uses."""
         self.first = time if self.first < 0 else self.first
         self.last = time
 
 
 def model_for_options(model: Model, options: ModelOptions | None) -> Model:
-    """Return a model with its kernels and processor set by the options; raises OptionError."""
+    """Return a model with the options' scratch sizes, kernels and processor; raises OptionError."""
     if options is None:
         return model
     return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))
 
 
 def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
-    """Return the head of the arena with the file's plan, one offset for each tensor (-1: none).
+    """Return the head of the arena for a model whose plan has one offset for each tensor (-1: none).
 
-    O(n^2), as in TFLite Micro.
+    Takes O(n^2) time, as in TFLite Micro.
     """
     arena = _ArenaRequests(model, offsets)
     arena.run(0)
@@ -135,7 +135,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 
 def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
-    """Return the types of an operator that no arena starts: hybrid weights, and uint8; None where these are none."""
+    """Return an operator's types if the runtime refuses them: uint8, or float data with integer weights; else None."""
     places = _WEIGHED.get(operator.name, (0, 0))
     if operator.name not in _WEIGHED or len(operator.inputs) <= max(places) or -1 in operator.inputs[:2]:
         return None
@@ -147,7 +147,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 @dataclass
 class _ArenaRequests:
-    """The requests of a model, with TFLite Micro's times of use."""
+    """The buffers that a model requests from the planner, with the times of use that TFLite Micro counts."""
 
     model: Model
     offsets: Sequence[int] | None
@@ -161,30 +161,30 @@ class _ArenaRequests:
         for graph, requests in zip(self.model.subgraphs, self.tensors, strict=True):
             for operator in graph.operators:
                 for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
-                    requests[index] = None  # the kernel stores the number of the variable
+                    requests[index] = None  # a handle has no bytes in the head: its kernel stores the variable's number
         for each in scratch_of_model(self.model)[0]:  # in the order in which kernels request it
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
             rows.append((each.id, _Request(round_up(each.size))))
 
     def run(self, index: int) -> None:
-        """Count a subgraph, and then the subgraphs that it runs."""
+        """Count the uses in a subgraph, and recursively in the subgraphs that it runs."""
         graph, requests = self.model.subgraphs[index], self.tensors[index]
-        _use(requests, graph.inputs, self.time)
+        _extend_uses(requests, graph.inputs, self.time)
         for k, operator in enumerate(graph.operators):
             self.time += 1
             began = self.time
-            _use(requests, operator.outputs, self.time)
+            _extend_uses(requests, operator.outputs, self.time)
             for inside in operator.subgraphs:
                 self.time += 1
                 self.run(inside)
-            _use(requests, (*operator.inputs, *operator.outputs), self.time)
+            _extend_uses(requests, (*operator.inputs, *operator.outputs), self.time)
             for _, request in self.scratch.get((index, k), ()):
                 request.use(began)
                 request.use(self.time)
-        _use(requests, graph.outputs, self.time)
+        _extend_uses(requests, graph.outputs, self.time)
 
 
-def _use(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
+def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
     for index in indices:
         request = requests[index] if index >= 0 else None
         if request is not None:
@@ -193,14 +193,14 @@ def _use(requests: Sequence[_Request | None], indices: Sequence[int], time: int)
 
 def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
     size = _bytes(tensor)
-    # Constants are in flash, variables in the tail unless the file plans them.
+    # Constants are in flash; variables are in the tail unless the file's plan has an offset for them.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
     return _Request(round_up(size), None if offset < 0 else offset)
 
 
 def rounded_bytes(tensor: TfliteTensor) -> int:
-    """Return the bytes that a tensor takes in the arena."""
+    """Return the bytes of a tensor, rounded up to the arena's alignment."""
     return round_up(_bytes(tensor))
 
 
@@ -210,16 +210,16 @@ def _bytes(tensor: TfliteTensor) -> int:
 
 
 def round_up(size: int) -> int:
-    """Return bytes rounded up to the alignment of the runtime."""
+    """Return a size rounded up to the arena's alignment of 16 bytes."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
-    """Place the requests without an offset, largest first, into the first gap; return offsets by identity.
+    """Place requests without an offset, largest first, each into its first gap; return offsets by identity.
 
-    O(n^2), as the original.
+    Takes O(n^2) time, as the original does.
     """
-    # Tensors that the file places come first, as in TFLite Micro; the others are placed around them.
+    # As in TFLite Micro, tensors with an offset in the file come first; others are placed around them.
     fixed = [request for request in requests if request.offset is not None]
     others = sorted((request for request in reversed(requests) if request.offset is None), key=lambda each: -each.size)
     placed: list[tuple[int, int, _Request]] = []
@@ -240,14 +240,15 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The kernel is the reference kernel where nobody says what another one requires.
+    The reference kernel is assumed unless the user states other needs.
     """
-    sizes = _sizes_of(model, subgraph, operator)
+    sizes = _scratch_sizes(model, subgraph, operator)
     rows = enumerate(sizes or ())
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
 
 
-def _sizes_of(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
+def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
+    """Return the bytes of each scratch buffer of an operator's kernel; None if unknown."""
     graph = model.subgraphs[subgraph]
     operator = graph.operators[index]
     if (said := model.scratch_said(subgraph, index)) is not None:
@@ -265,7 +266,7 @@ def _sizes_of(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:
         return rule(inputs, outputs)
-    except (IndexError, AttributeError):  # fewer inputs, or of fewer dimensions, than the kernel takes
+    except (IndexError, AttributeError):  # the operator has fewer inputs or dimensions than its kernel requires
         return None
 
 
@@ -285,7 +286,7 @@ def _unpacked_filter(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[
     return (element_count(weights.shape),) if weights.type == _INT4 else ()
 
 
-def _transpose_conv(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     kind, count = _tensor_at(inputs, 2).type, element_count(outputs[0].shape)
     if kind == _INT8:
         return (4 * count,)
@@ -295,32 +296,32 @@ def _transpose_conv(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[i
     return (8 * count, 8 * element_count(bias.shape)) if bias is not None and bias.type == _INT16 else (8 * count,)
 
 
-def _svdf(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _svdf_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     batch, filters = _tensor_at(inputs, 0).shape[0], _tensor_at(inputs, 1).shape[0]
     sums = 4 * batch * filters
     return (sums,) if _tensor_at(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
 
 
-def _lstm(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _lstm_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     state, cell = _tensor_at(inputs, 18), _tensor_at(inputs, 19)
     return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
 
 
-def _sum(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _sum_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     is_whole = _tensor_at(inputs, 0).type in (_INT8, _INT16)
-    return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _extreme_requests(inputs, outputs)
+    return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _reduction_scratch(inputs, outputs)
 
 
-def _extreme_requests(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _reduction_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     return (4 * len(_tensor_at(inputs, 0).shape), 4 * element_count(_tensor_at(inputs, 1).shape))
 
 
-def _mirror(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
     return (4 * len(_tensor_at(inputs, 0).shape),) * 2
 
 
-def _transform(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the bytes of a Fourier transform with as many real inputs, half of which plus one come out as pairs."""
+def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch bytes of a real Fourier transform, those of its n inputs; it outputs n / 2 + 1 pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 
@@ -328,14 +329,14 @@ _RULES: Mapping[str, _Rule] = {
     "CONV_2D": _unpacked_filter,
     "DEPTHWISE_CONV_2D": _unpacked_filter,
     "FULLY_CONNECTED": _unpacked_filter,
-    "TRANSPOSE_CONV": _transpose_conv,
-    "SVDF": _svdf,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
-    "MEAN": _sum,
-    "SUM": _sum,
-    "REDUCE_MAX": _extreme_requests,
-    "REDUCE_MIN": _extreme_requests,
-    "REDUCE_ALL": _extreme_requests,
-    "MIRROR_PAD": _mirror,
-    "SignalRfft": _transform,
+    "TRANSPOSE_CONV": _transposed_convolution_scratch,
+    "SVDF": _svdf_scratch,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm_scratch,
+    "MEAN": _sum_scratch,
+    "SUM": _sum_scratch,
+    "REDUCE_MAX": _reduction_scratch,
+    "REDUCE_MIN": _reduction_scratch,
+    "REDUCE_ALL": _reduction_scratch,
+    "MIRROR_PAD": _mirror_pad_scratch,
+    "SignalRfft": _fourier_scratch,
 }

@@ -1,8 +1,8 @@
-"""TFLite Micro's kernels, as their sources are: what each takes from the arena before it runs.
+"""The memory of TFLite Micro's kernels besides scratch, by their sources: allocations before the model runs.
 
-A kernel is given options, and keeps data, from when it is made. While it prepares, it asks for tensors with their
-quantisation, which lie above the arena's head until it is prepared, all of them together however early it gives them
-back, and it may keep more then. Source: tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
+A kernel gets its options, and may allocate data, when it is initialized. While it prepares, it may allocate more, and
+requests tensors with their quantisation: these are above the arena's head, all at once, until it is prepared. Source:
+tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memplan.planner.foreign.imported import element_count
 _FLOAT32, _INT16, _INT8 = 0, 7, 9
 _OUT = -1
 _TABLE = 1026
-"""The bytes of each of the two tables of a softmax of 16 bits."""
+"""The bytes of each of the two lookup tables of a softmax on 16-bit integers."""
 _TEMPORARIES: dict[str, tuple[int, ...]] = {}
 for _names, _places in {
     "ARG_MAX ARG_MIN CALL_ONCE FLOOR LOGICAL_AND LOGICAL_OR MAXIMUM MINIMUM NEG PACK SHAPE TRANSPOSE UNPACK VAR_HANDLE"
@@ -47,15 +47,15 @@ _SAME_DATA = {
     **dict.fromkeys(("SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"), "MEAN"),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"), "EQUAL"),
 }  # fmt: skip
-"""The kernels that keep, or are given, what another one is."""
+"""The kernels with the same persistent data as another kernel, by their names."""
 _SAME_OPTIONS = {
     "ARG_MIN": "ARG_MAX", "L2_POOL_2D": "AVERAGE_POOL_2D", "MAX_POOL_2D": "AVERAGE_POOL_2D",
     **dict.fromkeys(("SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"), "MEAN"),
 }  # fmt: skip
 _WHILE_PREPARING = frozenset(("ADD_N", "CUMSUM", "LOG_SOFTMAX"))
-"""The kernels that keep data from when they prepare, and only for quantised tensors."""
+"""The kernels that allocate data only while they prepare, and only for quantised tensors."""
 _BY_CHANNEL = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
-"""The kernels that keep two 4-byte numbers for each channel, and the channel axis of their weights."""
+"""The kernels that allocate two 4-byte numbers for each channel, and the axis of channels in their weights."""
 _COPIES_SHAPE = {
     "BATCH_MATMUL", "DEPTH_TO_SPACE", "EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "L2_POOL_2D", "SPACE_TO_DEPTH",
 }  # fmt: skip
@@ -63,33 +63,34 @@ _KNOWN = _TEMPORARIES.keys() | _BY_INPUTS | {"TRANSPOSE_CONV"}
 
 
 def is_known(operator: Operator, target: Target) -> bool:
-    """Return True if what the kernel takes is known."""
+    """Return True if the memory that an operator's kernel allocates is known."""
     return operator.name in _KNOWN or is_on_npu(operator, target)
 
 
 def options_of(operator: Operator, target: Target) -> Size:
-    """Return the size of an operator's options, which a custom one has in its file."""
+    """Return the size of an operator's parsed options; those of a custom operator stay in its file."""
     return target.options(_SAME_OPTIONS.get(operator.name, operator.name))
 
 
 def construction_bytes(operator: Operator, target: Target) -> int:
-    """Return the bytes that a kernel keeps from when it is made."""
+    """Return the bytes that an operator's kernel allocates when it is initialized."""
     name = _SAME_DATA.get(operator.name, operator.name)
     return 0 if name in _WHILE_PREPARING else target.kernel_bytes(name) + vendor_keeps(operator, target)
 
 
 def temporaries(graph: Subgraph, operator: Operator) -> Iterator[TfliteTensor]:
-    """Yield the tensors that a kernel asks for while it prepares, each time it does."""
-    for place in _order(graph, operator):
+    """Yield the tensors that a kernel requests while it prepares, repeated for each request."""
+    for place in _request_order(graph, operator):
         indices = operator.outputs if place == _OUT else operator.inputs
         at = 0 if place == _OUT else place
         if at < len(indices) and indices[at] >= 0:
             yield graph.tensors[indices[at]]
 
 
-def _order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
+def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
+    """Return the positions of the tensors that a kernel requests, in its order; -1 means the output."""
     name, n_inputs = operator.name, len(operator.inputs)
-    kind = _type_of(graph, operator.inputs, 2 if name == "TRANSPOSE_CONV" else 0)
+    kind = _type_at(graph, operator.inputs, 2 if name == "TRANSPOSE_CONV" else 0)
     if name == "ADD_N":
         return (0, _OUT, *range(1, n_inputs))
     if name == "CONCATENATION":
@@ -103,7 +104,7 @@ def _order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
 
 
 def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
-    """Yield the bytes that a kernel keeps from when it prepares."""
+    """Yield the bytes of each persistent allocation of a kernel while it prepares."""
     name = operator.name
     first, weights = (graph.tensors[k] if k >= 0 else None for k in (*operator.inputs, -1, -1)[:2])
     is_quantized = first is not None and first.type in (_INT8, _INT16)
@@ -116,7 +117,7 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
         yield target.kernel_bytes("BATCH_MATMUL_quantized") if is_quantized else 0
-        # The second one is turned unless it lies so already, the first one where that is asked for.
+        # The second operand is transposed unless the option says that it is, the first one only if it says so.
         options = None if operator.table is None else operator.table.table(4, "builtin_options")
         asked = [options is not None and options.integer(k, "adj", "B") != 0 for k in (0, 1)]
         for tensor in [each for each, is_turned in ((first, asked[0]), (weights, not asked[1])) if is_turned]:
@@ -128,16 +129,16 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield 4 + 4 * len(graph.tensors[operator.outputs[0]].shape)
 
 
-def _type_of(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:
+def _type_at(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:
     return graph.tensors[indices[place]].type if place < len(indices) and indices[place] >= 0 else None
 
 
 def scales_of(tensor: TfliteTensor) -> int:
-    """Return the number of quantisation scales of a tensor, 0 without zero points."""
+    """Return the number of a tensor's quantisation scales, 0 if it has no zero points."""
     table = None if tensor.table is None else tensor.table.table(4, "quantization")
     return 0 if table is None or not table.length(3, "zero_point") else table.length(2, "scale")
 
 
 def tensor_bytes(tensor: TfliteTensor) -> int:
-    """Return the bytes of a tensor's elements."""
+    """Return the bytes of a tensor's elements, without rounding to an alignment."""
     return -(-element_count(tensor.shape) * BITS.get(tensor.type, 0) // 8)

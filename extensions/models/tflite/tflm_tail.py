@@ -1,10 +1,10 @@
-"""The tail of TFLite Micro's arena, with everything that persists, and the least arena for starting.
+"""The tail of TFLite Micro's arena, which has all persistent data, and the least arena in which a model starts.
 
-The tail grows down from the arena's end, one allocation after the other: the allocator itself, a row for each tensor
-and operator, options, data that kernels keep, variables, inputs and outputs. Above the head are, for a while, the
-requests of kernels that prepare, and then the planner's rows. The arena must be as large as the two ends ever are
-together: the runtime checks that there is room for temporary data, yet lets the tail grow into it. Source: as in
-`tflm_arena`; and micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
+The tail grows down from the arena's end by one allocation after the other: the allocator itself, a row for each tensor
+and operator, options, data of kernels, variables, inputs and outputs. The space above the head is used temporarily,
+first by requests of kernels that prepare, then by the planner's rows. The arena must have room for the largest sum of
+both ends: the runtime checks this for temporary data, but lets the tail grow into them. Source: as in `tflm_arena`; and
+micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
 arena_allocator/single_arena_buffer_allocator.cc, micro_resource_variable.cc.
 """
 
@@ -39,21 +39,21 @@ from memplan.planner.foreign.c_names import add_include_guard, constant, include
 from memplan.planner.foreign.model_options import ModelOptions
 
 _MOST_REQUESTS = 12
-"""The scratch buffers that a kernel may ask for, for which rows are kept while it prepares."""
+"""The most scratch buffers of one kernel; that many rows are reserved while it prepares."""
 
 
 def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
-    """Return the arena of a model's file for some options; raises OptionError for unknown values of these."""
+    """Return the arena that a model's file needs with the given options; raises OptionError for unknown values."""
     return replace(whole_arena(model_for_options(read_model(data), options)), flash=len(data))
 
 
 def host_options(options: ModelOptions | None) -> ModelOptions | None:
-    """Return the options for the runtime in Python, which has the reference kernels."""
+    """Return options for the runtime of the Python package, which has the reference kernels."""
     return None if options is None else options.model_copy(update={"target": None, "kernels": None})
 
 
 def whole_arena(model: Model) -> ModelArena:
-    """Return the arena of a model with its own plan."""
+    """Return the arena that a model needs with the plan in its file."""
     head = arena_head(model, model.offline_offsets)
     space = space_of(model, head.size)
     operators = [(i, k, each) for i, graph in enumerate(model.subgraphs) for k, each in enumerate(graph.operators)]
@@ -76,20 +76,20 @@ def whole_arena(model: Model) -> ModelArena:
 
 
 def space_of(model: Model, head: int) -> Space:
-    """Return what a model takes of an arena from its two ends, of which `head` is for tensors and scratch."""
+    """Return the use of both ends of the arena by a model; `head` is the bytes for tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)
-    _planning(model, space, head)
+    _count_planning(model, space, head)
     _count_inputs_and_outputs(model, space)
     return space
 
 
 @dataclass
 class Space:
-    """The bytes in use at an arena's two ends: the head with temporary data above it, and the tail.
+    """The bytes in use at both ends of an arena: the head with temporary data above it, and the tail.
 
-    `least` is the smallest arena in which they have never met, `unguarded` the smallest that the runtime lets pass, and
-    `temporary` the most bytes in the head's place before tensors were there.
+    `least` is the smallest arena in which the ends never overlap, `unguarded` the smallest that the runtime accepts,
+    and `temporary` the most temporary bytes before tensors are placed.
     """
 
     target: Target
@@ -101,37 +101,37 @@ class Space:
     temporary: int = 0
 
     def keep(self, size: int, alignment: int = ALIGNMENT) -> None:
-        """Take bytes from the tail for good."""
-        if size:  # kernels that keep nothing allocate nothing, and align nothing
+        """Allocate persistent bytes in the tail."""
+        if size:  # a kernel without data makes no allocation, so the tail is not aligned either
             self.tail = -(-(self.tail + size) // alignment) * alignment
             self.least = max(self.least, self.top + self.tail)
             self.unguarded = max(self.unguarded, self.head + self.tail)
 
     def keep_rows(self, name: str, count: int = 1, alignment: int | None = None) -> None:
-        """Take some of the runtime's structures from the tail."""
+        """Allocate `count` of the runtime's structures in the tail."""
         size = self.target.runtime(name)
         self.keep(count * size.size, alignment or size.alignment)
 
     def take(self, name: str, count: int = 1, more: int = 0) -> None:
-        """Take some of the runtime's structures, and bytes after them, from above the head."""
+        """Allocate `count` of the runtime's structures, and `more` bytes after them, temporarily above the head."""
         size = self.target.runtime(name)
         self.top = -(-self.top // size.alignment) * size.alignment + count * size.size + more
-        self._meet()
+        self._update_maxima()
 
     def set_head(self, size: int) -> None:
-        """Give back what lies above the head, and change the head."""
+        """Free the temporary data above the head, and set the head's size."""
         self.head = self.top = size
-        self._meet()
+        self._update_maxima()
 
-    def _meet(self) -> None:
+    def _update_maxima(self) -> None:
         self.temporary = max(self.temporary, self.top)
         self.least = max(self.least, self.top + self.tail)
         self.unguarded = max(self.unguarded, self.top + self.tail)
 
 
 def _count_preparation(model: Model, space: Space) -> None:
-    """Count the allocations before tensors are placed, in the runtime's order."""
-    graphs, variables, target = model.subgraphs, _variables(model), space.target
+    """Count the allocations before tensors are placed, in the order of the runtime."""
+    graphs, variables, target = model.subgraphs, _variable_sizes(model), space.target
     kind = "Recording" if target.is_host else ""
     for name in (f"{kind}Arena", "GreedyPlanner", f"{kind}Allocator"):
         space.keep_rows(name)
@@ -160,7 +160,7 @@ def _count_preparation(model: Model, space: Space) -> None:
                 space.take("IntArray", more=4 * scales)
         for size in preparation_sizes(graphs[i], operator, target):
             space.keep(size)
-        variable = _variable_of(graphs[i], operator)
+        variable = _assigned_variable(graphs[i], operator)
         if variable is not None and variable not in assigned:
             assigned.add(variable)
             space.keep(variables[variable])
@@ -169,11 +169,11 @@ def _count_preparation(model: Model, space: Space) -> None:
     space.keep_rows("Handle", n_requests)
 
 
-def _planning(model: Model, space: Space, head: int) -> None:
-    """Count what the runtime takes to place tensors and scratch, and the head that it makes of them."""
+def _count_planning(model: Model, space: Space, head: int) -> None:
+    """Count the allocations of the runtime's planner, and set the head to the size of its plan."""
     places = model.offline_offsets or (-1,) * len(model.tensors)
     n_scratch = len(scratch_of_model(model)[0])
-    handles = {t.id for graph in model.subgraphs for t in _handles(graph)}
+    handles = {t.id for graph in model.subgraphs for t in _handle_tensors(graph)}
     planned = [
         tensor
         for tensor, place in zip(model.tensors, places, strict=True)
@@ -186,7 +186,7 @@ def _planning(model: Model, space: Space, head: int) -> None:
         if tensor.is_variable and place < 0:
             space.keep(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
-    # The space between the ends for the planner's rows is rounded at both ends.
+    # The planner's rows are between the two ends, each of which is rounded up.
     between = round_up(space.top) + rows + round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
     space.temporary = max(space.temporary, round_up(space.top) + rows)
@@ -194,7 +194,7 @@ def _planning(model: Model, space: Space, head: int) -> None:
 
 
 def _count_inputs_and_outputs(model: Model, space: Space) -> None:
-    """Count the allocations for inputs and outputs, after tensors are placed."""
+    """Count the allocations for inputs and outputs after tensors are placed."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):
         space.keep(space.target.pointer * len(indices))
@@ -205,15 +205,15 @@ def _count_inputs_and_outputs(model: Model, space: Space) -> None:
                 space.keep(4 + 4 * scales, 4)
 
 
-def _handles(graph: Subgraph) -> Iterator[TfliteTensor]:
-    """Yield the tensors that represent variables and have no separate bytes."""
+def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
+    """Yield the tensors that are handles of variables, and have no bytes in the head."""
     for operator in graph.operators:
         if operator.name == "VAR_HANDLE":
             yield from (graph.tensors[index] for index in operator.outputs)
 
 
-def _variables(model: Model) -> dict[str, int]:
-    """Return the size of each named variable that operators share: that of its first assigned value."""
+def _variable_sizes(model: Model) -> dict[str, int]:
+    """Return the bytes of each named variable that operators share: those of its first assigned value."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:
@@ -221,13 +221,13 @@ def _variables(model: Model) -> dict[str, int]:
                 sizes.setdefault(_shared_name(operator), 0)
     for graph in model.subgraphs:
         for operator in graph.operators:
-            if (name := _variable_of(graph, operator)) is not None and not sizes[name]:
+            if (name := _assigned_variable(graph, operator)) is not None and not sizes[name]:
                 sizes[name] = tensor_bytes(graph.tensors[operator.inputs[1]])
     return sizes
 
 
-def _variable_of(graph: Subgraph, operator: Operator) -> str | None:
-    """Return the name of the variable that an operator assigns; None for other operators, and unknown handles."""
+def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
+    """Return the name of the variable that an operator assigns; None for other operators and unknown handles."""
     if operator.name != "ASSIGN_VARIABLE":
         return None
     makers = (each for each in graph.operators if each.name == "VAR_HANDLE" and operator.inputs[0] in each.outputs)
@@ -241,11 +241,11 @@ def _shared_name(operator: Operator) -> str:
 
 _PER_LINE = 16
 _APART = 32
-"""The most bytes that the allocator of two memories is larger than that of one."""
+"""The most bytes by which an allocator for two memories is larger than one for a single memory."""
 
 
 def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
-    """Return a C header and source: the model, aligned to 16 bytes, and its arena in a separate section."""
+    """Return a C header and source by suffix: the model, aligned to 16 bytes, and its arena in its own section."""
     prefix = prefix_of(stem)
     macro = prefix.upper()
     text = f"/* Written by memplan {__version__}: a model and its arena for TFLite Micro. */\n"

@@ -1,8 +1,8 @@
-"""Processors that TFLite Micro runs on: the sizes of its structures there, and the kernels that firmware links.
+"""Processors for TFLite Micro: the sizes of its structures there, and the sets of kernels that firmware can link.
 
-The table of sizes is made by `python -m lab.tflm_sizes` from the headers of one version, by compilers. Arm's ABI for
-firmware has pointers of 4 bytes, and enumerations as small as their values; Xtensa, RISC-V and wasm32 have whole ones.
-`host` is PyPI's `tflite_micro`: pointers of 8 bytes, records of its allocations, and kernels for compressed weights.
+`python -m lab.tflm_sizes` makes the table of sizes from one version's headers, by compilers. Arm's ABI for firmware has
+4-byte pointers and enumerations as small as their values; Xtensa, RISC-V and wasm32 have 4-byte ones. `host` is the
+package `tflite_micro` from PyPI: 8-byte pointers, records of its allocations, and kernels for compressed weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CORES = {
     "lp64": _HOST,
 }
 ABIS = {core: abi for abi, cores in _CORES.items() for core in cores.split()}
-"""From a target to its column in the table."""
+"""The ABI of each target, which is a column of the table of sizes."""
 KERNELS: Mapping[str, str] = {
     REFERENCE: "",
     "cmsis-nn": "cortex-m",
@@ -32,7 +32,7 @@ KERNELS: Mapping[str, str] = {
     "ethos-u": "cortex-m",
     "xtensa": "xtensa",
 }
-"""From a set of kernels to the beginning of the targets that it is for."""
+"""The prefix of the targets that each set of kernels is for."""
 _BOARDS = {
     "nano33ble": "cortex-m4", "rp2040": "cortex-m0+", "rp2350": "cortex-m33", "stm32f4": "cortex-m4",
     "stm32h7": "cortex-m7", "teensy41": "cortex-m7", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3",
@@ -40,7 +40,7 @@ _BOARDS = {
 
 
 class Size(NamedTuple):
-    """A structure's bytes, and what divides its address."""
+    """The size of a structure in bytes, and its alignment."""
 
     size: int
     alignment: int
@@ -48,19 +48,19 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A processor, and the set of kernels."""
+    """A processor, and the set of kernels that the firmware links."""
 
     name: str = _HOST
     kernels: str = REFERENCE
 
     @property
     def abi(self) -> str:
-        """The column of the table of sizes."""
+        """The processor's column in the table of sizes."""
         return ABIS[self.name]
 
     @property
     def is_host(self) -> bool:
-        """True for the runtime in Python, whose allocator keeps records."""
+        """True for the runtime of the Python package, whose allocator records its allocations."""
         return self.name == _HOST
 
     @property
@@ -69,38 +69,38 @@ class Target:
         return self.runtime("Pointer").size
 
     def runtime(self, name: str) -> Size:
-        """Return the size of one of the runtime's structures."""
+        """Return the size of one of the runtime's structures, such as `Tensor`."""
         return _table()[f"runtime {name}"][self.abi]
 
     def kernel_bytes(self, name: str) -> int:
-        """Return the bytes of the data that an operator's kernel keeps; 0 if it keeps none."""
+        """Return the bytes of an operator's kernel data; 0 if it has none."""
         return _table().get(f"data {name}", _NOTHING)[self.abi].size
 
     def options(self, name: str) -> Size:
-        """Return the size of an operator's options as they are parsed; 0 for none."""
+        """Return the size of an operator's parsed options; 0 if it has none."""
         found = _table().get(f"options {name}", _NOTHING)[self.abi]
         return _LATER.get(f"options {name}", found) if self.is_host else found
 
     @property
     def is_dsp(self) -> bool:
-        """True for Arm's cores with instructions for signals, and no vectors."""
+        """True for Arm's cores with DSP instructions but no vector unit."""
         return self.name in ("cortex-m4", "cortex-m7", "cortex-m33")
 
     @property
     def is_vector(self) -> bool:
-        """True for Arm's cores with vectors."""
+        """True for Arm's cores with a vector unit."""
         return self.name in ("cortex-m52", "cortex-m55", "cortex-m85")
 
     @property
     def text(self) -> str:
-        """The target in words; empty for the default."""
+        """The target in words; empty for the default target."""
         if self == HOST:
             return ""
         return f"{self.name} ({8 * self.pointer}-bit, {self.kernels} kernels)"
 
 
 _LATER = {"options FULLY_CONNECTED": Size(32, 8)}
-"""Sizes that are larger in PyPI's `tflite_micro`, of 23 October 2026, than in the headers that the table comes from."""
+"""Sizes in PyPI's `tflite_micro` of 23 October 2026 that are larger than in the headers used for the table."""
 _NOTHING = dict.fromkeys(_CORES, Size(0, 1))
 
 
@@ -115,11 +115,11 @@ def _table() -> Mapping[str, Mapping[str, Size]]:
 
 
 HOST = Target()
-"""The runtime in Python with the reference kernels."""
+"""The default target: the runtime of the Python package, with the reference kernels."""
 
 
 def target_of(name: str | None, kernels: str | None) -> Target:
-    """Return the target of two options; raises OptionError for unknown or incompatible values."""
+    """Return the target that two options state; raises OptionError for unknown or incompatible values."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
         raise OptionError.from_rule("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}")

@@ -1,9 +1,9 @@
-"""Kernels of vendors in TFLite Micro: bytes required and kept, where they differ from the reference kernels.
+"""Scratch and data of vendors' kernels in TFLite Micro, where they differ from those of the reference kernels.
 
 They differ for integers only. Sources: tensorflow/tflite-micro 90b983c2b, kernels/cmsis_nn; ARM-software/CMSIS-NN
 99f736a63, the `*_get_buffer_sizes_s8.c`; espressif/esp-tflite-micro 99f49e149, kernels/esp_nn; espressif/esp-nn
-d45b843ca, the functions `esp_nn_get_*_scratch_size_*`. CMSIS-NN is taken as GCC builds it: for Arm's own compiler,
-convolutions of 1 x 1 require more.
+d45b843ca, the functions `esp_nn_get_*_scratch_size_*`. For CMSIS-NN, a build by GCC is assumed: with Arm's own
+compiler, convolutions of 1 x 1 need more.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CMSIS = frozenset(
 _ESP = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "SOFTMAX"))
 _XTENSA = _CMSIS | {"SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN", "LEAKY_RELU", "LOGISTIC", "TANH"}
 _NPU = 12
-"""The bytes that the kernel of an Ethos-U keeps."""
+"""The bytes of data that the kernel of an Ethos-U allocates."""
 _MOST_MADE, _MOST_TILED = 40 * 1024, 48 * 1024
-"""The bytes from which ESP-NN cuts an input into strips: padded ones, and those widened to 16 bits."""
+"""The bytes above which ESP-NN cuts an input into strips: of padded inputs, and of inputs widened to 16 bits."""
 
 
 def is_of_vendor(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if an operator's vendor kernel requires other memory than the reference kernel."""
+    """Return True if an operator runs by a vendor's kernel with other memory needs than the reference kernel."""
     if is_on_npu(operator, target):
         return True
     names = {"cmsis-nn": _CMSIS, "ethos-u": _CMSIS, "esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, frozenset())
@@ -41,28 +41,28 @@ def is_of_vendor(graph: Subgraph, operator: Operator, target: Target) -> bool:
 
 
 def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
-    """Return the bytes of scratch that such a kernel requires; None where it is not known."""
-    if is_on_npu(operator, target):  # an address of 8 bytes and a size for each tensor
+    """Return the bytes of each scratch buffer of a vendor's kernel; None if unknown."""
+    if is_on_npu(operator, target):  # an 8-byte address and a size for each tensor
         count = len(operator.inputs) + len(operator.outputs)
         return 8 * count, target.runtime("Size").size * count
     if operator.name == "SOFTMAX" and target.kernels == "esp-nn":
         shape = graph.tensors[operator.inputs[0]].shape
         return (4 * shape[1],) if len(shape) > 1 else None
-    window = _window(graph, operator)
+    window = _window_of(graph, operator)
     if target.kernels == "xtensa" or window is None:
         return None
-    rule = _esp if target.kernels == "esp-nn" else _cmsis
+    rule = _esp_scratch if target.kernels == "esp-nn" else _cmsis_scratch
     size = rule(operator.name, window, target)
     return None if size is None else (size,)
 
 
 def is_on_npu(operator: Operator, target: Target) -> bool:
-    """Return True for an operator that runs on an Ethos-U whose kernel is linked."""
+    """Return True if an operator runs on an Ethos-U whose kernel is linked."""
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 
 def vendor_keeps(operator: Operator, target: Target) -> int:
-    """Return the bytes that a vendor's kernel keeps in addition to the reference kernel's."""
+    """Return the bytes of data of a vendor's kernel beyond those of the reference kernel."""
     if is_on_npu(operator, target):
         return _NPU
     name = "CONV_2D" if operator.name == "DEPTHWISE_CONV_2D" else operator.name
@@ -73,7 +73,7 @@ def vendor_keeps(operator: Operator, target: Target) -> int:
 
 @dataclass(frozen=True)
 class _Window:
-    """Rows, columns and channels of input and output, and the window that slides over the input."""
+    """The (rows, columns, channels) of input and output, and the window that slides over the input."""
 
     batch: int
     image: tuple[int, int, int]
@@ -84,8 +84,8 @@ class _Window:
     dilations: tuple[int, int]
 
 
-def _window(graph: Subgraph, operator: Operator) -> _Window | None:
-    """Return the window of an operator on 8 bits; None for others, and for weights of 4 bits."""
+def _window_of(graph: Subgraph, operator: Operator) -> _Window | None:
+    """Return the window of an operator on 8-bit integers; None for others, and for 4-bit weights."""
     tensors = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
     if not tensors or any(each is not None and each.type != _INT8 for each in tensors[:2]) or not operator.outputs:
         return None
@@ -110,9 +110,9 @@ def _round_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _cmsis(name: str, at: _Window, target: Target) -> int | None:
+def _cmsis_scratch(name: str, at: _Window, target: Target) -> int | None:
     (rows, _, channels), (height, width), out = at.image, at.kernel, at.out
-    if name == "FULLY_CONNECTED":  # with vectors, sums of the weights
+    if name == "FULLY_CONNECTED":  # kernels with vectors store sums of the weights
         return 4 * out[2] if target.is_vector else 0
     if name == "AVERAGE_POOL_2D":
         return 4 * channels if target.is_dsp else 0
@@ -136,15 +136,15 @@ def _cmsis(name: str, at: _Window, target: Target) -> int | None:
     return None
 
 
-def _esp(name: str, at: _Window, target: Target) -> int | None:
+def _esp_scratch(name: str, at: _Window, target: Target) -> int | None:
     if target.name == "esp32s3":
-        return _s3_convolution(at) if name == "CONV_2D" else _s3_depthwise(at)
+        return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
     if target.name == "esp32p4" and name == "CONV_2D":
         return None
     return 0
 
 
-def _s3_convolution(at: _Window) -> int:
+def _s3_convolution_scratch(at: _Window) -> int:
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
     margin = 64
@@ -162,7 +162,7 @@ def _s3_convolution(at: _Window) -> int:
     return padded + filters + edges + margin + 4 * made
 
 
-def _s3_depthwise(at: _Window) -> int:
+def _s3_depthwise_scratch(at: _Window) -> int:
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
     each, area = made // max(1, channels), rows * columns * channels

@@ -1,8 +1,8 @@
 """A cascade unrolled into operations on parts of tensors, for runtimes without loops and ring buffers.
 
-A tensor that is made in steps is never put together: it is its parts, each a separate value that is free once its last
-reader has run. A reader takes the rows and columns that it needs as slices of parts, joined. So the contents of a ring
-are parts here, an input of a region dies part by part, and only operations that run whole need a tensor in one piece.
+A tensor that is computed in steps is never stored whole. Each part is a separate value, which is free after its last
+reader. A reader gets the rows and columns that it needs as slices of parts, joined. Parts thus replace the contents of
+a ring buffer, an input of a region is freed part by part, and only operations that run whole need whole tensors.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, S
 from memplan.planner.errors import OperationsError
 
 MOST_RUNS = 20_000
-"""The most operation runs of an unrolled cascade."""
+"""The most operation runs that an unrolled cascade may have."""
 StepKind = Literal["run", "slice", "join"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A value: a range of rows and columns of a tensor."""
+    """A value of an unrolled cascade: a range of rows and columns of a tensor."""
 
     tensor: int
     rows: Span
@@ -32,13 +32,13 @@ class Part:
 
     @property
     def spans(self) -> tuple[Span, Span]:
-        """The ranges of both axes."""
+        """The ranges of rows and of columns."""
         return self.rows, self.columns
 
 
 @dataclass(frozen=True)
 class PartStep:
-    """A slice of a value, a join of values, or an operation; values are given by position."""
+    """A step that slices a value, joins values along an axis, or runs an operation; values are given by position."""
 
     kind: StepKind
     inputs: tuple[int, ...]
@@ -49,7 +49,7 @@ class PartStep:
 
 @dataclass(frozen=True)
 class UnrolledCascade:
-    """Values, inputs first, and the steps that make the others; `kept` are the outputs."""
+    """Values, inputs first, and the steps that compute the others; `kept` has the outputs."""
 
     graph: AccessGraph
     values: tuple[Part, ...]
@@ -58,7 +58,7 @@ class UnrolledCascade:
     kept: tuple[int, ...]
 
     def is_whole(self, value: int) -> bool:
-        """Return True for a value that is a whole tensor."""
+        """Return True if a value is a whole tensor."""
         part = self.values[value]
         return part.spans == _full_spans(self.graph, part.tensor)
 
@@ -70,9 +70,9 @@ class UnrolledCascade:
         return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """Return for each value its maker (-1 for an input), and its last user.
+        """Return, for each value, the step that makes it (-1 for an input) and the last step that uses it.
 
-        The last user of a kept value is the step after the last one.
+        For a kept value, the last use is one after the last step.
         """
         first, last = [-1] * len(self.values), [-1] * len(self.values)
         for at, step in enumerate(self.steps):
@@ -86,7 +86,7 @@ class UnrolledCascade:
 
     @property
     def live_peak(self) -> int:
-        """The most bytes alive at once without in-place operations: a lower bound for each runtime."""
+        """The most bytes alive at once without in-place operations, a lower bound for runtimes that have none."""
         return max(self.live_bytes())
 
     def live_bytes(self) -> list[int]:
@@ -100,10 +100,10 @@ class UnrolledCascade:
 
 
 def unroll(cascade: Cascade) -> UnrolledCascade:
-    """Return the unrolled operations of a cascade whose inputs and outputs are resident.
+    """Return the unrolled form of a cascade whose inputs and outputs are resident.
 
-    Raises OperationsError for streamed tensors, regions along channels, sums, parts made of padding alone, and more
-    than MOST_RUNS runs of operations.
+    Raises OperationsError for streamed tensors, regions along channels, sums, parts of padding alone, and more than
+    MOST_RUNS runs of operations.
     """
     if cascade.streamed or any(region.pieces for region in cascade.regions):
         raise OperationsError("cascade: must have resident inputs and outputs to be unrolled")
@@ -120,7 +120,7 @@ def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
 
 
 class _Unrolling:
-    """Unrolls the steps of a cascade; `parts` has the readable parts of each tensor, the newest last."""
+    """The unrolling of a cascade's steps; `parts` has the stored parts of each tensor, the newest last."""
 
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.graph = cascade, cascade.graph
@@ -131,7 +131,7 @@ class _Unrolling:
 
     def run(self) -> UnrolledCascade:
         graph = self.graph
-        inputs = tuple(self._value(tensor, *_full_spans(graph, tensor)) for tensor in graph.inputs)
+        inputs = tuple(self._add_value(tensor, *_full_spans(graph, tensor)) for tensor in graph.inputs)
         self.parts = {self.values[value].tensor: [value] for value in inputs}
         for region in self.cascade.regions:
             self.taken = {}
@@ -140,17 +140,17 @@ class _Unrolling:
             else:
                 self._run_steps(region)
         self.taken = {}
-        outputs = tuple(self._take(Part(tensor, *_full_spans(graph, tensor))) for tensor in graph.kept)
+        outputs = tuple(self._part_value(Part(tensor, *_full_spans(graph, tensor))) for tensor in graph.kept)
         return UnrolledCascade(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
 
-    def _value(self, tensor: int, rows: Span, columns: Span) -> int:
+    def _add_value(self, tensor: int, rows: Span, columns: Span) -> int:
         self.values.append(Part(tensor, rows, columns))
         return len(self.values) - 1
 
     def _run_whole(self, v: int) -> None:
         row, graph = self.graph.operations[v], self.graph
-        inputs = tuple(self._take(Part(read.tensor, *_full_spans(graph, read.tensor))) for read in row.reads)
-        outputs = tuple(self._value(tensor, *_full_spans(graph, tensor)) for tensor in row.outputs)
+        inputs = tuple(self._part_value(Part(read.tensor, *_full_spans(graph, read.tensor))) for read in row.reads)
+        outputs = tuple(self._add_value(tensor, *_full_spans(graph, tensor)) for tensor in row.outputs)
         self.steps.append(PartStep("run", inputs, outputs, v))
         for tensor, value in zip(row.outputs, outputs, strict=True):
             self.parts[tensor] = [value]
@@ -181,13 +181,13 @@ class _Unrolling:
             ]
             if any(b <= a for a, b in wanted):
                 raise OperationsError(f"ops[{v}]: must read something in each of its parts")
-            inputs.append(self._take(Part(read.tensor, wanted[0], wanted[1])))
-        value = self._value(row.outputs[0], rows, columns)
+            inputs.append(self._part_value(Part(read.tensor, wanted[0], wanted[1])))
+        value = self._add_value(row.outputs[0], rows, columns)
         self.steps.append(PartStep("run", tuple(inputs), (value,), v))
         self.parts.setdefault(row.outputs[0], []).append(value)
 
-    def _take(self, wanted: Part) -> int:
-        """Return a value for a part of a tensor: an existing one, or joined slices."""
+    def _part_value(self, wanted: Part) -> int:
+        """Return the value of a part of a tensor: an existing value, or slices that are joined."""
         if wanted in self.taken:
             return self.taken[wanted]
         (row, bottom), (left, right) = wanted.spans
@@ -195,17 +195,17 @@ class _Unrolling:
         while row < bottom:
             column, end, parts = left, bottom, []
             while column < right:
-                value = self._covering(wanted, row, column)
+                value = self._covering_value(wanted, row, column)
                 part = self.values[value]
                 parts.append((value, (column, min(part.columns[1], right))))
                 column, end = min(part.columns[1], right), min(end, part.rows[1])
-            bands.append(self._join([self._slice(value, (row, end), span) for value, span in parts], 1))
+            bands.append(self._add_join([self._add_slice(value, (row, end), span) for value, span in parts], 1))
             row = end
-        self.taken[wanted] = self._join(bands, 0)
+        self.taken[wanted] = self._add_join(bands, 0)
         return self.taken[wanted]
 
-    def _covering(self, wanted: Part, row: int, column: int) -> int:
-        """Return the part at a position that covers most of the wanted rows, preferring the newest."""
+    def _covering_value(self, wanted: Part, row: int, column: int) -> int:
+        """Return the value at a position that has most of the wanted rows; of equal ones, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans
@@ -217,20 +217,20 @@ class _Unrolling:
             )
         return best
 
-    def _slice(self, value: int, rows: Span, columns: Span) -> int:
+    def _add_slice(self, value: int, rows: Span, columns: Span) -> int:
         part = self.values[value]
         if part.spans == (rows, columns):
             return value
-        part_value = self._value(part.tensor, rows, columns)
+        part_value = self._add_value(part.tensor, rows, columns)
         self.steps.append(PartStep("slice", (value,), (part_value,)))
         return part_value
 
-    def _join(self, values: Sequence[int], axis: int) -> int:
+    def _add_join(self, values: Sequence[int], axis: int) -> int:
         if len(values) == 1:
             return values[0]
         first, last = self.values[values[0]], self.values[values[-1]]
         rows = (first.rows[0], last.rows[1]) if axis == 0 else first.rows
         columns = (first.columns[0], last.columns[1]) if axis == 1 else first.columns
-        joined = self._value(first.tensor, rows, columns)
+        joined = self._add_value(first.tensor, rows, columns)
         self.steps.append(PartStep("join", tuple(values), (joined,), axis=axis))
         return joined

@@ -1,1 +1,1 @@
-"""TFLite Micro: its planner, written anew."""
+"""A reimplementation of TFLite Micro's planner."""

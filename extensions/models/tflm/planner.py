@@ -1,8 +1,8 @@
-"""The greedy planner of TFLite Micro: largest first, each into the lowest gap among those alive with it.
+"""TFLite Micro's greedy planner: largest buffer first, each into the lowest gap among buffers alive with it.
 
 Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc
 (GreedyMemoryPlanner::CalculateOffsetsIfNeeded, ReverseSortInPlace). Its caller, micro_allocator.cc, rounds sizes up to
-16 bytes; here they are rounded up to what the alignments of the problem require, which is how it comes to keep to them.
+16 bytes. Here they are rounded up to the alignments that the problem requires, so that offsets keep these.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 PlacedTensor = tuple[int, int, Tensor]
-"""A tensor with its offset and its rounded size."""
+"""A tensor with its offset and its rounded size: (offset, size, tensor)."""
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place everything at the lowest gap that is found; knows no capacity."""
+    """Return an offset for each tensor, the lowest gap found; pool capacities are ignored."""
     rows = tensors(problem)
     unit = granule(problem, rows)
     by_offset: list[PlacedTensor] = []
-    for tensor in _order(rows, unit):
+    for tensor in _placement_order(rows, unit):
         stop_check()
         size = align(tensor.size, unit)
         offset = _first_gap(by_offset, tensor, size) if tensor.offset is None else tensor.offset
@@ -30,10 +30,10 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
     return PlannerAnswer({tensor.position: (0, offset) for offset, _, tensor in by_offset})
 
 
-def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
-    """Return tensors with a given offset in their order, then the others by size; of equal sizes the last tensor first.
+def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
+    """Return the tensors in the order of placement: those with a given offset, then the others from the largest.
 
-    The original fills its list of the others from the end, and then sorts it stably.
+    Of equal sizes, the last is first: the original fills its list of the others from the end, and sorts it stably.
     """
     planned = [tensor for tensor in found if tensor.offset is not None]
     others = [tensor for tensor in reversed(found) if tensor.offset is None]
@@ -41,7 +41,7 @@ def _order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
-    """Return the start of the first sufficient gap between the placed tensors that are alive with a tensor."""
+    """Return the offset of the lowest sufficient gap between the placed tensors alive with a tensor."""
     end = 0
     for offset, length, other in by_offset:
         if not other.meets(tensor):

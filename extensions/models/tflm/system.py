@@ -1,4 +1,4 @@
-"""TFLite Micro's planner, written again."""
+"""Registration of a reimplementation of TFLite Micro's planner."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands of networks: order, liveness, and plans in a better order."""
+"""The commands `order` and `liveness`, and plans in a better order for `memplan plan --order best`."""

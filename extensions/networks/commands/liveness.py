@@ -1,4 +1,4 @@
-"""`memplan liveness`, and the problem file that it writes."""
+"""The command `memplan liveness`, which can write the resulting problem to a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.files import write_problem
 
 @command_of(QUESTION, forms=(".json", ".csv", ""))
 def liveness(line: CommandLine) -> int:
-    """Answer; files have the problem alone, for other commands to read."""
+    """Print the answer; an output file gets the problem only, which other commands can read."""
     call = read(line)
     answer = ask(call)
 

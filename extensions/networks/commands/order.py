@@ -1,4 +1,4 @@
-"""`memplan order`, and its files in addition to the answer: a page, a certificate, the reordered model."""
+"""The command `memplan order`, which can also write a page, a certificate and the reordered model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memplan.extensions.networks.commands.writing import ModelForm
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
-"""The suffixes of models that can be written in another order."""
+"""The suffixes of model files that can be written in another order."""
 _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model are also rounded up to it."
 
 
@@ -29,7 +29,7 @@ _ALIGNMENT = "Place tensors at multiples of this many bytes. Tensors of a model 
     needs_plans=(PAGE, *MODELS),
 )
 def order(line: CommandLine) -> int:
-    """Answer, with a certificate where a file is to have it."""
+    """Print the answer, and write its files; a certificate is made only if an output file needs it."""
     load_writing(line.given)
     call = read(line)
     refuse_no_model(call)
@@ -40,19 +40,22 @@ def order(line: CommandLine) -> int:
     answer = ask(call)
     show(call, answer)
     models = dict.fromkeys(MODELS, lambda path: _model(call, answer, path))
-    drawn = {PAGE: lambda path: _page(call, answer, path), CERTIFICATE: lambda _path: _certificate(call, answer)}
+    drawn = {
+        PAGE: lambda path: _page(call, answer, path),
+        CERTIFICATE: lambda _path: _certificate(call, answer),
+    }
     write_beside(call, {**drawn, **models})
     return end(call, answer)
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
-    """Import the writers of models if a model will be written."""
+    """Import the writers of models if an output file is a model."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.extensions.networks.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
-    """Raise OptionError early if a model should be written but none, or one of another format, was read."""
+    """Raise OptionError before the search if an output is a model, but the input is none or of another format."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
@@ -95,7 +98,7 @@ def _model(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Return the converted model, if there is one, and keep its messages; otherwise the exit status is 1."""
+    """Return the converted model's bytes and report its messages; without bytes, the exit status is 1."""
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

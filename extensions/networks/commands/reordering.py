@@ -1,4 +1,4 @@
-"""`memplan plan --order best`: the problem of the operations in a better order, with a plan to start from."""
+"""The option `memplan plan --order best`: the problem of the operations in a better order, with a first plan."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memplan.questions.question import Control
 from memplan.questions.reading.adapting import adapt_problem
 
 PARTS = ("order.json", "problem.json")
-"""The files in addition to the plan: the order, the reordered program, and the problem in that order."""
+"""The files in addition to the plan: the answer about the order, and the problem in that order."""
 _SHARE = 0.6
-"""The share of the time limit for ordering; planning gets the rest."""
+"""The share of the time limit for the search for an order; the rest is for the plan."""
 
 
 def check(given: Mapping[str, Any]) -> None:
@@ -33,7 +33,7 @@ def check(given: Mapping[str, Any]) -> None:
 
 
 def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
-    """Reorder the operations in a file; return the resulting problem and a plan to start from."""
+    """Reorder the operations of the input file; return the resulting problem, and a plan for a warm start."""
     reader, path = call.reader, str(call.files["problem"])
     with prefix_file_name(path):
         model = reorder(reader.data, path, control.begin(call.options).child(_SHARE), reader.options)

@@ -1,4 +1,4 @@
-"""A model in another order: the file that is written, and when none is."""
+"""Writer of a model in another order, if that order is better for its runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AS_GIVEN = "written as given, as nothing is gained"
 
 
 def refuse_other_format(reader: Reader, target: str) -> None:
-    """Raise OptionError for an output name with the suffix of another model format than the input's."""
+    """Raise OptionError if an output's suffix belongs to another model format than the input's."""
     own = importers.detect(reader.data, reader.name)
     other = next((name for name, each in file_readers().items() if target.lower().endswith(each.suffixes or "\0")), own)
     if own is not None and other != own:
@@ -27,7 +27,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
 
 
 class ModelForm(NamedTuple):
-    """A model in another form, with messages and its arena; without bytes, the reason why nothing is gained."""
+    """A model in another form, with messages and its arena; `data` is None if there is no gain."""
 
     data: bytes | None
     sentences: tuple[str, ...]
@@ -35,7 +35,7 @@ class ModelForm(NamedTuple):
 
 
 def write_model(reader: Reader, found: OrderAnswer) -> ModelForm:
-    """Return the model with its operations in the order of an answer; unchanged if that is not better."""
+    """Return the model with its operations in the answer's order, or unchanged if that order is not better."""
     assert found.ordered is not None, "an answer of this machine's own has its graph"
     rules = rules_of(reader.data)
     if found.moves == 0 or (rules is None and found.saved_bytes <= 0):

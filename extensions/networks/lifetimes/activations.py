@@ -1,4 +1,4 @@
-"""The buffers of calls: each call of a function has its own variables and borrows its arguments."""
+"""The variables of a program's calls: each call of a function has its own buffers, and borrows its arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in a pool besides its arguments, if its function is planned by itself."""
+    """The bytes that a call needs in a pool besides its arguments, if each function is planned separately."""
 
     pool: str
     size: int
@@ -22,7 +22,7 @@ class CallWorkspace:
 
 
 class Activations:
-    """The activations of a program so far, in the order in which they begin, with their variables."""
+    """The calls of a program so far, in the order in which they begin, with their variables."""
 
     def __init__(self, operations: Operations) -> None:
         self.operations = operations
@@ -31,7 +31,7 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call of a function and return the variables of its buffers; `bound` ones belong to the caller."""
+        """Begin a call; return its variables by buffer name. The `bound` ones are arguments of the caller."""
         function = self.operations.functions[name]
         for formal, variable in bound.items():
             self._bind(path, function.declarations[formal], variable)
@@ -45,15 +45,15 @@ class Activations:
         return names
 
     def end(self, activation: int) -> None:
-        """End a call: variables added later do not belong to it."""
+        """Mark the end of a call, to which variables added later do not belong."""
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
-        """Record an action on a variable."""
+        """Record that a stretch performs an action on a variable."""
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
-        """Add one variable for each pool in which a call needs a workspace."""
+        """Add a temporary variable for each workspace of a call, used in one stretch."""
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
@@ -66,7 +66,9 @@ class Activations:
 
     def _variable(self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]) -> Variable:
         name = f"{self.found[activation].path}/{row.id}"
-        made = Variable(name, row.bytes, row.alignment, row.pools, _role(function, row.id), activation, row.persistent)
+        made = Variable(
+            name, row.bytes, row.alignment, row.pools, _role_of(function, row.id), activation, row.persistent
+        )
         if row.alias_of is not None:
             inside = self.variables[names[row.alias_of]]
             is_root = inside.root == NOWHERE
@@ -76,7 +78,7 @@ class Activations:
         return made
 
     def _bind(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Bind a parameter or result to a variable, which must then satisfy the requirements of both."""
+        """Bind a parameter or result to a variable, which must then meet the requirements of both."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:
@@ -89,7 +91,7 @@ class Activations:
                 raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
 
 
-def _role(function: Function, name: str) -> Role:
+def _role_of(function: Function, name: str) -> Role:
     if name in function.params:
         return "input"
     if name in function.results:

@@ -1,4 +1,4 @@
-"""Analysis of operations: the resulting problem, and facts about the program that need no plan."""
+"""Analysis of a program's operations: the resulting problem, and facts that need no plan."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _LARGE = 10_000
-"""The number of buffers from which an analysis takes long."""
+"""The number of buffers above which an analysis takes long, so that it checks the time limit."""
 _MOST_PAIRS = 10_000
-"""The most pairs of buffers of exclusive branches that may share bytes."""
+"""The most pairs of buffers in exclusive branches that get permission to share bytes."""
 
 
 def analyse(
     operations: Operations, reading: Reading | None = None, is_over: Callable[[], bool] = lambda: False
 ) -> Analysis:
-    """Return the problem that operations pose, read by usage and nested by default, and facts about the program.
+    """Return the problem of a program's buffers, by usage and nested unless `reading` differs, and facts about it.
 
-    Nothing is solved. Raises OperationsError for too many steps and buffers, and for uses outside of scopes;
-    TimeOverError of many buffers, once time `is_over`.
+    No plan is computed. Raises OperationsError for too many steps and buffers, and for uses outside of scopes; raises
+    TimeOverError if there are many buffers and `is_over` returns True.
     """
 
     def heed(reached: str) -> None:
@@ -60,38 +60,38 @@ def analyse(
     heed(f"got as far as laying out {count_text(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
     heed(f"got {len(alive):,} of them, and no facts about them")
-    load = _load(timeline, alive, reading.way)
-    functions = tuple(_functions(operations, timeline, alive, reading.way))
+    load = _live_bytes_by_step(timeline, alive, reading.way)
+    functions = tuple(_function_facts(operations, timeline, alive, reading.way))
     return Analysis(
         problem=_problem(operations, timeline, alive, reading.way),
         reading=reading,
         order=operations.order,
         workspace=_workspace(timeline, load, alive),
-        readings=tuple(_readings(timeline, alive)),
+        readings=tuple(_reading_facts(timeline, alive)),
         functions=functions,
-        temporaries=_temporaries(operations, functions),
+        temporaries=_temporary_counts(operations, functions),
         **_excluded_buffers(timeline, reading, {span.variable for span in alive}),
-        orphans=tuple(_orphans(timeline, alive)),
-        steps=tuple(_steps(timeline, load)),
-        events=tuple(_events(timeline, alive, reading.way)),
-        insert_free=tuple(_insert_free(timeline, alive)),
-        warnings=tuple(_warnings(timeline, alive)),
+        orphans=tuple(_unread_buffers(timeline, alive)),
+        steps=tuple(_step_facts(timeline, load)),
+        events=tuple(_lifetime_events(timeline, alive, reading.way)),
+        insert_free=tuple(_free_points(timeline, alive)),
+        warnings=tuple(_read_before_written_findings(timeline, alive)),
     )
 
 
 def problem_of(operations: Operations, reading: Reading | None = None) -> Problem:
-    """Return the problem that operations pose, without the facts that `analyse` adds."""
+    """Return the problem of placing a program's buffers, without the facts that `analyse` adds."""
     return pose(operations, expand(operations), reading or Reading())
 
 
 def read_before_written(operations: Operations) -> tuple[Finding, ...]:
-    """Return a finding about each buffer that may be read before it is written."""
+    """Return a finding for each buffer that may be read before it is written."""
     timeline = expand(operations)
-    return tuple(_warnings(timeline, lifetimes(timeline, Reading())))
+    return tuple(_read_before_written_findings(timeline, lifetimes(timeline, Reading())))
 
 
 def pose(operations: Operations, timeline: ProgramTimeline, reading: Reading) -> Problem:
-    """Return the problem that a function poses, laid out in time."""
+    """Return the problem of placing a program's buffers, given its timeline."""
     return _problem(operations, timeline, lifetimes(timeline, reading), reading.way)
 
 
@@ -107,7 +107,7 @@ def _problem(
             row: dict[str, Any] = {"id": variable.id, "size": variable.size, "alignment": variable.alignment}
             if variable.pools is not None:
                 row["pools"] = variable.pools
-            if i != span.variable:  # its family is alive whenever it is
+            if i != span.variable:  # aliases are alive as long as their buffer
                 row["alias_of"] = timeline.variables[span.variable].id
                 row["alias_offset"] = variable.distance
             elif len(intervals) == 1:
@@ -128,9 +128,9 @@ def _problem(
 def _sharing_pairs(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of buffers that are alive together and of which no execution has written both.
+    """Yield pairs of buffers that may share bytes although alive together, since no execution writes both.
 
-    These are written in different branches of one choice that runs once, and read after it.
+    They are written in different branches of one choice that runs once, and read after it.
     """
     if way[0] != "usage":
         return
@@ -151,7 +151,7 @@ def _sharing_pairs(
 
 
 def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
-    """Return the choice of the whole program in one branch of which all that writes a variable is; None without."""
+    """Return the top-level choice and its branch that contain all writes of a variable; None if there is none."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
     for choice in choices if stretches else ():
@@ -161,21 +161,20 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
     return None
 
 
-def _load(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return the bytes alive in each step, including the steps before the first and after the last."""
-    # From step -1, which writes inputs, to the step after the last, which reads outputs.
-    change = _changes(timeline, alive, way)
+def _live_bytes_by_step(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
+    """Return the bytes alive in each step: inputs are written in the first, outputs read in the last."""
+    change = _deltas(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
-def _peak_bytes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
-    """Return the most bytes alive at once; O(m log m) for m intervals."""
-    change = _changes(timeline, alive, way)
+def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
+    """Return the live peak in bytes; takes O(m log m) time for m intervals."""
+    change = _deltas(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
 
-def _changes(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
-    """Return the change of the bytes alive at each time."""
+def _deltas(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> defaultdict[int, int]:
+    """Return, for each time, the bytes that become alive minus those freed."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -195,24 +194,24 @@ def _workspace(timeline: ProgramTimeline, load: list[int], alive: Iterable[Plann
     if largest == 0:
         return Workspace(0, None, None, any_order)
     time = load.index(largest) - 1
-    return Workspace(largest, time, timeline.path(_stretch_at(timeline)[time]), any_order)
+    return Workspace(largest, time, timeline.path(_stretch_by_step(timeline)[time]), any_order)
 
 
-def _stretch_at(timeline: ProgramTimeline) -> dict[int, int]:
-    """Return the innermost statement of each step."""
+def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
+    """Return the innermost statement's stretch for each step."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
-def _readings(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the facts for each reading; the reading by usage and nested, which loses nothing, comes first."""
-    least = _peak_bytes(timeline, alive, ("usage", "nested"))
+def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
+    """Yield the live peak of each reading; the reading by usage and nested, which has the least peak, comes first."""
+    least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
-            most = _peak_bytes(timeline, alive, (liveness, temporaries))
+            most = _live_peak(timeline, alive, (liveness, temporaries))
             yield ReadingFacts(liveness, temporaries, most, most - least)
 
 
-def _functions(
+def _function_facts(
     operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
 ) -> Iterator[FunctionFacts]:
     calls = Counter(activation.function for activation in timeline.activations)
@@ -225,11 +224,11 @@ def _functions(
                 bisect_left(own, variable, key=lambda found: found.variable)
                 for variable in (first[name].first_variable, first[name].after_variables)
             )
-            most = _peak_bytes(timeline, own[low:high], way)
+            most = _live_peak(timeline, own[low:high], way)
         yield FunctionFacts(name, calls[name], len(function.temporaries), most)
 
 
-def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
+def _temporary_counts(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
     counts = [row.temporaries for row in functions if row.calls and row.name != operations.entry]
     one = counts.count(1)
     none = counts.count(0)
@@ -237,7 +236,7 @@ def _temporaries(operations: Operations, functions: Iterable[FunctionFacts]) -> 
 
 
 def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[int]) -> dict[str, Any]:
-    """Return the buffers outside of the problem: constants (once per function, not per call), and the rest."""
+    """Return the buffers outside of the problem: constants (once per function), unplanned and unused ones."""
     constants: dict[tuple[str, str], int] = {}
     not_planned, unused = [], []
     for i, row in enumerate(timeline.variables):
@@ -258,7 +257,7 @@ def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[
     }
 
 
-def _orphans(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
+def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
     for span in alive:
         row = timeline.variables[span.variable]
         actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
@@ -266,14 +265,14 @@ def _orphans(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Ite
             yield row.id
 
 
-def _steps(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
-    at = _stretch_at(timeline)
+def _step_facts(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
+    at = _stretch_by_step(timeline)
     for time in range(timeline.steps):
         yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
 
 
-def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
-    """List the buffers that become alive or dead, in time order; at one time, the dead ones come first."""
+def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
+    """Return the starts and ends of lifetimes in time order; at one time, ends come first."""
     events = []
     for row in alive:
         name = timeline.variables[row.variable].id
@@ -282,7 +281,7 @@ def _events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: Re
     return sorted(events, key=lambda event: (event.time, event.kind == "alloc"))
 
 
-def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
+def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
     for span in alive:
         row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:
@@ -290,7 +289,7 @@ def _insert_free(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) ->
                 yield InsertFree(row.id, death.where, death.path)
 
 
-def _warnings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
+def _read_before_written_findings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
     for warnings in alive:
         row = timeline.variables[warnings.variable]
         if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:

@@ -1,7 +1,7 @@
-"""The lifetimes of every variable of a program, for each way to read them.
+"""The lifetimes of a program's variables, for each way to read them.
 
-By scope they go from each alloc to the free that follows on every way through the program. Without a free, a scope ends
-with the list of statements that its alloc is in. Without an alloc, it is the whole call.
+By scope, a lifetime extends from each alloc to the next free on every path. Without a free, a scope ends with the
+statement list that has the alloc. Without an alloc, it is the whole call.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The options for lifetimes alone, without the choice of planned buffers."""
+        """The options that determine lifetimes, without the choice of planned buffers."""
         return self.liveness, self.temporaries
 
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A variable that is planned, by position: the uses of its family, and its lifetime for each way to read them."""
+    """A planned variable by its index: the uses of its family, and its lifetime for each way of reading."""
 
     variable: int
     uses: list[Use]
@@ -62,22 +62,22 @@ class PlannedVariable:
 
 
 def is_planned(variable: Variable, reading: Reading) -> bool:
-    """Return True if a variable is planned: constants never are, inputs and outputs only by option."""
+    """Return True if a variable is planned: never for constants, for inputs and outputs if the options say so."""
     if variable.role == "input":
         return reading.plan_inputs
     return variable.role != "constant" and (variable.role != "output" or reading.plan_outputs)
 
 
 def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVariable]:
-    """Yield the lifetimes of each variable that is planned, used and no alias; O(uses x depth of parts) each.
+    """Yield the lifetimes of each variable that is planned, used and no alias.
 
-    Only the options that select planned buffers matter. Raises OperationsError for uses outside of scopes.
+    Takes O(uses x depth of parts) time for each. Raises OperationsError for uses outside of scopes.
     """
     for root, row in enumerate(timeline.variables):
         if row.root != NOWHERE or not is_planned(row, reading):
             continue
         uses = family_uses(timeline, root)
-        scope = lifetime_by_scope(timeline, root, uses)  # which also holds the uses to the scopes
+        scope = lifetime_by_scope(timeline, root, uses)  # raises if a use is outside of the scopes
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)
@@ -87,10 +87,10 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return the lifetime for each reading of the program; a lifted lifetime may span a whole call or operation."""
+    """Return the lifetime for each way of reading; a lifted one may span a whole call or operation."""
     row = timeline.variables[root]
     whole = (
-        _full_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
+        _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
     )
     family = (timeline.variables[i] for i in timeline.families[root])
     lifted = whole
@@ -104,8 +104,8 @@ def _lifetimes_by_reading(
     }
 
 
-def _full_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call whose temporary this is, or of the only operation that uses it inside."""
+def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
+    """Return the time of the call that owns a temporary, or of the only operation whose body uses it; else None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -119,14 +119,14 @@ def _full_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> L
 
 _FREE, _HELD = frozenset({False}), frozenset({True})
 Held = frozenset[bool]
-"""The possible states of a variable at a point of the program: held (True), free (False), or both."""
+"""The possible states of a variable at a point of the program: allocated (True), free (False), or either."""
 
 
 def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use]) -> Lifetime:
-    """Return when a variable is alive by its scopes; `uses` are the uses of its family, in program order.
+    """Return a variable's lifetime by its scopes, given the uses of its family in program order.
 
-    Raises OperationsError for a use outside of them, for a second alloc or free, and for a scope that would go from
-    one iteration of a loop into the next.
+    Raises OperationsError for a use outside of the scopes, for a second alloc or free, and for a scope that would
+    extend from one iteration of a loop into the next.
     """
     variable = timeline.variables[root]
     walk = _Walk(timeline, variable.id)
@@ -143,55 +143,55 @@ def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use])
 
 
 class _Walk:
-    """A walk through the parts of the program's time that name a variable; it tracks which states are possible."""
+    """A walk through the parts of the timeline that use a variable, which tracks its possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Compute the lifetime within a run; return the states that are possible after it."""
+        """Add the lifetime within a block; return the states that are possible after it."""
         at = run.start
         for item in items(run, uses):
             if True in held:
                 self.found.add(at, item.start)
             at = max(at, item.start)
             if item.part is None:
-                held = self._step(item.uses[0], held)
+                held = self._states_after_use(item.uses[0], held)
             else:
-                held = self._part(item.part, item.uses, held)
+                held = self._states_after_part(item.part, item.uses, held)
                 at = item.end
         if True in held:
             self.found.add(at, run.end)
         return held
 
-    def _step(self, use: Use, held: Held) -> Held:
+    def _states_after_use(self, use: Use, held: Held) -> Held:
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
-            raise self._error(use.stretch, "must be free where it is allocated")
+            raise self._error_at(use.stretch, "must be free where it is allocated")
         if use.action != "alloc" and held != _HELD:
-            raise self._error(
+            raise self._error_at(
                 use.stretch, f"must be allocated where it is {'freed' if use.action == 'free' else 'used'}"
             )
         return _FREE if use.action == "free" else _HELD
 
-    def _part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
+    def _states_after_part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
         if isinstance(part, BranchChoice):
-            ends = [self._branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
+            ends = [self._states_after_branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
         end = self.run(part.body, uses, held)
         if end != held:
-            raise self._error(part.path, "must be allocated and freed in the same iteration")
+            raise self._error_at(part.path, "must be allocated and freed in the same iteration")
         return held
 
-    def _branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
+    def _states_after_branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
         if uses:
             return self.run(branch, uses, held)
         if True in held:
             self.found.add(branch.start, branch.end)
         return held
 
-    def _error(self, where: int | str, rule: str) -> OperationsError:
+    def _error_at(self, where: int | str, rule: str) -> OperationsError:
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

@@ -1,8 +1,7 @@
-"""Shadow execution: operations run on a plan's addresses, and every read is compared with the last write.
+"""Shadow execution: operations run on a plan's addresses, and each read is compared with the last write.
 
-An overlap check trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes: it tracks
-which values may be where, and which were overwritten, for all paths through the program at once and for any number of
-iterations.
+A check of overlaps trusts the lifetimes, so it cannot find a wrong one. Shadow execution ignores lifetimes. It tracks
+which values memory may contain and which are overwritten, over all paths and any number of iterations at once.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ class Clobber:
 class _Memory:
     """The possible contents of memory at a point of the program.
 
-    Bytes that are always written together are a piece: a family is cut where its aliases begin and end. `written` is
-    True for each piece that some statement wrote; `lost` maps each piece whose bytes may hold another one by now to
-    that piece, and the stretch that wrote it.
+    A piece is a range of bytes that are always written together: a family is cut where its aliases begin and end.
+    `written` is True for each piece that has been written. `lost` maps each piece that may be overwritten to the piece
+    written over it and the stretch that did so.
     """
 
     written: NDArray[np.bool_]
@@ -66,25 +65,26 @@ class _Memory:
         return _Memory(self.written.copy(), dict(self.lost))
 
     def join(self, other: _Memory) -> _Memory:
+        """Return the possible contents where two paths meet."""
         return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
-        """Return True if joining another memory would change nothing."""
+        """Return True if joining another memory into this one would not change it."""
         return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
 def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
-    """Return every buffer that some statement may find overwritten; none if the operations can run on the plan.
+    """Return every buffer that may be overwritten before a statement needs it; none if the plan is correct.
 
-    Inputs and outputs that the plan does not place, and all constants, are elsewhere. An alias lies where its buffer
-    is. Raises PlanError for a plan without a buffer that the operations use, or with an unknown one.
+    Constants, and inputs and outputs that the plan does not place, are outside of the pools. An alias is inside its
+    buffer. Raises PlanError if the plan lacks a used buffer, or has an unknown one.
     """
     timeline = expand(operations)
-    return tuple(_Execution(timeline, _places(timeline, plan)).run())
+    return tuple(_Execution(timeline, _placed_variables(timeline, plan)).run())
 
 
-def _places(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Return the pool and offset of each variable that is no alias."""
+def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
+    """Return the pool and offset of each variable that is no alias; raises PlanError."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [
@@ -114,15 +114,15 @@ def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
 
 
 class _Execution:
-    """Repeated execution of a program, until iterations of loops carry nothing new."""
+    """The repeated execution of a program, until a further iteration of loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
         self.timeline, self.places = timeline, places
         self.pieces: list[tuple[int, int, int]] = []
         self.pieces_of: dict[int, range] = {}
         for root, (_, offset) in places.items():
-            self._cut(root, offset)
-        # Ends are below 2^64, as offsets are below 2^63 and sizes at most 2^62.
+            self._cut_into_pieces(root, offset)
+        # Ends fit 64 bits without sign, as offsets are below 2^63 and sizes at most 2^62.
         self.low, self.high, root_of = np.array(self.pieces, np.uint64).reshape(-1, 3).T
         pools = {pool: k for k, (pool, _) in enumerate(places.values())}
         self.pool = np.array([pools[places[root][0]] for root in root_of.tolist()], np.int64)
@@ -139,8 +139,8 @@ class _Execution:
         self.carried: dict[str, _Memory] = {}
         self.found: dict[tuple[int, int], Clobber] = {}
 
-    def _cut(self, root: int, offset: int) -> None:
-        """Cut a family into pieces at the starts and ends of its aliases, relative to the root."""
+    def _cut_into_pieces(self, root: int, offset: int) -> None:
+        """Cut a family into pieces at the starts and ends of its aliases."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -149,92 +149,92 @@ class _Execution:
             self.pieces_of[i] = range(first[row.distance], first[row.distance + row.size])
 
     def run(self) -> Iterator[Clobber]:
-        """Execute until every loop has reached its fixed point; return the clobbers."""
+        """Execute the program until all loops reach their fixed points; return the clobbered buffers."""
         while True:
             before = dict(self.carried)
-            self._run(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
+            self._run_block(self.timeline.whole, _Memory(np.zeros(len(self.pieces), np.bool_)))
             if all(path in before and before[path].holds(memory) for path, memory in self.carried.items()):
                 return iter(self.found.values())
 
-    def _run(self, run: StatementBlock, memory: _Memory) -> _Memory:
+    def _run_block(self, run: StatementBlock, memory: _Memory) -> _Memory:
         parts = {part.first: part for part in run.parts}
         stretch = run.first
         while stretch < run.after:
             part = parts.get(stretch)
             if part is None:
-                self._step(stretch, memory)
+                self._run_step(stretch, memory)
                 stretch += 1
             else:
-                memory = self._part(part, memory)
+                memory = self._run_part(part, memory)
                 stretch = part.after
         return memory
 
-    def _part(self, part: BlockPart, memory: _Memory) -> _Memory:
+    def _run_part(self, part: BlockPart, memory: _Memory) -> _Memory:
         if isinstance(part, BranchChoice):
-            first, *others = [self._run(branch, memory.copy()) for branch in part.branches]
+            first, *others = [self._run_block(branch, memory.copy()) for branch in part.branches]
             for other in others:
                 first = first.join(other)
             return first
-        return self._loop(part, memory)
+        return self._run_loop(part, memory)
 
-    def _loop(self, loop: Loop, memory: _Memory) -> _Memory:
+    def _run_loop(self, loop: Loop, memory: _Memory) -> _Memory:
         carried = self.carried.get(loop.path)
-        end = self._run(loop.body, memory.copy() if carried is None else memory.join(carried))
+        end = self._run_block(loop.body, memory.copy() if carried is None else memory.join(carried))
         self.carried[loop.path] = end.copy() if carried is None else carried.join(end)
         return end if loop.surely_runs else memory.join(end)
 
-    def _step(self, stretch: int, memory: _Memory) -> None:
-        """Execute one step: read, write everything at once, then check that all operands are still intact."""
+    def _run_step(self, stretch: int, memory: _Memory) -> None:
+        """Execute one step: check the reads, write all results, then check that all operands are still intact."""
         marks = self.marks.get(stretch, ())
         for i, action in marks:
             if action in _FORGETS:
-                self._forget(i, memory)
+                self._discard_content(i, memory)
         for i, action in marks:
             if action in _READS:
-                self._read(i, stretch, memory)
+                self._check_read(i, stretch, memory)
         shared: dict[int, tuple[int, int]] = {}
         written: set[int] = set()
         for i, action in marks:
             if action in _WRITES:
-                self._write(i, stretch, memory, written, shared)
+                self._write_variable(i, stretch, memory, written, shared)
         memory.lost.update(shared)
         for i, action in marks:
             if action not in _FORGETS:
-                self._read(i, stretch, memory)
+                self._check_read(i, stretch, memory)
 
-    def _read(self, variable: int, stretch: int, memory: _Memory) -> None:
+    def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
-                self.found.setdefault((variable, stretch), self._clobber(variable, stretch, piece, memory))
+                self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
 
-    def _write(
+    def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable; bytes that this step has `written` already are `shared` and thus unreliable."""
+        """Write a variable; its bytes that this step has already `written` are added to `shared`, and unreliable."""
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
-            for other in np.flatnonzero(memory.written & self._meets(piece)).tolist():
+            for other in np.flatnonzero(memory.written & self._overlapping_pieces(piece)).tolist():
                 memory.lost.setdefault(other, (piece, stretch))
                 if other in written:
                     shared[piece] = other, stretch
             memory.written[piece] = True
             written.add(piece)
 
-    def _meets(self, piece: int) -> NDArray[np.bool_]:
-        """Return True for each other piece that shares bytes with this one."""
+    def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
+        """Return a mask of the other pieces that share bytes with this one."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )
         met[piece] = False
         return met
 
-    def _forget(self, variable: int, memory: _Memory) -> None:
-        """Forget the content of a variable, whose bytes are new or freed."""
+    def _discard_content(self, variable: int, memory: _Memory) -> None:
+        """Discard the content of a variable whose scope begins or ends."""
         for piece in self.pieces_of[variable]:
             memory.written[piece] = False
             memory.lost.pop(piece, None)
 
-    def _clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
+    def _new_clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
         by, when = memory.lost[piece]
         (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
         names = self.timeline.variables

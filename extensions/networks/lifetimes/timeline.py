@@ -1,8 +1,8 @@
-"""A program laid out in time: the step of each statement, the buffers, and the steps that use them.
+"""A program laid out in time: the step of each statement, the variables, and the steps that use them.
 
-Every statement without a body takes one step of time. Calls are replaced by their bodies; branches follow one another,
-so that they never meet in time, while buffers that live across them cover them all; a loop's body occurs once. The
-caller's filling of the inputs is step -1, and its reading of the outputs the step after the last.
+Every statement without a body takes one time step. Calls are replaced by their bodies. Branches follow one another, so
+they never overlap in time; a buffer alive across a choice is alive in all of its branches. A loop's body occurs once.
+The caller writes the inputs in step -1, and reads the outputs in the step after the last.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Role = Literal["input", "output", "constant", "temporary"]
 Action = Literal["read", "write", "update", "part", "scratch", "hold", "alloc", "free", "end"]
 """The actions of a statement on a buffer.
 
-`update` reads and writes it, `part` writes some of it, `scratch` uses it as its own temporary, `hold` keeps its
-contents. The last three are about scopes only; `end` is the end of a scope that no statement ends.
+`update` reads and writes it, `part` writes some of it, `scratch` uses it as a temporary, `hold` needs its contents to
+stay. The last three are about scopes only; `end` is the end of a scope without a free.
 """
 NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class Activation:
-    """One call of a function, or the program itself; `stretch` is that of the call, `path` names it.
+    """A call of a function, or the program itself; `stretch` is that of the call, and `path` its name.
 
-    Its variables are `first_variable:after_variables`, those of the calls in it included.
+    Its variables, including those of calls inside it, are `first_variable:after_variables`.
     """
 
     path: str
@@ -36,9 +36,9 @@ class Activation:
 
 
 class Stretch(NamedTuple):
-    """The time `[start, end)` of a statement, in the block at `depth`, and the position in its function.
+    """The time `[start, end)` of a statement in a block at `depth`, and its position in its function.
 
-    `operation` is the stretch of the outermost operation of the program's own that it is inside of, or NOWHERE.
+    `operation` is the stretch of the outermost operation of the entry function that encloses it, or NOWHERE.
     """
 
     activation: int
@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """One action on a variable in a stretch; the action of a call itself, `is_passed`, precedes those inside."""
+    """An action on a variable in a stretch; the action of a call itself (`is_passed`) precedes those in its body."""
 
     stretch: int
     action: Action
@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 @dataclass
 class Variable:
-    """A buffer of one activation, in bytes; `marks` are in program order; an alias lies in the variable `root`."""
+    """A buffer of one activation, with its bytes and its marks in program order; an alias is inside variable `root`."""
 
     id: str
     size: int
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """A time `[start, end)`, in which the stretches `first:after` begin."""
+    """A time `[start, end)`, and the range `first:after` of the stretches that begin in it."""
 
     start: int
     end: int
@@ -86,7 +86,7 @@ class TimeSpan:
 
 @dataclass(frozen=True)
 class StatementBlock(TimeSpan):
-    """A time whose steps and parts run one after another."""
+    """A time span whose statements and parts run one after another."""
 
     depth: int
     parts: tuple[BlockPart, ...] = ()
@@ -94,7 +94,7 @@ class StatementBlock(TimeSpan):
 
 @dataclass(frozen=True)
 class BranchChoice(TimeSpan):
-    """Branches: each execution passes through the time of exactly one of them."""
+    """Branches, of which each execution runs exactly one."""
 
     path: str
     branches: tuple[StatementBlock, ...]
@@ -102,7 +102,7 @@ class BranchChoice(TimeSpan):
 
 @dataclass(frozen=True)
 class Loop(TimeSpan):
-    """A body that may run repeatedly, and at least once if `surely_runs`."""
+    """A body that may run repeatedly, and runs at least once if `surely_runs`."""
 
     path: str
     body: StatementBlock
@@ -114,7 +114,7 @@ BlockPart: TypeAlias = BranchChoice | Loop
 
 @dataclass(frozen=True, eq=False)
 class ProgramTimeline:
-    """A program in time, from step -1 to `steps`. Activation 0 is the program itself."""
+    """A program in time, from step -1 to `steps`; activation 0 is the program itself."""
 
     whole: StatementBlock
     steps: int
@@ -123,14 +123,14 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Return a stretch's position: `main/3:f/0` is the first statement in the call by main's fourth statement."""
+        """Return a stretch's position: `main/3:f/0` is the first statement of f, called by main's fourth statement."""
         span = self.stretches[stretch]
         path = self.activations[span.activation].path
         return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path
 
     @cached_property
     def families(self) -> dict[int, list[int]]:
-        """Maps each variable that is no alias to its family, itself first."""
+        """For each variable that is no alias, its family: itself, followed by its aliases."""
         families: dict[int, list[int]] = {i: [i] for i, row in enumerate(self.variables) if row.root == NOWHERE}
         for i, row in enumerate(self.variables):
             if row.root != NOWHERE:

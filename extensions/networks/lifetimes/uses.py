@@ -1,9 +1,8 @@
-"""The uses of a variable within the parts of a program's time, and lifetimes by usage.
+"""The uses of a variable within the parts of a timeline, and lifetimes by usage.
 
-A step belongs to the lifetime if some way that leads there has used the variable, that step included, and some way on
-from there uses it. A variable that an iteration of a loop surely writes before it reads it, and that is not used
-before or after the loop, starts anew in each iteration; every other variable used in a loop crosses its iterations, and
-is alive for the whole of it.
+A step belongs to the lifetime if some path to it, including itself, has used the variable, and some path from there
+uses it. If each iteration of a loop writes a variable before reading it, and the variable is not used before or after
+the loop, then it starts anew in each iteration. Any other variable used in a loop is alive for the whole loop.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from memplan.extensions.networks.lifetimes.timeline import (
 _READING: Set[Action] = frozenset(("read", "update"))
 _WRITING: Set[Action] = frozenset(("write", "scratch", "alloc"))
 WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
-"""The actions that may write a variable bit by bit; partial writes appear as updates, or through aliases."""
+"""The actions that may write a part of a variable; such writes appear as updates, or through aliases."""
 
 
 class Use(NamedTuple):
-    """An action of a stretch on a variable or its family (the buffer and its aliases)."""
+    """An action of a stretch on a family: a variable and its aliases."""
 
     stretch: int
     start: int
@@ -40,12 +39,12 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """True if this concerns the variable's scope only and needs none of its bytes."""
+        """True if the action only concerns the variable's scope, and needs none of its bytes."""
         return self.action in ("alloc", "free", "end")
 
 
 class BlockItem(NamedTuple):
-    """A use in a block itself (`part` is None), or all uses within one of its parts."""
+    """A use directly in a block (`part` is None), or all uses within one part of the block."""
 
     start: int
     end: int
@@ -54,9 +53,9 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a buffer and its aliases in program order; with `passed`, also the uses that calls pass on.
+    """Return the uses of a buffer and its aliases in program order; `passed` includes actions of calls themselves.
 
-    A write to an alias of a part writes a part.
+    A write to an alias that is smaller than the buffer counts as a write of a part.
     """
     uses: list[Use] = []
     size = timeline.variables[root].size
@@ -74,7 +73,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
 
 
 def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
-    """Yield the uses in a run in program order, grouped by part; O(log n) each."""
+    """Yield the uses in a block in program order, grouped by part; O(log n) time each."""
     at = 0
     while at < len(uses):
         use = uses[at]
@@ -89,24 +88,24 @@ def items(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem]:
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return the given uses that are inside a run."""
+    """Return the given uses that are inside a block."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
-    """Return whether a variable may be read before it is written or allocated, and whether it surely is written.
+    """Return whether a variable may be read before it is written, and whether it is written on every path.
 
-    `writing` are the actions that count as writing it.
+    `writing` has the actions that count as writes.
     """
     for item in items(run, uses):
-        may_read, surely_written = _first_access(item, writing)
+        may_read, surely_written = _first_access_of_item(item, writing)
         if may_read or surely_written:
             return may_read, surely_written
     return False, False
 
 
-def _first_access(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
+def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
     if item.part is None:
         action = item.uses[0].action
         return action in _READING - writing, action in writing
@@ -122,7 +121,7 @@ Where = Literal["after", "start-of"]
 
 @dataclass(frozen=True)
 class Death:
-    """The end of a variable's use: after a statement, or at the start of a branch or of the program."""
+    """The point after which a variable is unused: after a statement, or at the start of a branch or of the program."""
 
     where: Where
     path: str
@@ -130,13 +129,13 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, merged where they touch, and every point where the variable dies."""
+    """Half-open intervals in time order, merged if they touch, and each point where the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
 
     def add(self, start: int, end: int) -> None:
-        """Add an interval that starts no earlier than the last one; it extends that one if they touch."""
+        """Add an interval that starts no earlier than the last one, and is merged with it if they touch."""
         if start >= end:
             return
         if self.intervals and self.intervals[-1][1] >= start:
@@ -145,12 +144,12 @@ class Lifetime:
         self.intervals.append((start, end))
 
     def covers(self, other: Lifetime) -> bool:
-        """Return True if it begins no later than another lifetime, and ends no earlier."""
+        """Return True if this lifetime starts no later than another one, and ends no earlier."""
         return self.intervals[0][0] <= other.intervals[0][0] and other.intervals[-1][1] <= self.intervals[-1][1]
 
 
 def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation: int) -> Lifetime:
-    """Return the lifetime of a variable of an activation, by its uses in program order."""
+    """Return a variable's lifetime by its uses in program order; `activation` is the call that owns it."""
     call = timeline.activations[activation].stretch
     born_at = timeline.stretches[call].depth if activation else NOWHERE
     walk = _Walk(timeline, uses, born_at)
@@ -159,9 +158,9 @@ def lifetime_by_usage(timeline: ProgramTimeline, uses: Sequence[Use], activation
 
 
 class _Walk:
-    """A walk down the parts of the program's time in which a variable is used.
+    """A walk through the parts of the timeline that use a variable.
 
-    `before`: some path to this part has used the variable; `after`: some path from it uses it.
+    `before`: some path to the part has used the variable. `after`: some path from the part uses it.
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
@@ -169,7 +168,7 @@ class _Walk:
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Find the lifetime in a run that has uses."""
+        """Add the lifetime within a block that has uses."""
         if before and after:
             self.found.add(run.start, run.end)
             return
@@ -180,48 +179,48 @@ class _Walk:
         high = run.end if after else last.end
         if first is last and first.part is not None:
             self.found.add(low, first.start)
-            self._part(first.part, first.uses, before, after)
+            self._walk_part(first.part, first.uses, before, after)
             self.found.add(first.end, high)
             return
         if not before and first.part is not None:
-            self._part(first.part, first.uses, False, True)
+            self._walk_part(first.part, first.uses, False, True)
             low = first.end
         inner = not after and last.part is not None
         self.found.add(low, last.start if inner else high)
         if inner:
             assert last.part is not None
-            self._part(last.part, last.uses, True, False)
+            self._walk_part(last.part, last.uses, True, False)
         elif not after:
             stretch = last.uses[0].stretch
-            self._dies("after" if stretch else "start-of", self.timeline.path(stretch))
+            self._add_death("after" if stretch else "start-of", self.timeline.path(stretch))
 
-    def _part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
         if isinstance(part, Loop):
-            self._loop(part, uses, before, after)
+            self._walk_loop(part, uses, before, after)
         else:
-            self._choice(part, uses, before, after)
+            self._walk_choice(part, uses, before, after)
 
-    def _choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
         for k, branch in enumerate(choice.branches):
             inside = uses_in_run(branch, uses)
             if inside:
                 self.run(branch, inside, before, after)
             elif before:
-                self._dies("start-of", f"{choice.path}.{k}")
+                self._add_death("start-of", f"{choice.path}.{k}")
 
-    def _loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
         if not (before or after or self._crosses_iterations(loop)):
             self.run(loop.body, uses, False, False)
             return
         self.found.add(loop.start, loop.end)
         if not after:
-            self._dies("after", loop.path)
+            self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration may read a value left by an earlier one, of a variable used nowhere else."""
+        """Return True if an iteration may read a value of an earlier one; the variable is used in this loop only."""
         if loop.body.depth <= self.born_at:  # the loop contains the call, and each call has a separate variable
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
-    def _dies(self, where: Where, path: str) -> None:
+    def _add_death(self, where: Where, path: str) -> None:
         self.found.deaths.append(Death(where, path))

@@ -1,4 +1,4 @@
-"""The constants of a program as buffers: weights, their bytes, and the bytes that operations read of each."""
+"""The constants (weights) of a program: their bytes, and the bytes of each that operations read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.statements import Call, Operation, R
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a function; `traffic` is the number of its bytes read in one run of the program."""
+    """A constant of a function; `traffic` is the bytes that one run of the program reads of it."""
 
     id: str
     size: int
@@ -21,17 +21,17 @@ class Weight:
 
 
 def weights_of(operations: Operations) -> list[Weight]:
-    """Return the constants of all called functions, by the names of their buffers in the problem.
+    """Return the constants of all called functions, with the names of their buffers in the problem.
 
-    Each read is of the whole constant; what a loop without a known number of trips reads is counted once.
+    Each read counts the whole constant; reads in a loop of unknown trip count are counted once.
     """
     times = Counter({operations.entry: 1})
     for caller in reversed(operations.callees):
-        for callee, count in _count_names(operations.functions[caller].body, _calls).items():
+        for callee, count in _count_names(operations.functions[caller].body, _called_names).items():
             times[callee] += times[caller] * count
     weights = []
     for name, function in operations.functions.items():
-        reads = _count_names(function.body, _reads)
+        reads = _count_names(function.body, _read_names)
         for constant in function.constants if times[name] else ():
             row = function.declarations[constant]
             traffic = row.bytes * reads[constant] * times[name]
@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Count how often statements name each buffer while a body runs once; all branches count."""
+    """Return how often statements name each buffer in one run of a body, counting all branches."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))
@@ -51,9 +51,9 @@ def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Itera
     return counts
 
 
-def _reads(statement: Statement) -> Iterable[str]:
+def _read_names(statement: Statement) -> Iterable[str]:
     return statement.inputs if isinstance(statement, Operation) else ()
 
 
-def _calls(statement: Statement) -> Iterable[str]:
+def _called_names(statement: Statement) -> Iterable[str]:
     return (statement.call,) if isinstance(statement, Call) else ()

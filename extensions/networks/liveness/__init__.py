@@ -1,1 +1,1 @@
-"""Liveness: lifetimes from operations, and their shadow execution."""
+"""The question `liveness`, and storages as TVM's Relay assigns them."""

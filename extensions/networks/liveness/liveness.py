@@ -1,4 +1,4 @@
-"""The question `liveness`: from operations to the problem that they pose."""
+"""The question `liveness`: from a program's operations to the problem of placing its buffers."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class PlannedPeak:
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
-    """Plan operations in every variant: by usage or scope, with nested or lifted temporaries, and by function.
+    """Plan a program in each variant: by usage or scope, nested or lifted, and function by function.
 
-    `reading` says which inputs and outputs are planned. Each solve has an equal part of the remaining time; a plan that
-    comes too late is `unknown`. There are no plans by function if a called function has persistent buffers: they are in
-    no call. Raises OperationsError.
+    `reading` determines which inputs and outputs are planned. Each solve gets an equal share of the remaining time; a
+    variant without time is `unknown`. There is no plan function by function if a called function has persistent
+    buffers, which belong to no single call. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # State that a function keeps between calls cannot be in one call's workspace.
+    # Buffers that persist between calls cannot be in the workspace of one call.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
@@ -67,7 +67,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
         return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
     def variant_peak(variant: Reading) -> PlannedPeak:
-        return _peak(variant, "global", solve_variant(lambda: pose(operations, timeline, variant)))
+        return _planned_peak(variant, "global", solve_variant(lambda: pose(operations, timeline, variant)))
 
     peaks: list[PlannedPeak] = []
     for temporaries in get_args(Temporaries):
@@ -76,25 +76,25 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
             peaks.append(variant_peak(variant))
     if is_local:
         best = reading.model_copy(update={"liveness": "usage", "temporaries": "nested"})
-        peaks.append(_peak(best, "local", _plan_locally(operations, called, best, solve_variant)))
+        peaks.append(_planned_peak(best, "local", _plan_locally(operations, called, best, solve_variant)))
     least = peaks[0].peak
     return tuple(
         replace(row, lost_bytes=None if row.peak is None or least is None else row.peak - least) for row in peaks
     )
 
 
-def _peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
+def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
 
 
 def _rebase_pools(problem: Problem) -> Problem:
-    """Return the problem with empty pools from address 0, since a workspace may lie at any address."""
+    """Return the problem with all pools empty and at address 0, as a workspace may have any address."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield the workspace of a planned function in each pool, aligned for all buffers in it."""
+    """Yield a planned function's workspace in each pool that it uses, aligned for all its buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -105,13 +105,13 @@ def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
 def _plan_locally(
     operations: Operations, called: list[str], reading: Reading, solved: Callable[[Callable[[], Problem]], Plan]
 ) -> Plan:
-    """Plan each function with its own buffers and its callees' workspaces; the entry of the program comes last."""
+    """Return the plan of the entry, in which each called function is planned first and needs one workspace."""
     workspaces: dict[str, tuple[CallWorkspace, ...]] = {}
     own = reading.model_copy(update={"plan_inputs": False, "plan_outputs": False})
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return a function's own problem, once its callees are planned."""
+        """Return a function's own problem, given its callees' workspaces."""
         problems[name] = _rebase_pools(pose(operations, expand(operations, name, workspaces=workspaces), own))
         return problems[name]
 
@@ -127,7 +127,7 @@ def _plan_locally(
 
 
 _BRIEF = 2_000
-"""The size of a program whose analysis is quicker than finding a worker."""
+"""The most statements and buffers of a program whose analysis is faster than starting a worker."""
 
 
 class LivenessOptions(Reading, QuestionOptions):
@@ -147,7 +147,7 @@ class LivenessOptions(Reading, QuestionOptions):
 
     @property
     def reading(self) -> Reading:
-        """The options about lifetimes."""
+        """The options that determine lifetimes."""
         return Reading(**{name: getattr(self, name) for name in Reading.model_fields})
 
 
@@ -200,7 +200,7 @@ def liveness(
 
 
 def lines(found: LivenessAnswer) -> Iterator[str]:
-    """Yield the most important facts for people."""
+    """Yield the most important facts of an answer as lines of text."""
     if found.shadow is not None:
         for entry in found.shadow.clobbered:
             low, high = entry.bytes

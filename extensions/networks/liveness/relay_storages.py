@@ -1,10 +1,10 @@
-"""Relay's planner of operations: it counts the uses of every tensor, then hands storages from one to the next.
+"""The memory planner of TVM's Relay: it counts the uses of each tensor, then reuses storages that have no more uses.
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
-request 2120. An operation's outputs come before its inputs are released, for nothing is computed in place. A view, such
-as the output of a reshape, is in the storage of its source. Storages of different pools never mix, and a pool whose
-name ends in a scope of textures has storages of two dimensions, which mix no types of elements either. Sizes are those
-of the operations, where elements of less than a byte are packed; Relay gives each a byte.
+request 2120. An operation's outputs get storages before its inputs release theirs, as nothing is computed in place. A
+view, such as the output of a reshape, is in the storage of its source. Storages of different pools never mix. In a pool
+whose name ends in a scope of textures, storages have two dimensions and one element type each. Sizes are those of the
+operations, where elements below one byte are packed; Relay gives each a byte.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class StoragePlan:
 
 
 def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
-    """Plan the entry, whose results stay alive; raises OperationsError where it is more than a list of operations.
+    """Return storages for the entry's buffers; raises OperationsError if its body is no plain list of operations.
 
-    A storage is reused for tensors between a `match_range`th and `match_range` times its size; 0 reuses none. Params,
-    constants and persistent buffers have separate storages, which are never reused.
+    A storage is reused for tensors between a `match_range`th and `match_range` times its size; 0 disables reuse.
+    Params, constants and persistent buffers have separate storages, which are never reused.
     """
     function = operations.functions[operations.entry]
     ops = [op for op in function.body if isinstance(op, Operation)]
@@ -67,7 +67,7 @@ def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
 
 @dataclass(eq=False)
 class _Storage:
-    """A storage in use: its first buffer, the number of uses to come, and whether it may be reused."""
+    """A storage in use: its token, first buffer, number of remaining uses, and whether it may be reused."""
 
     token: Token
     row: DeclaredBuffer
@@ -75,14 +75,14 @@ class _Storage:
     ref_counter: int = 0
 
     def answer_token(self) -> StorageToken:
-        """Return the storage for an answer; a texture has no bytes, as in Relay's own account."""
+        """Return the storage for the answer; a texture has sides instead of bytes, as in Relay's reports."""
         width, height = self.token.width, self.token.height
         bytes_and_sides = (0, (width, height)) if _is_texture(self.row) else (width, None)
         return StorageToken(self.token.storage, bytes_and_sides[0], self.realloc, self.row.pools, bytes_and_sides[1])
 
 
 class _Allocator:
-    """Relay's two passes: `_count_uses` counts uses, and `_run` allocates for one operation after the other."""
+    """Relay's two passes: first the uses are counted, then storages are assigned, one operation after the other."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
         self.function = function
@@ -97,15 +97,15 @@ class _Allocator:
         used = self._count_uses(ops, set(apart))
         for row in function.buffers:
             if row.id in apart:
-                self._make(row.id, may_take=False)
+                self._assign_storage(row.id, may_take=False)
         for op, names in zip(ops, used, strict=True):
-            self._run(op, names)
+            self._assign_storages(op, names)
 
     def _count_uses(self, ops: list[Operation], made: set[str]) -> list[list[str]]:
-        """Count the uses of each buffer, and return the counts for each operation.
+        """Count the uses of each buffer; return the uses of each operation.
 
-        A second write of a buffer uses it, unless it reads it. A view that no operation makes lives as long as its
-        buffer.
+        A second write of a buffer counts as a use unless the operation reads it. A view that no operation makes lives
+        as long as its buffer.
         """
         used: list[list[str]] = []
         for op in ops:
@@ -117,11 +117,11 @@ class _Allocator:
             self.uses[self.root[name]] += self.uses[name] if name != self.root[name] else 0
         return used
 
-    def _run(self, op: Operation, used: list[str]) -> None:
-        """Find storages for the outputs of an operation, and release the storages of its last uses."""
+    def _assign_storages(self, op: Operation, used: list[str]) -> None:
+        """Assign storages to an operation's outputs, and release those whose last use it has."""
         for name in (*op.outputs, *used):
             if self.root[name] not in self.at:
-                self._make(name)
+                self._assign_storage(name)
             elif name in op.outputs and name not in self._counted:
                 self._counted.add(name)
                 self.at[self.root[name]].ref_counter += self.uses[name]
@@ -131,10 +131,10 @@ class _Allocator:
             self.at[self.root[name]].ref_counter -= 1
             self._release_if_unused(self.at[self.root[name]])
 
-    def _make(self, name: str, may_take: bool = True) -> None:
+    def _assign_storage(self, name: str, may_take: bool = True) -> None:
         root = self.root[name]
         row = self.function.declarations[root]
-        sides = _sides(row) if _is_texture(row) else (row.bytes, 1)
+        sides = _texture_sides(row) if _is_texture(row) else (row.bytes, 1)
         token = self._free_like(row).take(*sides) if may_take else None
         if token is None:
             token = Token(len(self.made), *sides)
@@ -142,7 +142,7 @@ class _Allocator:
         self.at[root] = storage = self.made[token.storage]
         storage.realloc &= not token.has_grown
         self._counted |= {name, root}
-        # A storage that is never reused gets one use that is never released.
+        # One use that is never released keeps a storage from being reused.
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:
@@ -157,8 +157,8 @@ def _is_texture(row: DeclaredBuffer) -> bool:
     return any(pool.endswith(_SCOPES) for pool in row.pools or ())
 
 
-def _sides(row: DeclaredBuffer) -> tuple[int, int]:
-    """Return the width and height that a shape is flattened to; its last axis is the channels.
+def _texture_sides(row: DeclaredBuffer) -> tuple[int, int]:
+    """Return the width and height of a texture for a buffer's shape, whose last axis is the channels.
 
     Source: src/runtime/texture.h (DefaultTextureLayoutSeparator, ApplyTexture2DFlattening).
     """

@@ -1,8 +1,8 @@
-"""Storage tokens: Relay's memory planner hands them out and takes them back, in one dimension and in two.
+"""Free storages of Relay's memory planner, in one dimension (bytes) and in two (textures).
 
 Source: apache/tvm, src/relay/backend/token_allocator.cc (v0.14: TokenAllocator1D, TokenAllocator2D), before v0.9 part
-of graph_plan_memory.cc, first in pull request 2120. A token is one storage, and whatever uses it begins at its start.
-All storages here are of one device, and all textures of one scope and type of elements, which never mix there.
+of graph_plan_memory.cc, first in pull request 2120. A token is one storage, whose users all begin at its start. All
+storages here are of one device, and all textures of one scope and element type, as others never mix with them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 MATCH_RANGE = 16
-"""A storage is reused for requests between a 16th and 16 times its size."""
+"""Relay's range: a storage is reused for requests between a 16th and 16 times its size."""
 _MAX_RATIO = 5
-"""A texture is reused where neither side is more than so many times the other's, in whole numbers."""
+"""A texture is reused if each of its sides is at most this many times the requested one, or the other way round."""
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class Token:
 
 
 class FreeTokens:
-    """Free storages of one dimension by size; among equal sizes, the first freed comes first."""
+    """Free storages of one dimension, ordered by size; of equal sizes, the first freed comes first."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         self._range = match_range
@@ -43,10 +43,10 @@ class FreeTokens:
         self._freed = 0
 
     def take(self, size: int, _height: int = 1) -> Token | None:
-        """Return a storage and remove it, None where none is like enough in size.
+        """Remove and return a storage for `size` bytes, None if no size is close enough.
 
-        The smallest that is large enough comes first, of equal ones the first freed; else the largest of the smaller
-        ones, of equal ones the last freed, which grows.
+        The smallest sufficient storage is preferred, of equal ones the first freed. Otherwise the largest of the
+        smaller ones grows, of equal ones the last freed.
         """
         if not self._range:
             return None
@@ -59,7 +59,7 @@ class FreeTokens:
         return None
 
     def put(self, token: Token) -> None:
-        """Take a storage back."""
+        """Add a storage that is free again."""
         self._freed += 1
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
@@ -68,29 +68,29 @@ class FreeTokens:
 
 
 class FreeTextures:
-    """The textures that are free.
+    """Free textures.
 
-    The original visits the free ones in the order of a hash table; here the lowest number comes first.
+    The original searches them in the order of a hash table; here the lowest number comes first.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:
-        """Return a texture to the free ones, unless it has grown."""
+        """Add a texture that is free again, unless it has grown."""
         if not token.has_grown:
             self._free[token.storage] = token
 
     def take(self, width: int, height: int) -> Token | None:
-        """Return a texture and remove it, None where none will do; it grows where it must.
+        """Remove and return a texture of these sides, None if none is close enough; it grows if it is too small.
 
-        One is better than the best so far where it grows less in a direction in which that one grows, or grows as much
-        and wastes less in one direction, whatever it does in the other.
+        A texture is better than the best so far if, in one direction, it grows less while that one grows, or it grows
+        as much and wastes less; the other direction does not matter.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)
         for _, token in sorted(self._free.items()):
-            if not _are_alike(width, token.width) or not _are_alike(height, token.height):
+            if not _has_close_size(width, token.width) or not _has_close_size(height, token.height):
                 continue
             added = max(width - token.width, 0), max(height - token.height, 0)
             wasted = max(token.width - width, 0), max(token.height - height, 0)
@@ -106,5 +106,5 @@ class FreeTextures:
         return best
 
 
-def _are_alike(side: int, other: int) -> bool:
+def _has_close_size(side: int, other: int) -> bool:
     return max(side, other) // max(1, min(side, other)) <= _MAX_RATIO

@@ -1,1 +1,1 @@
-"""Models whose operations were read: their graph, their names, and their file in another order."""
+"""Models whose operations are known: their graphs, the names in them, and their files in another order."""

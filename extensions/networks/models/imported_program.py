@@ -1,4 +1,4 @@
-"""A program that was read: its operations, with the problem that they pose."""
+"""An imported program: its operations, and the problem of placing its buffers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from memplan.planner.model.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class ImportedProgram(ImportedProblem):
-    """Operations, and where they come from.
+    """A problem that was derived from the operations of a file.
 
-    `facts` are the file's facts about its operations other than their order. `symbolic_sizes` are the sizes of buffers
-    that follow from symbols, each a `SymbolicNumber` of the extension `shapes`.
+    `facts` has what the file states about the operations besides their order. `symbolic_sizes` has the sizes of buffers
+    that depend on symbols, each a `SymbolicNumber` of the extension `shapes`.
     """
 
     operations: Operations = field(kw_only=True)
@@ -32,7 +32,7 @@ class ImportedProgram(ImportedProblem):
 
     @property
     def names(self) -> ProgramNames:
-        """What runs along time, loops, and roles and types of buffers."""
+        """The labels of time steps, the loops, and the roles and types of buffers."""
         return program_names(self.operations, self.problem, self.facts)
 
     @property
@@ -46,7 +46,7 @@ class ImportedProgram(ImportedProblem):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The buffers of the inputs and outputs of the entry."""
+        """The ids of the buffers that are inputs or outputs of the entry function."""
         entry = self.operations.functions[self.operations.entry]
         ends = dict.fromkeys(
             name for name in (*entry.params, *entry.results) if entry.declarations[name].alias_of is None
@@ -54,14 +54,14 @@ class ImportedProgram(ImportedProblem):
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
-        """Return the problem whose element-wise operations write over inputs; raises OptionError."""
+        """Return the problem in which operations overwrite inputs, except `spared` ones; raises OptionError."""
         from memplan.extensions.networks.models.over_inputs import problem_in_place
 
         return problem_in_place(self, spared)
 
 
 def read_operations(value: object) -> ImportedProgram:
-    """Return operations that have been parsed, and their problem; raises OperationsError."""
+    """Return the program of a parsed JSON value, with its problem; raises OperationsError."""
     operations = operations_from(value)
     return ImportedProgram(
         partial(problem_of, operations),

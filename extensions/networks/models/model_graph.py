@@ -1,4 +1,4 @@
-"""Graphs of operations from any file that has operations: a model, a program, or a graph itself."""
+"""Graphs of operations from any file with operations: a model, a program, or a graph itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.planner.systems import file_readers
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A graph of operations; the program it was drawn from, the model that was imported and its bytes, if there are."""
+    """A graph of operations with its sources, None where absent: a program, an imported model, and the file's bytes."""
 
     graph: OperationGraph
     program: ProgramGraph | None = None
@@ -30,9 +30,9 @@ class ModelGraph:
 
 
 def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
-    """Read the graph of operations in the bytes of a file, and its name if it has one; raises InputError.
+    """Return the graph of operations in a file's bytes; `name` is the file's name, if known. Raises InputError.
 
-    `options` say how a model is read; they are for models only. A program in JSON must have a tentative order.
+    `options` determine how a model is read; they are for models only. A program in JSON must have a tentative order.
     """
     options = options or ModelOptions()
     if (format_name := detect(data, name)) is not None:
@@ -57,7 +57,7 @@ def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions
 
 
 def is_graph(data: bytes) -> bool:
-    """Say whether the bytes of a file are a graph of operations in JSON."""
+    """Return True if a file's bytes are a graph of operations in JSON."""
     if data.lstrip()[:1] != b"{" or b'"ops"' not in data:
         return False
     try:
@@ -68,7 +68,7 @@ def is_graph(data: bytes) -> bool:
 
 
 def graph_of_imported(model: ImportedProblem) -> ModelGraph:
-    """Return the graph of a model that was read; raises OperationsError for one that has lifetimes only."""
+    """Return the graph of an imported model; raises OperationsError for a model with lifetimes only."""
     if not isinstance(model, ImportedProgram):
         raise OperationsError(
             "model: must have operations, got lifetimes only, of which `memplan plan FILE` makes a plan"

@@ -1,4 +1,4 @@
-"""Outputs of a program's operations that are written over inputs, in the problem of its given order."""
+"""The problem of a program whose operations write outputs over their inputs, in its given order."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")
-"""The rules of a buffer by which it cannot be an alias, or have one that it did not have."""
+"""The fields of a buffer with which it cannot become an alias, or get another one."""
 _MOST_BUFFERS = 5_000
-"""The most buffers for which a hint is made: they take some 0.1 s."""
+"""The most buffers for which a hint is computed, which then takes about 0.1 s."""
 
 
 def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem:
-    """Return the problem of a program whose element-wise operations write over inputs that nothing reads later.
+    """Return the problem of a program whose element-wise operations overwrite inputs that are not read later.
 
-    An output that is written over an input is an alias of it, which is alive as long as both. The buffers in `spared`
-    stay as they are to the end. Raises OptionError for a spared buffer that the program does not have.
+    An output that overwrites an input becomes its alias; the aliased buffer is alive as long as either. Buffers in
+    `spared` are not overwritten. Raises OptionError for a spared buffer that the program does not have.
     """
     problem, entry = model.problem, f"{model.operations.entry}/"
     rows = {str(row["id"]): dict[str, Any](row) for row in map(problem.buffers.fields, range(len(problem.buffers)))}
@@ -42,7 +42,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             row["end"] = max(end for end in ends if end is not None)
     ruled = {str(name) for pair in (*problem.conflicts, *problem.may_share) for name in pair}
     root = {name: name for name in rows}
-    # In the order of operations, so that a chain of outputs lies in the first input.
+    # In the order of operations, so that all outputs of a chain become aliases of the first input.
     for output, tensor in over.items():
         made, under = (entry + drawn.buffers[k] for k in (output, tensor))
         if made not in rows or under not in rows or {made, under} & ruled:
@@ -54,14 +54,14 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             root[made] = root[under]
             below["alignment"] = lcm(below.get("alignment", 1), row.pop("alignment", 1))
             row["alias_of"] = below["id"]
-    for row in rows.values():  # an alias of an output that became an alias itself gets that one's buffer
+    for row in rows.values():  # aliases of an output that is now an alias are moved to its buffer
         if "alias_of" in row:
             row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
     return replace_fields(problem, buffers=[*rows.values()])
 
 
 def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
-    """Return the id of a buffer, given with or without its function's name; raises OptionError."""
+    """Return the id of a buffer whose name is given with or without its function; raises OptionError."""
     for given in (name, entry + name):
         if given in rows:
             return str(rows[given].get("alias_of", given))
@@ -70,7 +70,7 @@ def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
 
 
 def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
-    """Return a sentence about what writing over inputs would save; None where it saves nothing, or it is not known."""
+    """Return a hint about the bytes that in-place operations would save; None if they save none."""
     model = reader.imported
     if reader.options.in_place or len(problem.pools) != 1 or len(problem.buffers) > _MOST_BUFFERS:
         return None
@@ -81,12 +81,12 @@ def hint_of_in_place(problem: Problem, reader: Reader) -> str | None:
 
 
 def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tuple[int, int] | None:
-    """Return the bytes alive at once without and with writing over inputs; None where operations are not known."""
+    """Return the lower bounds without and with in-place operations, in bytes; None if operations are unknown."""
     if not isinstance(model, ImportedProgram):
         return None
     try:
         both = model.problem, problem_in_place(model, spared)
-    except OperationsError:  # of a program that is too large for a graph
+    except OperationsError:  # the program is too large for a graph
         return None
     now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
     return now, then

@@ -1,4 +1,4 @@
-"""The names that operations give to a plan: what runs along time, loops, and roles and types of buffers."""
+"""The names that a program gives to its problem: labels of steps, loops, and roles and types of buffers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to the problem that it poses; none of a very long one."""
+    """Return the names that a program gives to its problem; none if the program is very long."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES
@@ -34,7 +34,7 @@ def program_names(operations: Operations, problem: Problem, facts_of: ProgramFac
         roles.append(_role_of(operations, str(buffer).removeprefix(f"{entry}/"), facts))
     return ProgramNames(
         steps=tuple(NamedTime(step.time, step.label) for step in steps),
-        spans=tuple(_loops(operations, [(step.time, step.path) for step in steps])),
+        spans=tuple(_loop_spans(operations, [(step.time, step.path) for step in steps])),
         roles=roles,
         operations=makers,
         types=types if any(types) else (),
@@ -42,7 +42,7 @@ def program_names(operations: Operations, problem: Problem, facts_of: ProgramFac
 
 
 def _type_of(facts: TensorFacts | None) -> str:
-    """Return the type of elements and the shape, as `int8 1x49x10x1`."""
+    """Return a tensor's element type and shape as text, such as `int8 1x49x10x1`."""
     if facts is None:
         return ""
     shape = "" if facts.shape is None else "x".join(map(str, facts.shape)) or "scalar"
@@ -58,8 +58,8 @@ def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> st
     return "output" if name in function.results else "temporary"
 
 
-def _loops(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
-    """Yield the times of the loops in the body of the entry."""
+def _loop_spans(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
+    """Yield the time spans of the loops directly in the entry's body."""
     for k, statement in enumerate(operations.functions[operations.entry].body):
         if isinstance(statement, Repetition):
             own = f"{operations.entry}/{k}"

@@ -1,4 +1,4 @@
-"""The operations of a file in a new order: which places a graph has them in, and the file that is written."""
+"""The order of operations in a file: the positions of a graph's operations in it, and the reordered file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of, systems
 
 Where = tuple[int, ...]
-"""The place of a list of operations in a file; the empty one is the place of the main list."""
+"""The path to a list of operations in a file; the empty path leads to the main list."""
 
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The bytes of a model in another order, and sentences about its omitted parts."""
+    """The bytes of a model in another order, and messages about omitted parts of the file."""
 
     data: bytes
     left_out: tuple[str, ...] = ()
 
 
 def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
-    """Return, for each list of operations in a file, the positions of the operations of a graph, in the graph's order.
+    """Return, for each list of operations in a file, the positions of a graph's operations, in the graph's order.
 
-    A list that several operations run is in the order of the first of them.
+    If several operations run one list, its order is that of the first of them.
     """
     orders: dict[Where, dict[int, None]] = {}
     stack = [graph]
@@ -39,10 +39,10 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
-    """Return a model's file with its operations as the graph lists them, and as its regions list the inner operations.
+    """Return a model's file with its operations, also inside of regions, in the order of a graph.
 
-    The graph was read from this file and put in another order. Operations that it lacks, such as views and constants,
-    run right before their first use. Raises FormatError for a format of fixed order, and OperationsError.
+    The graph was read from this file and then reordered. Operations that are not in it, such as views and constants,
+    run directly before their first use. Raises FormatError for a format of fixed order, and OperationsError.
     """
     system = system_of(detect(data, name))
     if system is None or system.reorders is None:

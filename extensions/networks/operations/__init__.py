@@ -1,1 +1,1 @@
-"""Programs of operations: their values and statements, and a builder for Python."""
+"""Programs and graphs of operations: their values and statements, facts, checks of orders, and a builder."""

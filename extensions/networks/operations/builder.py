@@ -1,4 +1,4 @@
-"""Operations, written in Python as a program is: names of buffers go from one statement to the next.
+"""Builder of programs in Python: each statement returns the names of its buffers, which later statements use.
 
 ```python
 program = ProgramBuilder()
@@ -20,7 +20,7 @@ from memplan.extensions.networks.operations.operations import Operations, operat
 
 
 class FunctionBuilder:
-    """A function that is being written; statements go to the innermost block that is open.
+    """A function under construction; statements are added to the innermost open block.
 
     Buffers have the fields of the wire format: `size`, or `dtype` and `shape`, `alignment`, `pools`, `alias_of`.
     """
@@ -32,35 +32,35 @@ class FunctionBuilder:
         self._blocks: list[list[Any]] = [self.row["body"]]
 
     def buffer(self, name: str = "buffer", **row: Any) -> str:
-        """Add a buffer that nothing has written yet, and return its name, numbered if the name is taken."""
+        """Add a buffer that is not written yet; return its name, with a number if the name is taken."""
         self._taken[name] = count = self._taken.get(name, 0) + 1
         unique = name if count == 1 else f"{name}_{count}"
         self.row["buffers"].append({"id": unique, **row})
         return unique
 
     def param(self, name: str = "param", **row: Any) -> str:
-        """Add a parameter; in the entry function, an input of the program."""
+        """Add a parameter and return its name; in the entry function, it is an input of the program."""
         self.row["params"].append(self.buffer(name, **row))
         return str(self.row["params"][-1])
 
     def constant(self, name: str = "constant", **row: Any) -> str:
-        """Add a constant, which is never written."""
+        """Add a constant, which is never written, and return its name."""
         self.row["constants"].append(self.buffer(name, **row))
         return str(self.row["constants"][-1])
 
     def emit(self, op: str, *inputs: str, temporaries: Iterable[int] = (), **row: Any) -> str:
-        """Add an operation that writes a new buffer, which is returned; `temporaries` are bytes needed meanwhile."""
+        """Add an operation that writes a new buffer, and return its name; `temporaries` are sizes in bytes."""
         result = self.buffer(op, **row)
         self.run(op, *inputs, into=(result,), temporaries=temporaries)
         return result
 
     def run(self, op: str, *inputs: str, into: Iterable[str] = (), temporaries: Iterable[int] = ()) -> None:
-        """Add an operation that writes existing buffers, or none."""
+        """Add an operation that writes the existing buffers `into`; `temporaries` are sizes in bytes."""
         own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
         self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
 
     def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
-        """Call a finished function, and return its results in new buffers."""
+        """Add a call of a finished function; return the names of new buffers with its results."""
         rows = {row["id"]: row for row in function.row["buffers"]}
         same = ("size", "dtype", "shape")
         outputs = [
@@ -71,27 +71,27 @@ class FunctionBuilder:
         return tuple(outputs)
 
     def returns(self, *values: str) -> None:
-        """Declare the results of the function; in the entry function, the outputs of the program."""
+        """Set the results of the function; in the entry function, they are the outputs of the program."""
         self.row["results"] = list(values)
 
     def add(self, statement: dict[str, Any]) -> None:
-        """Add a statement as the wire format has it: `{"alloc": ["t"]}`."""
+        """Add a statement in its JSON form, such as `{"alloc": ["t"]}`."""
         self._blocks[-1].append(statement)
 
     @contextmanager
     def loop(self, trips: int | None = None) -> Iterator[None]:
-        """Repeat the block `trips` times; without `trips`, any number of times, including none."""
+        """Open a loop that runs its block `trips` times; None means any number of times, possibly none."""
         statement: dict[str, Any] = {"loop": [], "trips": trips}
         self.add(statement)
-        with self._block(statement["loop"]):
+        with self._open_block(statement["loop"]):
             yield
 
     @contextmanager
     def choice(self, *inputs: str) -> Iterator[None]:
-        """Open a choice: one of the `branch` blocks in this block runs, after the inputs have been read."""
+        """Open a choice, which reads `inputs` and then runs one of the `branch` blocks opened inside it."""
         statement: dict[str, Any] = {"branches": [], "inputs": inputs}
         self.add(statement)
-        with self._block(statement["branches"]):
+        with self._open_block(statement["branches"]):
             yield
 
     @contextmanager
@@ -99,11 +99,11 @@ class FunctionBuilder:
         """Open a branch of the current choice."""
         body: list[Any] = []
         self._blocks[-1].append(body)
-        with self._block(body):
+        with self._open_block(body):
             yield
 
     @contextmanager
-    def _block(self, statements: list[Any]) -> Iterator[None]:
+    def _open_block(self, statements: list[Any]) -> Iterator[None]:
         self._blocks.append(statements)
         try:
             yield
@@ -112,16 +112,16 @@ class FunctionBuilder:
 
 
 class ProgramBuilder:
-    """A program under construction: functions and other fields (`order`, `pools`, `objective`, `name`)."""
+    """A program under construction: functions, and other fields (`order`, `pools`, `objective`, `name`)."""
 
     def __init__(self, **more: Any) -> None:
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Begin a function, or continue it."""
+        """Return the function of this name, which is added if it is new."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:
-        """Return the program; raises OperationsError."""
+        """Return the finished program; raises OperationsError if it breaks a rule."""
         return operations_from({**self._more, "functions": {name: f.row for name, f in self._functions.items()}})

@@ -1,4 +1,4 @@
-"""The cost of running each operation of a graph again: given, or its multiplications, or the size of its output."""
+"""The cost of a second run of each operation: stated, or its multiplications, or the size of its outputs."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ _CONVOLUTION = "conv"
 
 
 def costs_of(graph: OperationGraph) -> tuple[int, ...]:
-    """Return the cost of each operation: its stated cost, else its multiplications, else its output bytes.
+    """Return the cost of each operation: its stated cost, else its multiplications, else its output elements.
 
-    Convolutions and products cost their multiplications, where shapes are known. Others cost the elements, or without
-    shapes the bytes, of the tensors that they make. What reads nothing makes a constant, and costs nothing.
+    Multiplications are known for convolutions and matrix products with known shapes. Without shapes, output bytes count
+    instead of elements. An operation without inputs makes a constant, and costs nothing.
     """
-    return tuple(_cost(graph, v, row) for v, row in enumerate(graph.ops))
+    return tuple(_operation_cost(graph, v, row) for v, row in enumerate(graph.ops))
 
 
-def _cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
+def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
     if row.cost is not None:
         return row.cost
     if not row.inputs:
         return 0
-    made = sum(_elements(graph, t) for t in graph.new_tensors[v])
+    made = sum(_element_number(graph, t) for t in graph.new_tensors[v])
     kind = row.kind or ""
-    shapes = [_shape(graph, t) for t in row.inputs[:2]]
-    result = _shape(graph, row.outputs[0]) if row.outputs else None
+    shapes = [_tensor_shape(graph, t) for t in row.inputs[:2]]
+    result = _tensor_shape(graph, row.outputs[0]) if row.outputs else None
     if len(shapes) < 2 or shapes[0] is None or shapes[1] is None or not result:
         return made
     if _CONVOLUTION in kind and len(shapes[1]) > 2:
-        return prod(result) * _taps(kind, shapes[1])
+        return prod(result) * _filter_taps(kind, shapes[1])
     if any(word in kind for word in _PRODUCTS):
         return prod(shapes[0]) * result[-1]
     return made
 
 
-def _taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return how many filter elements contribute to one output element, whichever end the output channels are at."""
+def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
+    """Return the number of filter elements for one output element; output channels may be the first or last axis."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 
 
-def _shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
+def _tensor_shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
     return graph.tensors[tensor].shape if graph.tensors else None
 
 
-def _elements(graph: OperationGraph, tensor: int) -> int:
-    shape = _shape(graph, tensor)
+def _element_number(graph: OperationGraph, tensor: int) -> int:
+    shape = _tensor_shape(graph, tensor)
     return graph.size[tensor] if shape is None else prod(shape)

@@ -1,8 +1,8 @@
-"""A graph of operations whose order is open: tensors with bytes, operations that read and make them.
+"""A graph of operations whose order may change: tensors with bytes, and operations that read and make them.
 
 The JSON form is `{"size": [...], "kept": [...], "ops": [{"in": [...], "out": [...], "work": 0, "after": [...]}, ...]}`;
-what else it may say is in docs/order.md.
-Operations and tensors are known by their positions; the operations are listed in the given order, which is a legal one.
+docs/order.md describes its other fields. Operations and tensors are denoted by their positions. The operations are
+listed in the given order, which is a valid one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class GraphOperation(Value):
 
     @property
     def max_work(self) -> int:
-        """The bytes of work in the alternative that needs the most."""
+        """The work bytes of the operation or of that alternative which needs the most."""
         return max((self.work, *(other.work for other in self.alternatives)))
 
 
@@ -152,7 +152,7 @@ class OperationGraph(Value):
 
     @cached_property
     def initial_tensors(self) -> frozenset[int]:
-        """The tensors that exist at the start, even if operations make them again."""
+        """The given and resident tensors, which exist at the start even if operations make them again."""
         return frozenset((*self.given, *self.resident))
 
     @cached_property
@@ -162,7 +162,7 @@ class OperationGraph(Value):
 
     @cached_property
     def maker(self) -> tuple[int | None, ...]:
-        """For each tensor, the operation that makes it first; None for a given or resident tensor."""
+        """For each tensor, the first operation that makes it; None for a given or resident tensor."""
         made: list[int | None] = [None] * len(self.size)
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -172,7 +172,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors that it makes first and whose bytes it therefore adds."""
+        """For each operation, the tensors that it is the first to make, whose bytes it adds."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -181,7 +181,7 @@ class OperationGraph(Value):
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each tensor, the operations that read it or make it again, ascending."""
+        """For each tensor, the operations that read it or make it again, in ascending order."""
         readers: list[list[int]] = [[] for _ in self.size]
         for position, row in enumerate(self.ops):
             for tensor in {*row.inputs, *row.outputs}.difference(self.new_tensors[position]):
@@ -190,9 +190,9 @@ class OperationGraph(Value):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, its predecessors, ascending; redundant ones may be omitted.
+        """For each operation, the operations that must run before it, ascending, without all transitive ones.
 
-        An operation that makes a tensor again follows all its earlier readers in the given order.
+        An operation that makes a tensor again follows all earlier readers of the tensor in the given order.
         """
         writer: list[int | None] = [None] * len(self.size)
         since: list[list[int]] = [[] for _ in self.size]
@@ -234,7 +234,7 @@ class OperationGraph(Value):
                     if tensor >= len(self.size):
                         yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
             if row.work < 0:
-                # No fewer bytes are alive than before it: at most the bytes of its outputs are subtracted.
+                # Negative work may cancel at most the bytes of new outputs, so live bytes do not fall.
                 made_here = {
                     tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
                 }
@@ -260,7 +260,7 @@ def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
 
 
 def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
-    """Yield the broken rules of fields that few operations have."""
+    """Yield the broken rules of rarely used fields: overwriting, regions, shapes and alternatives."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):
             if one >= len(tensors):
@@ -285,16 +285,16 @@ Region.model_rebuild()
 
 
 def graph_from(value: object) -> OperationGraph:
-    """Validate a parsed graph; raises OperationsError."""
+    """Return the graph of a parsed JSON value; raises OperationsError."""
     return OperationGraph.model_validate(value)
 
 
 def read_graph(data: bytes) -> OperationGraph:
-    """Read a graph of operations from JSON; raises FormatError or OperationsError."""
+    """Return the graph of operations in JSON bytes; raises FormatError or OperationsError."""
     return graph_from(parse(data))
 
 
 def write_graph(graph: OperationGraph) -> bytes:
-    """Write a graph as JSON without absent and default values, but with its format."""
+    """Return a graph's JSON bytes, with its format but without default values."""
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     return to_json({"format": FORMAT, **fields}) + b"\n"

@@ -1,4 +1,4 @@
-"""A graph of operations under construction from the statements of a body."""
+"""Construction of a graph of operations from the statements of a function's body."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from memplan.extensions.networks.operations.statements import (
 from memplan.planner.errors import Location, OperationsError
 
 MAX_DEPTH = 100
-"""The deepest nesting of regions."""
+"""The deepest nesting of regions in a graph."""
 MAX_OPERATIONS = 1_000_000
-"""The largest number of operations in a program; operations of a function count once for each call."""
+"""The most operations of a program; operations of a function count once for each call."""
 
 
 class DrawnProgram:
-    """State shared by the graphs of one program: facts, uses in each function, and graphs of called functions."""
+    """The state that all graphs of one program share: facts, uses in functions, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
         self.operations, self.facts = operations, facts
@@ -41,12 +41,12 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the facts in the file about a statement, unless they describe the operation around it."""
+        """Return the file's facts about a statement, None if they describe the operation that encloses it."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: one, or adjacent ones that are one operation in the file."""
+        """Yield the statements of each operation: one, or adjacent ones with the same facts in the file."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -63,9 +63,9 @@ class DrawnProgram:
 
 
 class GraphDraft:
-    """A graph under construction from the operations in a body; `number` maps buffers to tensors so far.
+    """A graph under construction from the statements of a body; `number` maps buffers to tensors.
 
-    Touched buffers in `counted` are counted here; the others are resident. `given` buffers exist before the body,
+    Used buffers in `counted` count in this graph, and the others are resident. `given` buffers exist before the body,
     `kept` ones are needed after it.
     """
 
@@ -95,11 +95,11 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor of a buffer."""
+        """Return the tensor of a buffer, which is added if it is new."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Convert all operations, and return the graph; raises OperationsError."""
+        """Return the graph of all operations; raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -108,7 +108,7 @@ class GraphDraft:
             "given": [tensor for root, tensor in self.number.items() if root in self.given and tensor in written],
             "resident": [tensor for root, tensor in self.number.items() if root not in self.counted],
         }
-        tensors = [self._tensor(root) for root in self.number] if self.facts.tensors else []
+        tensors = [self._facts_of_tensor(root) for root in self.number] if self.facts.tensors else []
         if state_of_calls:
             fields["kept"].append(len(size))
             size.append(state_of_calls)
@@ -117,7 +117,7 @@ class GraphDraft:
         return OperationGraph(name=name, size=tuple(size), tensors=tuple(tensors), ops=tuple(rows), **rest)
 
     def _operation(self, k: int, group: list[Placed]) -> GraphOperation:
-        """Convert a group of statements to an operation."""
+        """Return the operation of a group of statements."""
         where, statement = group[0]
         self.drawing = where
         uses = self.uses[k]
@@ -131,42 +131,44 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # A buffer that several branches touch is one tensor, though nothing reads it after them.
+            # A buffer that several branches use must be one tensor, even if nothing reads it later.
             branches = [self._locate_statements(where, *block) for block in blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
             )
             deep = {root for root in deep if touched[root] == 1}
         apart = scratch | deep
-        reads = [root for root in uses.reads if root not in apart and self._is_there(root)]
+        reads = [root for root in uses.reads if root not in apart and self._exists(root)]
         makes = [
             root
             for root in uses.touched_buffers
-            if root not in apart and not (root in uses.reads and self._is_there(root))
+            if root not in apart and not (root in uses.reads and self._exists(root))
         ]
         makes += [root for root in uses.writes if root not in makes and root not in apart]
         work = sum(self._bytes(root) for root in scratch)
         fields: dict[str, Any] = {}
         if is_simple and isinstance(statement, Operation):
-            reads = [root for root in map(self.root.__getitem__, statement.inputs) if self._is_there(root)]
-            fields = self._views_of(statement) if self.facts.tensors and len(reads) == len(statement.inputs) else {}
+            reads = [root for root in map(self.root.__getitem__, statement.inputs) if self._exists(root)]
+            fields = (
+                self._viewed_shapes(statement) if self.facts.tensors and len(reads) == len(statement.inputs) else {}
+            )
         inputs, outputs = tuple(map(self.number_of, reads)), tuple(map(self.number_of, makes))
         if not is_simple:
-            exact = self._exact(k, statement if len(group) == 1 else None, apart)
+            exact = self._counted_inside(k, statement if len(group) == 1 else None, apart)
             fields["regions"], inside = self._regions(group, deep, exact)
             work += inside - sum(map(self._bytes, exact))
-        # No less is alive than before it runs.
-        work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._is_there(root)))
+        # Negative work must not cancel more than the bytes of new outputs.
+        work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._exists(root)))
         self.made.update(makes)
         return GraphOperation(
             inputs=inputs, outputs=outputs, work=work, **fields, **self._fact_fields(k, group, facts, makes)
         )
 
-    def _is_there(self, root: str) -> bool:
+    def _exists(self, root: str) -> bool:
         return root in self.made or root in self.given or root not in self.counted
 
-    def _exact(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return the buffers that an operation's regions can count themselves: outputs, and inputs read only here."""
+    def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
+        """Return the buffers that regions can count: new outputs, and inputs that only this operation reads."""
         if isinstance(statement, Repetition | Call):
             return set()
         uses = self.uses[k]
@@ -185,32 +187,32 @@ class GraphDraft:
         return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
-        """Return the regions of an operation, and the largest of their peaks."""
+        """Return the regions of an operation, and the largest of their peaks in bytes."""
         where, statement = group[0]
         if len(group) == 1 and isinstance(statement, Call):
-            drawn = [self._call(statement)]
+            drawn = [self._region_of_call(statement)]
         elif len(group) == 1 and isinstance(statement, Repetition):
             carried = {root for root in deep if self.program.uses.crosses(self.function, statement.loop, root)}
             body: list[Placed] = [((*where, "loop", j), inner) for j, inner in enumerate(statement.loop)]
-            drawn = [self._region("loop", body, deep, carried, carried)]
+            drawn = [self._new_region("loop", body, deep, carried, carried)]
         elif len(group) == 1:
             kind: RegionKind = "branch" if isinstance(statement, Branches) else "call"
             bodies = [self._locate_statements(where, block, inner) for block, inner in blocks(statement)]
-            drawn = [self._region(kind, body, deep, *self._ends(exact)) for body in bodies if body]
+            drawn = [self._new_region(kind, body, deep, *self._given_and_kept(exact)) for body in bodies if body]
         else:
-            drawn = [self._region("call", group, deep, *self._ends(exact))]
+            drawn = [self._new_region("call", group, deep, *self._given_and_kept(exact))]
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
     def _locate_statements(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
-        """Return the statements of a block with their locations."""
+        """Return the statements of a block, each with its location."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
-    def _ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
+    def _given_and_kept(self, exact: set[str]) -> tuple[set[str], set[str]]:
         """Return which of a region's counted buffers exist before it, and which are needed after it."""
-        ends = {root for root in exact if self._is_there(root)}
+        ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
-    def _region(
+    def _new_region(
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
     ) -> tuple[Region, int]:
         program = self.program
@@ -223,12 +225,12 @@ class GraphDraft:
         graph = inside.graph()
         program.around = around
         program.depth -= 1
-        self._count(inside.n_operations)
+        self._count_operations(inside.n_operations)
         outer = tuple((tensor, self.number[root]) for root, tensor in inside.number.items() if root not in deep)
         return Region(kind=kind, graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
-    def _call(self, call: Call) -> tuple[Region, int]:
-        """Return the region of a call; calls of one function share its graph."""
+    def _region_of_call(self, call: Call) -> tuple[Region, int]:
+        """Return the region of a call and its peak; calls of one function share its graph."""
         function = self.program.operations.functions[call.call]
         if call.call not in self.program.called:
             self.program.depth += 1
@@ -240,20 +242,20 @@ class GraphDraft:
             self.program.called[call.call] = inside.graph(), inside.number, inside.n_operations
             self.program.depth -= 1
         graph, number, n_operations = self.program.called[call.call]
-        self._count(n_operations)
+        self._count_operations(n_operations)
         formals = dict(zip((*function.params, *function.results), (*call.inputs, *call.outputs), strict=True))
         outer = tuple(
             (number[formal], self.number[self.root[actual]]) for formal, actual in formals.items() if formal in number
         )
         return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
-    def _count(self, n_operations: int) -> None:
+    def _count_operations(self, n_operations: int) -> None:
         self.n_operations += n_operations
         if self.n_operations > MAX_OPERATIONS:
             raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")
 
-    def _tensor(self, root: str) -> TensorFacts:
-        """Return the facts about a buffer, with its role in the program."""
+    def _facts_of_tensor(self, root: str) -> TensorFacts:
+        """Return the facts about a buffer, including its role in the program."""
         entry = self.program.operations.functions[self.program.operations.entry]
         role: TensorRole = "activation"
         if root in entry.constants:
@@ -266,8 +268,8 @@ class GraphDraft:
             role = "output"
         return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
 
-    def _views_of(self, statement: Operation) -> dict[str, Any]:
-        """Return the shapes in which an operation sees its tensors, if one differs from the tensor's own shape."""
+    def _viewed_shapes(self, statement: Operation) -> dict[str, Any]:
+        """Return the shapes in which an operation uses its tensors, if one differs from a tensor's own shape."""
         fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]
@@ -283,10 +285,10 @@ class GraphDraft:
     def _fact_fields(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the fields of an operation other than its tensors."""
+        """Return the fields of an operation other than its tensors, work and regions."""
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
-        self._count(1)
+        self._count_operations(1)
         fields: dict[str, Any] = {"name": op} if op else {}
         is_simple = len(group) == 1 and isinstance(statement, Operation) and not statement.body
         if facts is not None:

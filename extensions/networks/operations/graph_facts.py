@@ -1,4 +1,4 @@
-"""Facts about the tensors and operations of a graph, as far as a file states them; no order depends on them."""
+"""Facts that a file states about the tensors and operations of a graph, and that no order depends on."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OVERWRITING = frozenset(
     | {"hard_swish", "leaky_relu", "log", "maximum", "minimum", "mish", "mul", "neg", "not", "pow", "prelu", "relu"}
     | {"relu6", "round", "rsqrt", "sigmoid", "sign", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh"}
 )
-"""The kinds of operations whose output may overwrite an input: each element is read before its place is written."""
+"""The kinds of operations whose output may overwrite an input, as each element is read before it is written."""
 UPDATING = frozenset({"dynamic_update_slice"})
-"""The kinds of operations that copy their first input but for a part: they may overwrite that one alone."""
+"""The kinds of operations that copy their first input except for a part, so that they may overwrite it only."""
 TensorRole = Literal["input", "output", "weight", "state", "activation"]
 Integers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
@@ -43,7 +43,7 @@ def _attribute(value: object) -> object:
 Attribute = Annotated[
     bool | int | float | str | tuple[int | float, ...],
     PlainValidator(_attribute),
-    PlainSerializer(lambda value: value),  # the union's serializer warns of lists
+    PlainSerializer(lambda value: value),  # the serializer of the union would warn about lists
     WithJsonSchema(
         {
             "anyOf": [{"type": kind} for kind in ("boolean", "number", "string")]
@@ -55,7 +55,7 @@ Attributes: TypeAlias = Mapping[Name, Attribute]
 
 
 def bits_of(dtype: str) -> int | None:
-    """Return the bits of an element of a type, all lanes together; None for an unknown type. A bool takes 8."""
+    """Return the bits of an element of a type, including all lanes; 8 for a bool, None for an unknown type."""
     match = _DTYPE.fullmatch(dtype)
     if match is None or (match[1] != "bool" and not int(match[2] or 0)) or match[3] == "0":
         return None
@@ -101,9 +101,9 @@ class TensorFacts(Value):
 
 @dataclass(frozen=True)
 class OperationFacts:
-    """The facts about an operation of a file, which may correspond to several statements of a program.
+    """Facts about an operation in a file, which may be several statements of a program.
 
-    `source` is where the file has it, as positions in lists inside each other.
+    `source` is its location in the file, as positions in nested lists.
     """
 
     name: str | None = None
@@ -114,7 +114,7 @@ class OperationFacts:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """The facts about a program: for the entry's buffers by id, for its statements by their location in the body.
+    """Facts about a program: about the entry's buffers by id, and about statements by their location in the body.
 
     Adjacent statements with equal facts are one operation of the file.
     """

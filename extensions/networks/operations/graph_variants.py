@@ -1,4 +1,4 @@
-"""Variants of graphs: the same operations with other options than on reading."""
+"""Variants of a graph: the same operations with other choices about weights, overwriting and alternatives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
-    """Return a graph with other fields, checked anew; raises OperationsError."""
+    """Return a validated copy of a graph with other fields; raises OperationsError."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 
 
 def count_resident(graph: OperationGraph) -> OperationGraph:
-    """Return a graph whose resident tensors count, as for weights that are copied to the working memory."""
+    """Return a graph that counts resident tensors, as for weights that are copied to the planned memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
@@ -26,14 +26,14 @@ def count_resident(graph: OperationGraph) -> OperationGraph:
 
 
 def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
-    """Return a graph in which element-wise operations may write their output over an input, and updates over the first.
+    """Return a graph in which element-wise operations may overwrite an input, and updates their first input.
 
-    Both must have the same shape and elements of the same size, as far as the graph says them, and the same bytes. What
-    runs the operations must be able to do that. The tensors in `spared` are kept.
+    Output and input must have the same bytes and, where known, the same shape and element size. Whatever runs the
+    operations must support this. Tensors in `spared` are kept to the end.
     """
     apart = {*graph.resident, *graph.kept, *spared}
     ops = tuple(
-        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys(_pairs(graph, row, apart)))})
+        row.model_copy(update={"may_overwrite": tuple(dict.fromkeys(_overwriting_pairs(graph, row, apart)))})
         if row.kind in OVERWRITING or row.kind in UPDATING or row.may_overwrite
         else row
         for row in graph.ops
@@ -42,7 +42,7 @@ def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Op
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
-    """Return the tensor to spare of this name, with or without its function, or of this number; raises OptionError."""
+    """Return the tensor of a name, with or without its function, or of a number; raises OptionError."""
     named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
     named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
     number = name.removeprefix("tensor_")
@@ -55,9 +55,9 @@ def tensor_named(graph: OperationGraph, name: str) -> int:
 
 
 def choose_ways(graph: OperationGraph, ways: Sequence[int]) -> OperationGraph:
-    """Return the graph with each operation fixed to one way: 0 is its own, k its alternative k.
+    """Return the graph with each operation fixed to one way: 0 is the operation itself, k its alternative k.
 
-    Raises OperationsError for ways that the operations do not have.
+    Raises OperationsError for ways that operations do not have.
     """
     if len(ways) != len(graph.ops) or any(
         not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
@@ -74,20 +74,20 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
     return row.model_copy(update={"work": chosen.work, "cost": cost, "alternatives": ()})
 
 
-def _pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield the overwriting pairs of a row: its stated pairs, and the pairs of its kind."""
+def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
+    """Yield the (output, input) pairs that an operation may overwrite: those it states, and those of its kind."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return
     made = row.outputs[0]
     for j, tensor in enumerate(row.inputs[:1] if row.kind in UPDATING else row.inputs):
-        # An input that is read twice may be read again, e.g. as a broadcast view, after it is overwritten.
+        # If an operation reads an input twice, e.g. as a broadcast view, it may read it after overwriting it.
         is_free = tensor != made and tensor not in apart and row.inputs.count(tensor) == 1
-        if is_free and _form(graph, tensor) == _form(graph, made):
+        if is_free and _comparable_form(graph, tensor) == _comparable_form(graph, made):
             yield 0, j
 
 
-def _form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
+def _comparable_form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
     if not graph.tensors:
         return graph.size[tensor], None, None
     facts = graph.tensors[tensor]

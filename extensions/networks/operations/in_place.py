@@ -1,4 +1,4 @@
-"""In-place execution: which outputs of an operation are written over which inputs, depending on what ran before."""
+"""In-place execution: the inputs that an operation's outputs overwrite, given the operations that ran before."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list[int]]:
-    """Return the inputs that each output of an operation may overwrite if no later operation reads them.
+    """Return, for each output of an operation, the inputs that it may overwrite if no later operation reads them.
 
-    The operation makes the output, which needs no more bytes than the input has, and does not make the input again; the
-    input is neither kept nor resident.
+    The operation makes the output, which needs at most the bytes of the input. It does not make the input again, and
+    the input is neither kept nor resident.
     """
     row, size = graph.ops[operation], graph.working_bytes
     candidates: dict[int, list[int]] = {}
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.permanent_tensors and tensor not in row.outputs
-        # An output larger than its input would break the proof for commits from the end (decision 055).
+        # A larger output would break the proof of commits from the end of an order (decision 055).
         if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:
             candidates.setdefault(output, []).append(tensor)
     return candidates
 
 
 def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
-    """Return the outputs of an operation that are written over an input, each mapped to that input.
+    """Return the outputs of an operation that overwrite an input, each mapped to that input.
 
-    Each is an overwritable input all of whose other readers ran `before`, and none is written over twice. Of all such
-    choices, one with the most bytes is returned.
+    All other readers of such an input ran `before`, and no two outputs overwrite one input. Of all such choices, one
+    that saves the most bytes is returned.
     """
-    if not graph.ops[operation].may_overwrite:  # true of nearly all operations
+    if not graph.ops[operation].may_overwrite:  # holds for nearly all operations
         return {}
     wanted = {
         output: [
@@ -45,7 +45,7 @@ def input_of_output(graph: OperationGraph, operation: int, before: Container[int
 
 
 def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
-    """Return the outputs that are written over inputs when operations run in an order, each mapped to its input."""
+    """Return all outputs that overwrite an input when operations run in an order, each mapped to its input."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
@@ -55,10 +55,10 @@ def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dic
 
 
 def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a maximum matching of rows and the tensors that each may take, as a map from tensors to rows.
+    """Return a maximum matching of rows with tensors that they may take, as a map from tensors to rows.
 
-    Earlier rows take precedence, and others are moved on if needed; so the largest outputs, which come first, save
-    most.
+    Earlier rows take precedence, but are moved to other tensors if needed. Rows in the order of falling bytes thus save
+    the most.
     """
     holder: dict[int, int] = {}
 

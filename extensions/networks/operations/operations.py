@@ -1,4 +1,4 @@
-"""Operations: functions of ordered statements, from which lifetimes follow. The wire format itself."""
+"""Programs in the wire format `operations`: functions of ordered statements, from which lifetimes follow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNa
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
-"""The most buffers that the statements of a function name, and the most in a tuple, since nested tuples grow fast."""
+"""The most buffers named by a function's statements, and the most in a tuple, as nested tuples grow exponentially."""
 
 
 class DeclaredBuffer(WireValue):
@@ -82,7 +82,7 @@ class DeclaredBuffer(WireValue):
 
     @cached_property
     def bytes(self) -> int:
-        """The size: elements of less than a byte are packed, but a bool takes a byte."""
+        """The size in bytes; elements of less than a byte are packed, but a bool takes a byte."""
         if self.size is not None:
             return self.size
         return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
@@ -121,7 +121,7 @@ class Function(WireValue):
 
     @cached_property
     def declarations(self) -> dict[str, DeclaredBuffer]:
-        """Maps a buffer's id to its declaration."""
+        """The declaration of each buffer by its id."""
         return {buffer.id: buffer for buffer in self.buffers}
 
     def fields_of(self, name: str) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The buffers of the function itself: no parameters, results, constants or aliases."""
+        """The buffers of the function itself, without parameters, results, constants and aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
@@ -263,12 +263,12 @@ class Operations(WireValue):
                     yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
     def _cycles(self) -> list[Break]:
-        """Return a sentence about a cycle of calls, if there is one; memory is planned for calls that end."""
+        """Return the broken rule of a cycle of calls, if there is one; calls must end for a plan."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
             TopologicalSorter(called).prepare()
         except CycleError as error:
-            # In the error's cycle, callees come first, and the first function again at the end.
+            # The error lists callees before callers, and ends with the first function again.
             cycle: list[str] = error.args[1][:0:-1]
             first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
             names = [*cycle[first:], *cycle[: first + 1]]
@@ -278,7 +278,7 @@ class Operations(WireValue):
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """Maps each function to the functions that it calls, with repetition; callees come before callers."""
+        """The functions that each function calls, with repetition; callees come before their callers."""
         callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
         return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 
@@ -290,7 +290,7 @@ class Operations(WireValue):
 
 
 def operations_from(value: object) -> Operations:
-    """Validate parsed operations; raises OperationsError."""
+    """Return the program of a parsed JSON value; raises OperationsError."""
     try:
         return Operations.model_validate(value)
     except ValidationError as error:

@@ -1,6 +1,6 @@
-"""The checks of an order and of a cut: everything is computed again from the graph alone.
+"""Checks of an order and of a bound's state, computed from the graph alone.
 
-This module shares no code with the makers of orders or plans.
+This module shares no code with searches for orders and plans.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from memplan.planner.errors import OperationsError
 
 
 def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the most bytes alive at once when the operations run in an order, given by their positions.
+    """Return the live peak in bytes when operations run in an order of their positions.
 
-    Raises OperationsError for an order that leaves an operation out, names one twice, or runs one too early.
+    Raises OperationsError for an order that omits or repeats an operation, or runs one before its predecessors.
     """
     if len(order) != len(graph.ops):
         raise OperationsError(f"order: must name each of the {len(graph.ops)} operations once, got {len(order)}")
@@ -24,12 +24,12 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 
 
 def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
-    """Return the bytes alive while each operation of an order runs; the order may end early.
+    """Return the bytes alive while each operation of an order runs; the order may be a prefix of a full one.
 
-    Raises OperationsError if an operation is named twice, does not exist or runs too early.
+    Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
     position: dict[int, int] = {}
-    if order == range(len(graph.ops)):  # the given order, which was checked when the graph was made
+    if order == range(len(graph.ops)):  # the given order was checked when the graph was validated
         position = dict(enumerate(order))
     for k, operation in enumerate(order if not position else ()):
         if not 0 <= operation < len(graph.ops) or operation in position:
@@ -61,7 +61,7 @@ def bytes_along(graph: OperationGraph, order: Sequence[int]) -> list[int]:
 def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
     """Return the bytes alive after exactly the operations in `done` have run, before the next one.
 
-    Raises OperationsError where no order has that state: `done` must be closed under predecessors.
+    Raises OperationsError unless `done` is closed under predecessors, so that an order has this state.
     """
     ran = set(done)
     for operation in sorted(ran):
@@ -79,10 +79,10 @@ def bytes_after(graph: OperationGraph, done: Collection[int]) -> int:
 
 
 def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -> int:
-    """Return the bytes alive while an operation runs after exactly the operations in `done` have run.
+    """Return the bytes alive while an operation runs after exactly the operations in `done`.
 
-    Raises OperationsError where no order has that state: `done` must be closed under predecessors, hold those of the
-    operation, and not the operation itself.
+    Raises OperationsError unless `done` is closed under predecessors and contains those of the operation, but not the
+    operation itself.
     """
     for earlier in graph.predecessors[operation]:
         if earlier not in done:
@@ -94,21 +94,21 @@ def bytes_beside(graph: OperationGraph, done: Collection[int], operation: int) -
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes of all that an operation reads and makes, plus its work: a lower bound while it runs."""
+    """Return the bytes that an operation reads and makes, plus its work: a lower bound on live bytes while it runs."""
     row = graph.ops[operation]
     own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
 
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
-    """Return the bytes saved by outputs of an operation that overwrite inputs, given the operations that ran before."""
+    """Return the bytes of an operation's outputs that overwrite inputs, given the operations that ran before."""
     return sum(graph.working_bytes[output] for output in input_of_output(graph, operation, ran))
 
 
 def moves_of(order: Sequence[int]) -> int:
-    """Return the least number of operations that must move to turn the given order into this one.
+    """Return the least number of operations to move in the given order to get this order.
 
-    That is the number of operations less the length of the longest ascending subsequence of the order.
+    It is the number of operations minus the length of the longest ascending subsequence of the order.
     """
     ends: list[int] = []
     for operation in order:

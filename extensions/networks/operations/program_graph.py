@@ -1,8 +1,8 @@
-"""The graph of operations of a program, for changing the order of its statements.
+"""The graph of a program's operations, for changing the order of its statements.
 
-Views are not operations: what reads a view reads the buffer that it lies in. Branches, loops and calls are operations
-with regions. A buffer counts from the first operation that touches it to the last, as lifetimes by usage do; the scopes
-that `alloc` and `free` say are left out.
+Views are not operations: a reader of a view reads the viewed buffer. Branches, loops and calls are operations with
+regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes that
+`alloc` and `free` state are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ProgramGraph:
     """A graph of operations, and the program from which it was made.
 
     `statements` has, for each operation, the positions of its statements in the entry's body (none for `given`, which
-    represents the caller); `buffers` are the ids of the tensors.
+    represents the caller); `buffers` has the ids of tensors.
     """
 
     graph: OperationGraph
@@ -46,9 +46,9 @@ class ProgramGraph:
     buffers: tuple[str, ...]
 
     def reorder(self, order: Sequence[int]) -> Operations:
-        """Return the program with its operations in an order, which must be one of the graph; raises OperationsError.
+        """Return the program with its operations in a valid order of the graph; raises OperationsError.
 
-        Branches and loops keep their order inside; `alloc` and `free` of the entry are left out.
+        Branches and loops keep their inner order; `alloc` and `free` statements of the entry are omitted.
         """
         peak_of(self.graph, order)
         entry = self.program.functions[self.program.entry]
@@ -60,7 +60,7 @@ class ProgramGraph:
 def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> ProgramGraph:
     """Return the graph of a program; raises OperationsError for too many operations or too deep nesting.
 
-    Constants are resident; state that is persistent is alive all the time, and counts.
+    Constants are resident. Persistent buffers are alive all the time, and count.
     """
     entry = operations.functions[operations.entry]
     program = DrawnProgram(operations, facts or ProgramFacts())
@@ -70,7 +70,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
     inputs, results = {*entry.params, *state}, {*entry.results, *state}
     draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     if unread := [name for name in entry.params if name not in draft.touching and name not in results]:
-        # What the caller gives is there before the first operation, though none reads it.
+        # An input that no operation reads is alive before the first operation, too.
         groups.insert(0, [((), Operation(op="given", inputs=tuple(unread), outputs=()))])
         draft = GraphDraft(program, operations.entry, groups, counted, inputs, results)
     for root in (*entry.params, *sorted(state)):
@@ -81,9 +81,9 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def facts_of_names(operations: Operations) -> ProgramFacts:
-    """Return the facts that a program in JSON states: names and types of buffers, and which operations may overwrite.
+    """Return the facts that a program in JSON states: names and types of buffers, and operations that may overwrite.
 
-    An operation is of a kind whose output may overwrite an input if its name says so, as `relu` or `add`.
+    An operation may overwrite an input if its name is that of such a kind, such as `relu` or `add`.
     """
     entry, kinds = operations.functions[operations.entry], OVERWRITING | UPDATING
     tensors = {row.id: TensorFacts(name=row.id, shape=row.shape, dtype=row.dtype) for row in entry.buffers}
@@ -96,23 +96,23 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
 
 
 def remove_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free`, which depend on the given order."""
+    """Return a program without `alloc` and `free` statements, which depend on the given order."""
     functions = {
-        name: function.model_copy(update={"body": _remove_scopes(function.body)})
+        name: function.model_copy(update={"body": _body_without_scopes(function.body)})
         for name, function in operations.functions.items()
     }
     return operations.model_copy(update={"functions": functions})
 
 
-def _remove_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _body_without_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):
-            statements.append(row.model_copy(update={"loop": _remove_scopes(row.loop)}))
+            statements.append(row.model_copy(update={"loop": _body_without_scopes(row.loop)}))
         elif isinstance(row, Branches):
-            statements.append(row.model_copy(update={"branches": tuple(map(_remove_scopes, row.branches))}))
+            statements.append(row.model_copy(update={"branches": tuple(map(_body_without_scopes, row.branches))}))
         elif isinstance(row, Operation) and row.body:
-            statements.append(row.model_copy(update={"body": _remove_scopes(row.body)}))
+            statements.append(row.model_copy(update={"body": _body_without_scopes(row.body)}))
         elif not isinstance(row, Alloc | Free):
             statements.append(row)
     return tuple(statements)

@@ -1,4 +1,4 @@
-"""The buffers that statements read, write, or use as scratch, including the statements inside of them."""
+"""The buffers that statements, including nested ones, read, write, or use as scratch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memplan.extensions.networks.operations.statements import (
 from memplan.planner.errors import Location
 
 Placed = tuple[Location, Statement]
-"""A statement and its location."""
+"""A statement with its location."""
 FirstAccess = tuple[bool, bool]
-"""For a buffer: whether it may be read before it is written, and whether it surely is written."""
+"""For a buffer: whether it may be read before it is written, and whether it is written on every path."""
 
 
 @dataclass
 class StatementUses:
-    """The buffers that statements touch, in the order in which they are named; a view counts as its buffer."""
+    """The buffers that statements use, in the order in which they are named; a view counts as its buffer."""
 
     reads: dict[str, None] = field(default_factory=dict)
     writes: dict[str, None] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class StatementUses:
 
     @property
     def touched_buffers(self) -> dict[str, None]:
-        """The touched buffers, whatever the kind of use."""
+        """All used buffers, whatever the kind of use."""
         return {**self.reads, **self.writes, **self.scratch}
 
 
 class FunctionUses:
-    """The uses in each function of a program."""
+    """The uses of buffers in each function of a program."""
 
     def __init__(self, program: Operations) -> None:
         self.program = program
@@ -58,7 +58,7 @@ class FunctionUses:
                 self._with_effects.add(name)
 
     def uses_of(self, function: str, body: Sequence[Placed]) -> StatementUses:
-        """Return the buffers touched by statements of a function, including nested ones."""
+        """Return the buffers used by statements of a function, including nested statements."""
         root = self.root[function]
         uses = StatementUses()
         for where, outer in body:
@@ -74,7 +74,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if a statement or one inside of it has effects."""
+        """Return True if a statement, or one nested in it, has effects."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
@@ -83,11 +83,11 @@ class FunctionUses:
         )
 
     def crosses(self, function: str, body: Sequence[Statement], buffer: str) -> bool:
-        """Return True if an iteration of a loop with this body may read a value left in a buffer by an earlier one."""
+        """Return True if an iteration of a loop with this body may read a buffer's value from an earlier iteration."""
         return self._first_access(function, body, buffer)[0]
 
     def state_of_calls(self) -> int:
-        """Return the bytes of persistent buffers of all functions but the entry, once for each call."""
+        """Return the bytes of the persistent buffers of all functions except the entry, counted for each call."""
         times = dict.fromkeys(self.program.functions, 0)
         times[self.program.entry] = 1
         for name, callees in reversed(self.program.callees.items()):
@@ -107,12 +107,12 @@ class FunctionUses:
 
     def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
         for statement in body:
-            may_read, surely_written = self._first_in(function, statement, buffer)
+            may_read, surely_written = self._first_access_in(function, statement, buffer)
             if may_read or surely_written:
                 return may_read, surely_written
         return False, False
 
-    def _first_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
+    def _first_access_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
         root, is_whole = self.root[function], self._is_whole[function]
         if isinstance(statement, Repetition):
             may_read, surely_written = self._first_access(function, statement.loop, buffer)

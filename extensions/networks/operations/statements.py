@@ -1,6 +1,6 @@
-"""The statements in the body of a function, in the wire format of operations.
+"""The statements in a function's body, in the wire format `operations`.
 
-A statement is known by the one field that only its kind has: `op`, `call`, `branches`, `loop`, `alloc` or `free`.
+A statement's kind is the one field that only this kind has: `op`, `call`, `branches`, `loop`, `alloc` or `free`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 
 
 def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a statement by its kind, so that errors mention that kind only."""
+    """Validate a statement as its kind, so that error messages mention this kind only."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()
@@ -105,7 +105,7 @@ know_fields("body", *_KINDS.values())
 
 
 def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]:
-    """Return the lists of statements inside a statement, each with its location there."""
+    """Return the lists of statements directly inside a statement, each with its location in it."""
     if isinstance(statement, Operation):
         return [(("body",), statement.body)] if statement.body else []
     if isinstance(statement, Repetition):
@@ -116,7 +116,7 @@ def blocks(statement: Statement) -> list[tuple[Location, tuple[Statement, ...]]]
 
 
 def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator[tuple[Location, Statement]]:
-    """Yield the statements of a body, and those inside them, in program order, each with its location."""
+    """Yield the statements of a body, including nested ones, in program order, each with its location."""
     stack = [iter([((*location, k), statement) for k, statement in enumerate(body)])]
     while stack:
         item = next(stack[-1], None)
@@ -131,15 +131,15 @@ def walk_statements(body: tuple[Statement, ...], location: Location) -> Iterator
 
 
 def named_buffers(statement: Statement) -> Iterator[tuple[str, int, str]]:
-    """Yield (field, index, name) of every buffer that the statement itself names."""
-    known = type(statement).model_fields  # of a missing attribute, the nearest name is looked for
+    """Yield (field, index, name) for each buffer that a statement itself names."""
+    known = type(statement).model_fields  # getattr for a missing field would search for similar names
     for field in ("inputs", "outputs", "temporaries", "alloc", "free"):
         for k, name in enumerate(getattr(statement, field) if field in known else ()):
             yield field, k, name
 
 
 def flatten_tuples(statement: Statement, fields: Mapping[str, tuple[str, ...]]) -> Statement:
-    """Return a statement with tuples replaced by their fields, also in the statements inside of it."""
+    """Return a statement in which tuples are replaced by their buffers, also in nested statements."""
     update: dict[str, Any] = {
         field: tuple(part for name in getattr(statement, field) for part in fields.get(name, (name,)))
         for field in ("inputs", "outputs")

@@ -1,1 +1,1 @@
-"""Order: the order of operations with the least peak, without and with recomputation."""
+"""The question `order`: the order of operations with the least peak, without and with recomputation."""

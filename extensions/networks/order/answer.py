@@ -1,4 +1,4 @@
-"""The answer of `order`, as searches return it, lines and pages read it, and JSON contains it."""
+"""The answer of the question `order`, for searches, printed lines, pages and JSON."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Graph = Annotated[
     SkipJsonSchema[OperationGraph | None],
     WrapValidator(lambda value, handler: value if isinstance(value, OperationGraph) else handler(value)),
 ]
-"""A validated graph, which is not validated again by each answer that contains it."""
+"""A graph in an answer; a validated one is not validated again."""
 _SHOWN = 8
-"""The most tensors sent away that the table lists."""
+"""The most offloaded tensors that the table lists."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Recomputed(Answer):
     points: tuple[RecomputedPoint, ...]
 
     def lines(self) -> Iterator[str]:
-        """Yield the rows of the points for people."""
+        """Yield the points as rows of a table."""
         first = self.points[0]
         yield f"cost         {self.cost:>20,}"
         columns = f"{'extra cost':>20}  {'of all':>8}  {'at least':>20}  {'clones':>8}"
@@ -199,7 +199,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer for an order of a graph, with the values that follow from its peaks and plan."""
+        """Return the answer for an order of a graph, with the fields that follow from its peaks and plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",
@@ -224,7 +224,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def answer_without_plan(self, within: int | None) -> Self:
-        """Return an order as the answer if time ends before any program was planned."""
+        """Return this order as the answer of a recomputation that found no planned program in time."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

@@ -1,8 +1,8 @@
 """Certificates that no order of operations has a lower peak: by a state, a flow, or a complete search.
 
-While an operation runs, the operations that have run include its predecessors, and with each operation its
-predecessors. The fewest bytes alive meanwhile, over all such sets, are a minimum cut; a flow of the same value proves
-it. The certificate is checked by `checkers/order.py`, which knows nothing of memplan.
+While an operation runs, the set of finished operations contains its predecessors, and is closed under predecessors. The
+fewest live bytes over all such sets are a minimum cut, which a flow of the same value proves. `checkers/order.py`,
+which is independent of memplan, checks the certificate.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from memplan.solvers.search.meanwhile import polling_flag
 FORMAT = "memplan-order/1"
 TIME_LIMIT_S = 30.0
 _CHECKER: Any = checker
-"""The input has no types, as it is for people without memplan."""
+"""The checker has no type annotations, as it also runs without memplan."""
 
 
 def certify_order(
@@ -40,9 +40,9 @@ def certify_order(
 ) -> BoundCertificate:
     """Return a proof, independent of memplan, that no order of a graph has a peak below the answer's bound.
 
-    A bound by a complete search has none where its states take more time than the limit, or more than 10 MB; one by a
-    cut where outputs that may be written over inputs make the cut larger than a flow can show; neither has one where
-    the operations have regions, whose orders it says nothing of. Its `reason` says so.
+    There is no proof if a complete search takes longer than the limit or more than 10 MB, if overwriting outputs make a
+    cut larger than a flow can show, or if the operations have regions, whose orders it does not cover. `reason` then
+    says so.
     """
     witness, least = answer.witness, answer.lower_bound
     assert witness is not None
@@ -68,7 +68,7 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate for some lines, if the checker accepts it."""
+    """Return the certificate with these lines if the checker accepts it, else the reason why not."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -79,9 +79,9 @@ def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) ->
 
 
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
-    """Return a maximum flow from earlier to later operations, one line for each arc; None if out of time.
+    """Return a maximum flow from earlier to later operations, one line per arc; None if the time is over.
 
-    The nodes are operations, then tensors, then a sink for all operations that surely have not run.
+    The nodes are operations, tensors, and a sink for all operations that cannot have run.
     """
     n = len(graph.ops)
     sink = n + len(graph.size)
@@ -93,7 +93,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
     price[sink] = ENDLESS
     for tensor, size in enumerate(graph.working_bytes):
         maker, node = graph.maker[tensor], n + tensor
-        # Made after the operation: not alive while it runs.
+        # A tensor that is made after the operation is not alive while it runs.
         if size == 0 or (maker is not None and where[maker] == sink):
             continue
         if maker is None or maker in before:
@@ -122,7 +122,7 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
 
 
 def _forced_neighbours(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return the predecessors and the successors of an operation in every order."""
+    """Return the operations that must run before an operation in every order, and all that must run after it."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

@@ -1,4 +1,4 @@
-"""The options of questions that change the order of operations, and a reader for their graphs."""
+"""The options of questions that change the order of operations, and the reader of their graphs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RECOMPUTE, _PLAIN = ("within", "extra_cost", "link", "points"), ("goal", "align
 Goal = Literal["alive", "placed"]
 
 
-def _part(value: object) -> object:
+def _parse_share(value: object) -> object:
     """Return the share in a text such as 10%; numbers are returned unchanged."""
     if not isinstance(value, str):
         return value
@@ -38,11 +38,11 @@ def _part(value: object) -> object:
     return percent / 100
 
 
-Part = Annotated[float, BeforeValidator(_part), Field(ge=0, allow_inf_nan=False)]
+Part = Annotated[float, BeforeValidator(_parse_share), Field(ge=0, allow_inf_nan=False)]
 
 
-def _limit(value: object) -> object:
-    """Return the bytes in a text such as 64KiB; a share, as 80%, and numbers are returned unchanged."""
+def _parse_limit(value: object) -> object:
+    """Return the bytes in a text such as 64KiB; a share such as 80%, and numbers, are returned unchanged."""
     if not isinstance(value, str):
         return value
     if not value.endswith("%"):
@@ -55,7 +55,7 @@ def _limit(value: object) -> object:
     return value
 
 
-Limit = Annotated[Bytes | Annotated[str, Field(pattern="%$")], BeforeValidator(_limit)]
+Limit = Annotated[Bytes | Annotated[str, Field(pattern="%$")], BeforeValidator(_parse_limit)]
 
 
 class GraphOptions(SearchOptions):
@@ -75,7 +75,7 @@ class GraphOptions(SearchOptions):
     )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph with these options applied."""
+        """Return the graph with these options applied: counted weights, and in-place operations."""
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
@@ -137,12 +137,12 @@ class OrderOptions(GraphOptions):
 
     @property
     def limit(self) -> int | None:
-        """The peak to come within, in bytes."""
+        """The limit of the peak in bytes, None if there is none."""
         assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
         return self.within
 
     def resolve_limit(self, given_peak: int) -> OrderOptions:
-        """Return the options with a limit in bytes, where it is a share of the given peak."""
+        """Return the options with a limit that is a share of the given peak converted to bytes."""
         share = share_of(self.within) if isinstance(self.within, str) else None
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})
 

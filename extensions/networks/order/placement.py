@@ -1,4 +1,4 @@
-"""Order and placement together: the order whose verified plan needs the fewest bytes."""
+"""Joint search for an order and a plan: the order whose verified plan needs the fewest bytes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from memplan.solvers.search.control import Control
 
 Pose = Callable[[Sequence[int]], Problem]
 _ORDER_SHARE = 0.8
-"""The share of the time for the search of orders; less is used if it ends with a proof."""
+"""The share of the time for the search of orders, which ends earlier with a proof."""
 _QUICK_S, _LONG_SHARE = 0.25, 0.5
-"""The time for a first plan of each order, and the share of the remaining time for better plans of the best ones."""
+"""The seconds for a first plan of each order, and the share of the remaining time for better plans of the best."""
 _LEAST_S = 3.0
-"""The least time for plans if live bytes choose the order: this, or as long as ordering took."""
+"""The least time for plans, in seconds, if live bytes choose the order; it is at least as long as ordering took."""
 _SHORTEST_S = 0.02
 _WITH_NEAREST, _ONE = 2, 1
 _PLANNED_PER_S = 50_000
-"""A lower bound on the operations whose order is planned in a second."""
+"""A lower bound on the number of operations that are planned per second."""
 _SEEDS, _LONG = 8, 2
-"""The number of random orders to plan (half if live bytes are the goal), and of orders planned for longer."""
+"""The number of random orders to plan (half if live bytes are the goal), and of orders to plan for longer."""
 
 
 def order_and_place(
@@ -47,12 +47,12 @@ def order_and_place(
 ) -> OrderAnswer:
     """Find an order and a plan for it with the least peak; independent code checks both.
 
-    Regions are ordered first, inside, for half of the time at most; planned is the graph with these orders.
-    The `goal` is the least peak of the bytes alive, and of such orders one whose plan needs no more; or, with `placed`,
-    the least peak of the plan, whatever is alive: plans are made for as long as the limit allows, also of orders with
-    slightly more alive. Among equals the order with the fewest moves from the given one is preferred. `on_order` is
-    called with the best order before plans are made. Raises OperationsError for an alignment below 1, InvalidPlanError
-    for an order that a check rejects.
+    Regions are ordered first, for at most half of the time, and the graph with these orders is planned. With the goal
+    `alive`, the order has the least live peak, and of such orders one with the least peak of its plan. With `placed`,
+    the peak of the plan alone counts: plans are made until the limit, also for orders with slightly more live bytes. Of
+    equal orders, the one with the fewest moves from the given order is preferred. `on_order` is called with the best
+    order before plans are made. Raises OperationsError for an alignment below 1, and InvalidPlanError for an order that
+    a check rejects.
     """
     inside = order_regions(graph, control)
 
@@ -69,12 +69,12 @@ def order_and_pose(
     control: Control,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan as `order_and_place` does, with `pose` making the problem of an order."""
+    """Find an order and a plan as `order_and_place` does; `pose` returns the problem of an order."""
     began = time.monotonic()
     limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
     if goal == "alive":
-        # No order with more live bytes is answered then, so plans only choose among equals.
+        # Orders with more live bytes are no answers for this goal, so plans only choose among equal orders.
         for_plans = min(for_plans, _LEAST_S)
     if not control.counts_work:
         for_plans = max(for_plans, _ONE * len(inside.graph.ops) / _PLANNED_PER_S)
@@ -106,9 +106,10 @@ class _PlannedOrder(NamedTuple):
 
 @dataclass(eq=False)
 class PlannedOrders:
-    """The orders planned so far, and their best plan; `own` is the order found by the search.
+    """The orders that were planned, and their best plan; `own` is the order that the search found.
 
-    `rest_s` is what a deterministic search may spend yet, `least` the peak of the best plan; one of `enough` ends it.
+    `rest_s` is a deterministic search's remaining time in seconds, `least` the best plan's peak; `enough` ends the
+    search.
     """
 
     graph: OperationGraph
@@ -126,21 +127,20 @@ class PlannedOrders:
         self.peak = peak_of(self.graph, self.own)
 
     def best_order(self, goal: Goal) -> _PlannedOrder:
-        """Plan one order after another until a plan needs only the live bytes, or the time is over."""
+        """Plan orders until a plan needs only the live bytes, or the time is over; return the best order."""
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The search's own order is more often easy to plan than preferred or random orders.
-        self._take_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
-        self._take_each(self._random_orders(goal))
+        # The order that the search found is more often easy to plan than nearby or random ones.
+        self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
+        self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= max(self.peak, self.enough) or self._is_over):
                 self._improve(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
-        # The order of the search has a perfect plan, but the quick look found none for the nearest equal: look at the
-        # next.
+        # The search's order has a plan without gaps, but the nearest order has none in short time: try the next ones.
         for order in preferred[1:] if self.least <= self.peak < near else ():
-            if self._is_over or ((peak := self._take(order)) is not None and peak <= self.peak):
+            if self._is_over or ((peak := self._plan_briefly(order)) is not None and peak <= self.peak):
                 break
         if not self.planned:
             return _PlannedOrder(self.own, self.pose(self.own), Plan(status="unknown"))
@@ -148,11 +148,11 @@ class PlannedOrders:
 
     @property
     def _remaining_s(self) -> float:
-        """Return the seconds left, by the clock or by counted work."""
+        """The seconds left, by the clock or by counted work."""
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
-        """Return True if there is no time left for `plans` plans of a large graph."""
+        """Return True if there is no time left to plan a large graph `plans` times."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
@@ -160,15 +160,15 @@ class PlannedOrders:
     def _is_over(self) -> bool:
         return self.left.is_over or self._remaining_s <= 0
 
-    def _take_each(self, orders: Iterable[tuple[int, ...]]) -> None:
+    def _plan_each(self, orders: Iterable[tuple[int, ...]]) -> None:
         """Plan orders, at least one, until a plan needs only the live bytes."""
         for order in orders:
             if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
-            self._take(order)
+            self._plan_briefly(order)
 
-    def _take(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly, unless it was planned or cannot improve on the best; return its peak."""
+    def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
+        """Plan an order briefly and return its peak; None if it was planned before or cannot improve on the best."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
@@ -180,16 +180,16 @@ class PlannedOrders:
         return plan.peak
 
     def _improve(self, planned: _PlannedOrder) -> None:
-        """Plan an order again, with more time."""
+        """Plan an order again with more time, and keep the better plan."""
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
             self.least = min(self.least, plan.peak)
 
     def _solve_within(self, problem: Problem, limit_s: float, start: Plan | None = None) -> Plan:
-        """Return a plan made within a limit; without a start, by greedy orders and local search alone.
+        """Return a plan made within a time limit; without a `start`, by greedy orders and local search only.
 
-        The first plan is made even if all has been cancelled.
+        The first plan is made even if the search is cancelled.
         """
         limit_s = max(limit_s, _SHORTEST_S)
         self.rest_s -= limit_s
@@ -207,7 +207,7 @@ class PlannedOrders:
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
-            # The first half keeps to the least peak; the rest may have more alive, up to what the best plan needs.
+            # The first half has the least live peak; the rest may have more, up to the peak of the best plan.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self.search.random_order(budget, seed)
             if other is not None and peak_of(self.graph, other) <= budget:

@@ -1,4 +1,4 @@
-"""Files and programs with their operations in a better order, and the problems that these pose."""
+"""Files and programs with their operations in a better order, and the resulting problems."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """A file's operations in a better order: the answer with its plan, and the reordered program, if any.
+    """The answer for a better order of a file's operations, with its plan, and the reordered program, if any.
 
-    `warnings` are what the reader of a model noticed.
+    `warnings` has the findings of the model's reader.
     """
 
     answer: OrderAnswer
@@ -37,30 +37,30 @@ class ReorderedFile:
     warnings: tuple[Finding, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return the answer's fields: the order, and the operations in it if the file has a program."""
+        """Return the answer's fields and, if the file has a program, its reordered operations."""
         facts = self.answer.model_dump()
         if self.operations is not None:
             facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
         return facts
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines for people."""
+        """Yield the summary of the order as lines of text."""
         answer = self.answer
         yield f"reordered: {answer.moves:,} of {count_text(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
 
 
 def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> ReorderedFile:
-    """Reorder the operations of a model, a program or a graph, so that the plan needs fewer bytes.
+    """Reorder the operations of a model, a program or a graph, so that its plan needs fewer bytes.
 
-    Raises FormatError and OperationsError for what cannot be read, OptionError for a file without operations.
+    Raises FormatError and OperationsError for a broken file, and OptionError for a file without operations.
     """
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
         if not isinstance(imported, ImportedProgram):
             raise OptionError("order: best must be given for a file that has operations, got one that has lifetimes")
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
-    fields = _fields(data)
+    fields = _json_fields(data)
     if "ops" in fields:
         return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
@@ -69,8 +69,8 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     return reorder_program(read_operations_field(fields), control)
 
 
-def _fields(data: bytes) -> dict[str, Any]:
-    """Return the object in a JSON file; an empty one for other files."""
+def _json_fields(data: bytes) -> dict[str, Any]:
+    """Return the object in a JSON file, an empty one for another file."""
     try:
         value = memplan_json.parse(data)
     except FormatError:
@@ -85,9 +85,9 @@ def reorder_program(
 ) -> ReorderedFile:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan them.
 
-    Buffers are alive from their first to their last use then, whatever `alloc` and `free` said before.
-    Branches, loops and called functions keep their order inside, and so do operations that have effects. Nothing is
-    written over an input, as the program does not say that it may be. Raises OperationsError for one that has no graph.
+    Buffers are then alive from their first to their last use, regardless of `alloc` and `free`. Branches, loops and
+    called functions keep their inner order, and operations with effects keep theirs. No operation overwrites an input,
+    since a program does not state where it may. Raises OperationsError for a program without a graph.
     """
     drawn = program_graph(remove_scopes(operations), facts)
 

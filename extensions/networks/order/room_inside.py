@@ -1,4 +1,4 @@
-"""Workspaces for regions that are large enough for everything that runs inside an operation."""
+"""Workspaces of operations with regions, enlarged so that they can hold the contents of these regions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from memplan.planner.model.rows import Buffer
 from memplan.solvers.portfolio.solve import solve
 
 _SECONDS = 0.25
-"""The counted seconds for planning one operation's regions."""
+"""The time for planning the regions of one operation, in counted seconds."""
 
 
 def add_region_room(graph: OperationGraph, *, alignment: int) -> OperationGraph:
-    """Return a graph with workspaces that can hold everything its operations' regions count.
+    """Return a graph whose workspaces can hold all tensors that regions count.
 
-    An operation's work is a number of bytes, some of which regions may find in tensors that they read or make: a
-    workspace of so many bytes next to each other may be too small for them.
+    The work of an operation is a sum of bytes, some of which are in tensors that its regions read or make. A contiguous
+    workspace of that size may thus be too small for the regions.
     """
     if not any(row.regions for row in graph.ops):
         return graph

@@ -1,4 +1,4 @@
-"""Alternatives of operations: order with the least work of each, then switch to the cheapest that fit.
+"""Alternatives of operations: orders are found with the least work of each, then the cheapest that fit are chosen.
 
 An operation's workspace counts only while it runs, so no order has a lower peak with other alternatives.
 """
@@ -22,16 +22,16 @@ Ways = tuple[int, ...]
 
 
 def ways_of_least_work(graph: OperationGraph) -> Ways:
-    """Return the way with the least work for each operation; of equal ones, the cheapest."""
-    return _cheapest_ways(graph, [min(work for work, _ in row) for row in _ways(graph)])
+    """Return, for each operation, the way with the least work; of equal ones, the cheapest."""
+    return _cheapest_ways(graph, [min(work for work, _ in row) for row in _work_and_cost(graph)])
 
 
 def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer with each operation in the cheapest way that raises no peak.
+    """Return the answer with each operation in the cheapest way that does not raise a peak.
 
-    `found` is the best order where operations are computed in `ways`, those of the least work.
+    `found` is the best order with operations in `ways`, which have the least work.
     """
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}
@@ -50,8 +50,8 @@ def choose_cheapest_ways(
     return found.model_copy(update=changes | placed | {"alternatives": cheapest})
 
 
-def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return the work and cost of all ways of each operation, its own first."""
+def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
+    """Return (work, cost) of all ways of each operation; the first one is the operation itself."""
     costs = costs_of(graph)
     return [
         [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
@@ -60,9 +60,9 @@ def _ways(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return the cheapest way of each operation that fits its room; of equal costs, the way with less work."""
+    """Return, for each operation, the cheapest way whose work is within its room; of equal costs, the least work."""
     ways = []
-    for row, most in zip(_ways(graph), room, strict=True):
+    for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)
         ways.append(min(fitting)[1] if len(row) > 1 else 0)
     return tuple(ways)

@@ -1,4 +1,4 @@
-"""`memplan liveness`."""
+"""Tests of the command `memplan liveness`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def operations(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_analysis_goes_to_standard_output_and_what_loses_bytes_to_people(operations: str, capfd: Captured) -> None:
+def test_liveness_writes_json_to_standard_output_and_a_summary_to_standard_error(
+    operations: str, capfd: Captured
+) -> None:
     assert main(["liveness", operations, "--compare", "--time-limit", "5"]) == 0
     out, err = capfd.readouterr()
     answer = json.loads(out)
@@ -40,7 +42,7 @@ def test_the_analysis_goes_to_standard_output_and_what_loses_bytes_to_people(ope
     assert err.splitlines()[-1] == "memplan: nested by usage, planned local: peak 120 bytes"
 
 
-def test_options_say_how_lifetimes_are_read_and_what_is_planned(operations: str, capfd: Captured) -> None:
+def test_liveness_options_select_the_reading_and_the_planned_buffers(operations: str, capfd: Captured) -> None:
     options = ["--liveness", "scope", "--temporaries", "lifted", "--no-plan-inputs", "--no-plan-outputs", "--quiet"]
     assert main(["liveness", operations, *options]) == 0
     out, err = capfd.readouterr()
@@ -48,7 +50,9 @@ def test_options_say_how_lifetimes_are_read_and_what_is_planned(operations: str,
     assert (answer["workspace"]["live_bytes"], answer["not_planned"], err) == (180, ["main/x", "main/y"], "")
 
 
-def test_a_problem_is_planned_and_its_plan_run(operations: str, tmp_path: Path, capfd: Captured) -> None:
+def test_liveness_executes_the_plan_of_the_problem_that_it_wrote(
+    operations: str, tmp_path: Path, capfd: Captured
+) -> None:
     problem, plan, table = (str(tmp_path / name) for name in ("problem.json", "plan.json", "problem.csv"))
     assert main(["liveness", operations, "-o", problem, "-o", table, "--quiet"]) == 0
     assert len(read_problem(Path(table).read_bytes(), table).buffers) == 4
@@ -59,7 +63,7 @@ def test_a_problem_is_planned_and_its_plan_run(operations: str, tmp_path: Path, 
     assert (json.loads(out)["shadow"], err) == ({"intact": True, "clobbered": []}, "memplan: intact\n")
 
 
-def test_a_plan_that_overwrites_something_is_reported_and_exits_with_3(
+def test_liveness_exits_with_3_for_a_plan_that_overwrites_needed_bytes(
     operations: str, tmp_path: Path, capfd: Captured
 ) -> None:
     plan = tmp_path / "plan.csv"
@@ -73,7 +77,7 @@ def test_a_plan_that_overwrites_something_is_reported_and_exits_with_3(
     assert capfd.readouterr().out == sentence
 
 
-def test_the_example_needs_what_its_document_says_and_a_tentative_order_is_reported(
+def test_the_example_has_the_documented_peaks_and_a_tentative_order_is_reported(
     tmp_path: Path, capfd: Captured
 ) -> None:
     root = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Orders on the command line: `memplan order`, and `--order best` of plan and compare."""
+"""Tests of the command `memplan order` and of `plan --order best`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
 RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 
 
-def test_two_operations_that_make_one_tensor_are_named(tmp_path: Path, capfd: Captured) -> None:
+def test_order_warns_of_two_operations_that_make_one_tensor(tmp_path: Path, capfd: Captured) -> None:
     graph = tmp_path / "graph.json"
     graph.write_text('{"size": [4, 4], "ops": [{"out": [0]}, {"out": [0, 1], "name": "b"}]}')
     assert main(["order", str(graph), "--format", "peak"]) == 0
@@ -29,7 +29,7 @@ def test_two_operations_that_make_one_tensor_are_named(tmp_path: Path, capfd: Ca
     assert f"warning: made-again: {said}" in capfd.readouterr().err
 
 
-def test_a_table_is_for_people(capfd: Captured) -> None:
+def test_order_prints_a_table_for_people(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--format", "table", "--deterministic"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
@@ -62,7 +62,7 @@ def test_the_certificate_of_an_order_is_written_or_the_reason_for_its_absence_is
     assert not none.exists()
 
 
-def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: Captured) -> None:
+def test_order_accepts_a_program_only_with_a_tentative_order(tmp_path: Path, capfd: Captured) -> None:
     body = [
         {"op": "wide", "outputs": ["a"]},
         {"op": "tall", "outputs": ["b"]},
@@ -81,7 +81,7 @@ def test_a_program_is_ordered_if_its_order_is_tentative(tmp_path: Path, capfd: C
 
 
 @pytest.mark.parametrize("file", ["order.html", "order.onnx"])
-def test_files_that_need_more_than_an_answer_are_not_written_of_a_services_one(file: str, capfd: Captured) -> None:
+def test_order_refuses_to_write_models_from_the_answer_of_a_service(file: str, capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "-o", file, "--server", "http://127.0.0.1:1"]) == 2
     sentence = f"output: {file} must not be asked for with --server, whose answer is not enough for it"
     assert sentence in capfd.readouterr().err
@@ -100,7 +100,7 @@ def program() -> dict[str, Any]:
     return {"functions": {"main": main_function}, "order": "tentative"}
 
 
-def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Captured) -> None:
+def test_plan_with_order_best_plans_operations_in_a_better_order(tmp_path: Path, capfd: Captured) -> None:
     source = tmp_path / "operations.json"
     source.write_text(json.dumps(program()))
     plan, order, problem = (tmp_path / name for name in ("plan.json", "order.json", "problem.json"))
@@ -115,14 +115,14 @@ def test_operations_are_planned_in_a_better_order(tmp_path: Path, capfd: Capture
     assert main(["verify", str(problem), str(plan)]) == 0
 
 
-def test_a_folder_is_for_several_files_or_a_better_order(tmp_path: Path, capfd: Captured) -> None:
+def test_plan_accepts_an_output_folder_only_for_several_files_or_order_best(tmp_path: Path, capfd: Captured) -> None:
     source = tmp_path / "operations.json"
     source.write_text(json.dumps(program()))
     assert main(["plan", str(source), "-o", f"{tmp_path / 'x'}/"]) == 2
     assert "output: must be a folder for several files, or with order best" in capfd.readouterr().err
 
 
-def test_programs_pose_valid_problems_in_their_new_order() -> None:
+def test_reordered_programs_have_valid_problems() -> None:
     saved = 0
     for seed in range(40):
         given = operations_from(random_program(seed))

@@ -1,4 +1,4 @@
-"""Tables for the recomputation kernels; the C++ files are in this folder."""
+"""Arguments of the compiled searches for recomputation, whose C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ REPLAYED, REPLAY_STOPPED = 1, -1
 
 
 class Reruns(NamedTuple):
-    """n operations and m tensors, of which operations may run again in any order.
+    """A graph of n operations and m tensors, of which operations may run again, in any order.
 
     Operation v needs the tensors input[input_first[v]:input_first[v + 1]] in memory, and makes output[...] anew. It
-    waits for the first run of before[...], and, where `is_again`, may run again until one of `behind` has run.
-    `maker` is -1 for a tensor that is given; one with `is_there` 0 takes no bytes before it is made.
+    waits for the first run of before[...]. If `is_again` is set, it may run again until one of `behind` has run.
+    `maker` is -1 for a given tensor; a tensor with `is_there` 0 takes no bytes before it is made.
     """
 
     input_first: I64  # (n + 1,)
@@ -37,9 +37,9 @@ class Reruns(NamedTuple):
 
 
 class StayRows(NamedTuple):
-    """The stays of the tensors of a graph; the stays of tensor t are at stay_first[t] to stay_first[t + 1], exclusive.
+    """The stays of a graph's tensors; those of tensor t are stay_first[t]:stay_first[t + 1].
 
-    The uses of a tensor end its stays, the last of which nothing ends.
+    Each use of a tensor ends a stay and starts the next one; the last stay has no end.
     """
 
     stay_first: I64  # (m + 1,)
@@ -50,10 +50,10 @@ class StayRows(NamedTuple):
 class Replay(NamedTuple):
     """Changes of drops to try in an order of the operations, and the results.
 
-    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` says of each stay how the tensor is
-    dropped in it: see `Drop` in replay.hpp. Filled: `peak[k]`, `cost[k]` (of what runs again) and `excess[k]` (the
-    bytes above `budget`, summed over the steps) of each try; -1 for a peak where more than len(run) steps would be
-    needed. `run[:answer[0]]` are the operations of the last try as they run; answer[1] counts the steps of all.
+    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` is the kind of drop of stay s: see
+    `Drop` in replay.hpp. Filled: `peak[k]`, `cost[k]` (of all runs) and `excess[k]` (the bytes above `budget`, summed
+    over the steps) of each try. A peak is -1 if the program has more than len(run) steps. `run[:answer[0]]` are the
+    operations of the last try as they run; answer[1] counts the steps of all tries.
     """
 
     budget: int
@@ -72,7 +72,7 @@ class Replay(NamedTuple):
 replay_drops = LIBRARY.kernel("replay_drops", tables=3)
 """`replay_drops(reruns, stay_rows, replay)`: try each change of the drops separately.
 
-Returns REPLAYED, or REPLAY_STOPPED where flag[0] was set.
+Returns REPLAYED, or REPLAY_STOPPED if flag[0] was set.
 """
 
 
@@ -82,10 +82,10 @@ ANNEALED, ANNEAL_STOPPED = 1, -1
 class Annealing(NamedTuple):
     """An order and drops to anneal, and the cheapest programs found.
 
-    The search is for programs within `budget`, during `steps` steps of programs, from a temperature that is `heat`
-    times the cost of what runs again. Those stays `stay` may be dropped, and `begin` is where each begins in
-    the order 0, 1, ... For each of the rising bytes `mark`, `cost` and `peak` are of the cheapest
-    program above the mark before and within this one, with the rows of `orders` and `drops`.
+    The search is for programs within `budget`, for `steps` steps of programs, from a temperature that is `heat` times
+    the average cost of an operation. The stays in `stay` may be dropped; `begin` is where each begins in the order 0,
+    1, ... For each of the rising bytes in `mark`, `cost`, `peak` and the rows of `orders` and `drops` describe the
+    cheapest program whose peak is above the previous mark and at most this one.
     """
 
     budget: int
@@ -107,21 +107,21 @@ class Annealing(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=3)
-"""`anneal(reruns, stay_rows, annealing)`: change an order and drops at random, ever more strictly.
+"""`anneal(reruns, stay_rows, annealing)`: change an order and drops at random, accepting fewer and fewer losses.
 
-Returns ANNEALED, or ANNEAL_STOPPED where flag[0] was set.
+Returns ANNEALED, or ANNEAL_STOPPED if flag[0] was set.
 """
 
 
 MOST_IN_STATE = 128
-"""The most operations and tensors of a graph for the state search."""
+"""The most operations, and the most tensors, of a graph whose states can be searched."""
 LEAST, NONE = 1, 0
 
 
 class LeastRuns(NamedTuple):
     """The arguments and the result of the search for the cheapest runs within `budget` bytes that cost at most `most`.
 
-    The search ends when flag[0] is set, or with `node_limit` states.
+    The search ends once flag[0] is set, or at `node_limit` states.
     """
 
     budget: int
@@ -135,8 +135,8 @@ class LeastRuns(NamedTuple):
 least_work = LIBRARY.kernel("least_work", tables=2)
 """`least_work(reruns, least_runs)`: search all states, the most promising first.
 
-LEAST: run[:answer[0]] are runs of least cost. NONE: none cost at most `most`; where answer[2] is 2^60, none are within
-the budget at any cost. STOPPED: by the limit or the flag; answer[2] holds.
+LEAST: run[:answer[0]] are runs of least cost. NONE: no runs cost at most `most`; if answer[2] is 2^60, none are within
+the budget at any cost. STOPPED: by the limit or the flag; answer[2] is a valid lower bound.
 """
 
 
@@ -147,13 +147,13 @@ MOST_LINKED = 64
 class LeastTime(NamedTuple):
     """The arguments and the result of the search for the fastest program within `budget` bytes, in at most `most` time.
 
-    The search ends when flag[0] is set, or with `node_limit` states.
+    The search ends once flag[0] is set, or at `node_limit` states.
     """
 
     budget: int
     most: int
     node_limit: int
-    transfer: I64  # (m,): the time that the link takes for each tensor; -1 for one that stays
+    transfer: I64  # (m,): the transfer time of each tensor; -1 if it cannot be sent
     kind: I64  # filled: 0 for runs, 1 for sent tensors, 2 for fetched ones
     what: I64  # filled
     start: I64  # filled
@@ -162,10 +162,10 @@ class LeastTime(NamedTuple):
 
 
 least_time = LIBRARY.kernel("least_time", tables=2)
-"""`least_time(reruns, least_time)`: search all programs, those first that may take the least time.
+"""`least_time(reruns, least_time)`: search all programs, the most promising first.
 
-LEAST: the steps in their order, one of the least time. NONE: none takes at most `most`; where answer[2] is 2^60, none
-is within the budget. STOPPED: by the limit or the flag; answer[2] holds.
+LEAST: the steps of a fastest program, in order. NONE: no program takes at most `most`; if answer[2] is 2^60, none is
+within the budget. STOPPED: by the limit or the flag; answer[2] is a valid lower bound.
 """
 
 
@@ -173,14 +173,14 @@ CHOSEN = 1
 
 
 class Sequence(NamedTuple):
-    """n runs, one after the other, and the stays of tensors that may be away during some of them.
+    """A sequence of n runs, and the stays of tensors that may be offloaded during some of them.
 
-    A stay is the time between two uses of a tensor, at runs `begin` and `end`: -1 is the start, n the end. The tensor
-    can be sent from the end of run `made` on.
+    A stay is the time between two uses of a tensor, at the runs `begin` and `end`; -1 is the start, n the end. The
+    tensor can be sent once the run `made` has ended.
     """
 
-    before: I64  # (n + 1,): the time before each run, and after all, if nothing is waited for
-    bytes: I64  # (n + 1,): during each run, and after all, if nothing is away
+    before: I64  # (n + 1,): the time before each run, and after all, without waiting for transfers
+    bytes: I64  # (n + 1,): during each run, and after all, if no tensor is offloaded
     tensor: I64  # by stays, and so are the rest
     size: I64
     made: I64
@@ -190,10 +190,10 @@ class Sequence(NamedTuple):
 
 
 class AwayChoice(NamedTuple):
-    """The choice of tensors to send away in a sequence, which keeps to `limit` bytes and takes little time.
+    """The choice of tensors to offload in a sequence, so that it takes at most `limit` bytes and little time.
 
-    The search begins with the stays that are away during the runs `first` to `last`, where these are not -1, and ends
-    at a time of `goal`, where it has done so much `work`, or where nothing better is found for long.
+    Initially, a stay is offloaded during the runs `first` to `last`, unless these are -1. The search ends at a time of
+    `goal`, after this much `work`, or after a long time without a better choice.
     """
 
     limit: int
@@ -202,15 +202,15 @@ class AwayChoice(NamedTuple):
     work: int
     first: I64  # by stays: changed
     last: I64  # changed
-    send: I64  # by stays: filled with the start of its transfers, -1 where it has none
+    send: I64  # by stays: filled with the start of the transfer, -1 for none
     fetch: I64
-    late: I64  # (n + 1,): filled with how much later each run begins than without transfers
+    late: I64  # (n + 1,): filled with each run's delay by transfers
     flag: I64  # (1,)
     answer: I64  # (3,): filled with the time, the work and the rounds
 
 
 choose_away = LIBRARY.kernel("choose_away", tables=2)
-"""`choose_away(sequence, away_choice)`: choose the tensors to send away, then other stays at random.
+"""`choose_away(sequence, away_choice)`: choose the tensors to offload, then try other stays at random.
 
-CHOSEN, with the best choice, where it is within the limit; else NONE, or STOPPED where flag[0] was set before.
+CHOSEN: the best choice, which is within the limit. NONE: there is none. STOPPED: flag[0] was set before one was found.
 """

@@ -1,1 +1,1 @@
-"""Offload: tensors that are sent over a link and fetched again, besides those kept or recomputed."""
+"""Offload: tensors may be sent to another memory over a link and fetched again, besides being kept or recomputed."""

@@ -1,8 +1,8 @@
-"""Lower bounds on the time of programs with a link within a limit, from what must be away during one operation.
+"""Lower bounds on the time of programs with a link, by the bytes that must be away during one operation.
 
-While operation v runs for the first time, all its predecessors have run, and none of its successors. So of the tensors
-needed both before and after it, the bytes above the limit are away from the begin of that run to its end: they are
-recomputed, which takes extra time, or they were sent before it and are fetched after it.
+While operation v runs for the first time, all its predecessors have run, and none of its successors. Of the tensors
+needed both before and after it, all bytes above the limit are away during that run: they are recomputed, which takes
+extra time, or they were sent before it and are fetched after it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memplan.extensions.recompute.offload.steps import LinkedGraph
 
 
 class _OperationMemory(NamedTuple):
-    """The facts about one operation: the bytes that it needs, and the tensors that may be away meanwhile.
+    """The bytes that one operation needs, and the tensors that may be away while it runs.
 
     `freed` and `cost` are the running sums of bytes and costs of the tensors that can be recomputed, the cheapest
-    first. `movable` are all bytes that may be away, `sendable` the bytes that can be sent, at most `per_unit` bytes per
-    unit of time. `before` and `behind` are the times that operations surely take before and after the run. `sent` is
-    the time before the first of these tensors can be sent, and `fetched` the time after the fetch of the last one.
+    first. `movable` is all bytes that may be away, `sendable` the bytes that can be sent, at most `per_unit` bytes per
+    unit of time. `before` and `behind` are the least times of operations before and after the run. `sent` is the time
+    before the first of these tensors can be sent, `fetched` the time after the fetch of the last one.
     """
 
     needed: int
@@ -41,7 +41,7 @@ class _OperationMemory(NamedTuple):
 
 
 class LinkedBound:
-    """The lower bounds of a graph with a link, for any limit."""
+    """The lower bounds on time of a graph with a link, for any limit."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         self.program, self.once = program, sum(program.costs)
@@ -51,35 +51,35 @@ class LinkedBound:
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return the least time beyond running each operation once within a limit; None if no program is within it."""
+        """Return the least time of programs within a limit, minus one run of each operation; None if there are none."""
         if self.least_bytes > limit:
             return None
         most = 0
         for row in self._rows:
             if row.needed > limit:
-                least = self._removal_cost(row, row.needed - limit, most)
+                least = self._removal_time(row, row.needed - limit, most)
                 if least is None:
                     return None
                 most = max(most, least)
         return most
 
-    def _removal_cost(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the least cost of removing `over` bytes during one operation, but at least `known`."""
+    def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
+        """Return the least time, at least `known`, to remove `over` bytes during one operation; None if impossible."""
         if over > row.movable:
             return None
-        if self._is_enough(row, over, known):
+        if self._is_long_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # It is enough to recompute everything, or to send and fetch everything before and after the run.
-        while not self._is_enough(row, over, high):
+        # A time in which everything is recomputed, or sent before the run and fetched after it, is enough.
+        while not self._is_long_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._is_enough(row, over, middle) else (middle, high)
+            low, high = (low, middle) if self._is_long_enough(row, over, middle) else (middle, high)
         return high
 
-    def _is_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
-        """Return False if this much more time is surely too short to fetch all that is sent and not recomputed."""
+    def _is_long_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
+        """Return False if the extra time is too short to transfer all bytes that are not recomputed."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):

@@ -1,4 +1,4 @@
-"""The complete search for the least time with a link: small graphs, any order, any number of runs, any transfers."""
+"""The complete search for the fastest program with a link, over all orders, runs and transfers of a small graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.solvers.search.control import Control
 _ENDLESS = 2**60
 _MOST = 2**50
 MOST_STATES = 100_000
-"""The states that are entered at most, in about a second."""
+"""The most states to enter, which takes about a second."""
 _STEPS = 64
 """The most steps of a program, as a multiple of the number of operations."""
 WORK_PER_STATE = 80_000
@@ -23,9 +23,9 @@ WORK_PER_STATE = 80_000
 
 @dataclass(frozen=True)
 class FastestProgram:
-    """The steps of a fastest program, or None if there is none, and a lower bound on the time of all programs.
+    """The steps of a fastest program, None if none was found, and a lower bound on the time of all programs.
 
-    The bound is None where there is no program at all.
+    The bound is None if no program exists.
     """
 
     steps: tuple[Step, ...] | None
@@ -33,7 +33,7 @@ class FastestProgram:
 
 
 def can_search(program: LinkedGraph) -> bool:
-    """Return True if all programs of a graph can be searched; outputs over inputs and regions are not counted there."""
+    """Return True if all programs of a graph can be searched; overwriting and regions are not supported."""
     graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
     return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
@@ -42,7 +42,7 @@ def can_search(program: LinkedGraph) -> bool:
 def search_all(
     program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
 ) -> FastestProgram:
-    """Search for the least time within a budget, or a time of at most `most`, until a number of states were visited."""
+    """Search for a program within a budget that takes the least time, at most `most`, up to a number of states."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))
@@ -68,7 +68,7 @@ def search_all(
 
 
 def _drop_unneeded(steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps without transfers of tensors that are sent and never fetched afterwards."""
+    """Return the steps without sends of tensors that are not fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):
         if step.kind == "fetch":

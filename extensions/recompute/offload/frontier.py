@@ -1,4 +1,4 @@
-"""The frontier of time and peak with a link: each point is replayed, planned, and run on its addresses."""
+"""The frontier of time and peak with a link: each point is replayed, planned, and executed on its addresses."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from memplan.solvers.search.control import Control
 WORK_PER_S = 400_000_000
 _SEARCH_SHARE = 0.6
 _WORK = 10_000_000
-"""The work of the first search from a sequence; the next ones have twice as much each."""
+"""The work of the first search from a sequence; each further search has twice as much."""
 _CHANGES = 64
-"""The number of changes of the sequence that are tried with each search, each with a part of its work."""
+"""The number of changes of a sequence tried with each search, each with an equal share of its work."""
 _IDLE = 6
-"""The number of searches without an improvement after which a sequence is given up."""
+"""A sequence is abandoned after this many searches without an improvement."""
 _STATES_OF_A_POINT = 20_000
-"""The states that are searched for each point where there is no limit."""
+"""The most states to search for each point if there is no limit."""
 _LOWER, _MARGIN = 6, 0.005
-"""The most lower limits that are tried if plans exceed the given one, and the margin that each of them adds."""
+"""The most lower limits to try if plans exceed the given one, and the margin that each of them adds."""
 _SENT_S = 3e-4
-"""The least time left for each operation with which tensors are sent: steps are written, planned and replayed."""
+"""The least time per operation, in seconds, to try offloading: steps are written, planned and replayed."""
 _SEQUENCES = 32
-"""About how many of the sequences found without a link are tried."""
+"""The approximate number of sequences found without a link that are tried."""
 _IMPROVED = 4
-"""The number of fastest sequences in which the search changes which tensors are away."""
+"""The number of fastest sequences for which the search varies the offloaded tensors."""
 
 
 def add_link_points(
@@ -54,9 +54,9 @@ def add_link_points(
     sequences: Sequence[Sequence[int]],
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer without a link with the points that a link adds, and bounds that hold for both.
+    """Return the answer without a link, with the points that a link adds, and bounds for programs with and without it.
 
-    Points without a link, and other sequences of runs, are what the search begins with.
+    The search starts from the points without a link, and from other sequences of runs.
     """
     recomputed = alone.recomputed
     if recomputed is None or not recomputed.points:
@@ -89,19 +89,19 @@ def add_link_points(
 
 
 class _Try(NamedTuple):
-    """A sequence of operations, and the tensors that are in the other memory while it runs."""
+    """A sequence of runs, and the tensors that are offloaded while it runs."""
 
     runs: Runs
     chosen: TransferChoice
 
     @property
     def time(self) -> int:
-        """The time at which the last step has ended."""
+        """The time at which the last step ends."""
         return self.chosen.time
 
 
 class _Search:
-    """The search for points of a graph with a link, from those without."""
+    """The search for points of a graph with a link, from points without it."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class _Search:
         self.floor = max(bound_recomputed(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # The inside of an operation has one workspace, and runs once.
+        # An operation with regions is one run with one workspace, and is not repeated.
         roomy = add_region_room(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
-        # Where there is no limit, each point has little time.
+        # Without a limit, there are many points, each with little time.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
@@ -136,7 +136,7 @@ class _Search:
         return [Runs(self.program, order) for order in rows[:: 1 + len(rows) // _SEQUENCES]]
 
     def points(self) -> list[RecomputedPoint]:
-        """Return the points with and without transfers that no other one beats."""
+        """Return the points, with and without transfers, that no other one dominates."""
         within, points = self.options.limit, list(self.known)
         is_late = not self.control.counts_work and self.control.remaining_s < _SENT_S * len(self.graph.ops)
         if within is not None:
@@ -145,7 +145,7 @@ class _Search:
             first = points[0].live_peak
             more = max(1, self.options.points + 1 - len(points))
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
-            points += self._points_down_to(sorted(limits, reverse=True))
+            points += self._points_by_limits(sorted(limits, reverse=True))
         rows = drop_dominated(points, self.options, self.most)
         # The checker of bounds by one operation does not support links.
         return [
@@ -154,7 +154,7 @@ class _Search:
         ]
 
     def time_bound(self, limit: int | None) -> int | None:
-        """Return a lower bound on the extra time of programs within a limit; None if no program is within it."""
+        """Return a lower bound on the extra time of programs within a limit, None if no program is within it."""
         if limit is None:
             return 0
         most: int | None = 0 if self.bound is None else self.bound.time_bound(limit)
@@ -165,10 +165,10 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; where their plans exceed it, return points of lower programs."""
+        """Return points within a limit; if their plans exceed it, return points of programs with lower peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            # Counted work has no clock to share: each search has half as much as the previous one.
+            # With counted work, each search gets half the work of the previous one.
             found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
             if found is None or (k and self.control.is_over):
                 break
@@ -179,10 +179,10 @@ class _Search:
             limit = min(limit - 1, int(aim * (1 - k * _MARGIN)))
         return points
 
-    def _points_down_to(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return points for falling limits."""
+    def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
+        """Return the points of falling limits."""
         found = []
-        # Whatever the time is, some of each part of the way down are tried.
+        # Limits from the whole range come first, in case the time is short.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]
         for k, limit in enumerate(limits):
             if k and self.control.is_over:
@@ -204,7 +204,7 @@ class _Search:
         return points
 
     def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the fastest steps within a limit; None unless they take less time than the best known program."""
+        """Return the fastest steps within a limit, None unless they are faster than the best known program."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
         goal = self.time_bound(limit)
@@ -228,21 +228,21 @@ class _Search:
         return best
 
     def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
-        """Return what may be away in each sequence that takes less than the least time, the best first."""
+        """Return a choice of offloaded tensors for each sequence that is faster than the best, the fastest first."""
         tries = list[_Try]()
-        # Sequences without clones first, then the sequences nearest to the limit.
+        # The sequence without clones is first, followed by those nearest to the limit.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Try(runs, chosen))
-                    # A sequence that takes longer by itself is not tried any more.
+                    # From now on, sequences that take longer even without transfers are skipped.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
     def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Return the fastest choice after searches from all of them; fewer and fewer are searched longer and longer."""
+        """Return the fastest choice after repeated searches, over fewer choices and with more work each time."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
@@ -255,7 +255,7 @@ class _Search:
         return tries[0] if tries else None
 
     def _change_choice(self, best: _Try, effort: Effort, control: Control) -> _Try:
-        """Return the best choice in which one fetched tensor is recomputed instead, or one clone is omitted."""
+        """Return the best choice after random changes: a fetched tensor is recomputed, or a clone is removed."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
             if control.is_over or best.time <= effort.goal:
@@ -272,7 +272,7 @@ class _Search:
     def _search_fastest(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
         """Return the fastest steps if they beat the given time, and whether they are proved to be the fastest.
 
-        The graph is small enough for a search of all programs; what that proves is kept.
+        All programs of the small graph are searched, and the proved bound is recorded.
         """
         found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
         if found.bound is None:
@@ -281,6 +281,6 @@ class _Search:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
-        # A tensor that is made again while it is sent is there twice, which states count once.
+        # A tensor recomputed while it is being sent has two copies, but states count one.
         is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

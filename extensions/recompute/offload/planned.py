@@ -1,4 +1,4 @@
-"""Points from steps: the steps are replayed, planned, and executed on their addresses."""
+"""Points of programs with a link: their steps are replayed, planned, and executed on their addresses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
 _PLAN_S = 0.25
-"""The time that a plan has at least."""
+"""The least time for a plan, in seconds."""
 
 
 def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
-    """Replay steps, plan them and run them on their addresses; no program has a peak below `floor`."""
+    """Return the point of steps, which are replayed, planned and executed; no program has a peak below `floor`."""
     found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
     placed = _plan_copies(program, steps, found, control)
@@ -37,9 +37,9 @@ def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: C
 
 
 def _plan_copies(program: LinkedGraph, steps: Sequence[Step], found: ReplayResult, control: Control) -> PlanAndProblem:
-    """Plan the copies of tensors and the work of runs; the problem has the time steps of the program.
+    """Return the plan of tensor copies and workspaces, and its problem, whose time steps are the program's steps.
 
-    Raises InvalidPlanError for a plan that the program cannot run on.
+    Raises InvalidPlanError for a plan on which the program cannot run.
     """
     graph = program.graph
     rows = []

@@ -1,8 +1,8 @@
-"""The replay of a program with a link, which validates it and measures its time and its bytes.
+"""The replay of a program with a link, which validates its steps and measures its time and its bytes.
 
-Shares no code with what makes such programs. A copy of a tensor is there from the start of the run that makes it, or of
-its fetch, until the last run that reads it and its sending have ended. A run reads the copy that was there last. Bytes
-are counted whenever a step starts, as they only fall between.
+It shares no code with the search for such programs. A copy of a tensor exists from the start of the run that makes it,
+or of its fetch, until the last run that reads it and its send have ended. A run reads the copy that was ready last.
+Bytes are counted at the start of each step, as they only fall between starts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memplan.planner.errors import OperationsError
 class Copy:
     """A copy of a tensor: its first step (-1 for inputs), the time at which it is `ready`, and its last use.
 
-    `last` is the last step that uses it, and `end` the time at which no step does any more.
+    `last` is the last step that uses it, and `end` the time from which on no step uses it.
     """
 
     tensor: int
@@ -32,9 +32,9 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The time and the bytes of a program, and its copies; `runs_until` has the step by which each run has ended.
+    """The time, peak bytes and tensor copies of a program; `runs_until` has the last step during each run.
 
-    `alive[k]` are the steps, from the first to the last, during which copy k is there.
+    `alive[k]` has the first and the last step during which copy k exists.
     """
 
     time: int
@@ -45,7 +45,7 @@ class ReplayResult:
 
 
 def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
-    """Replay steps in their order; raises OperationsError for the first step that is not possible."""
+    """Replay steps in their order; raises OperationsError for the first step that is impossible."""
     replay = _Replay(program, steps)
     for k, step in enumerate(steps):
         replay.take(k, step)
@@ -61,11 +61,11 @@ class _Replay:
             if maker is None and (self.graph.readers[t] or t in self.graph.kept)
         ]
         self.of_tensor: dict[int, list[Copy]] = {copy.tensor: [copy] for copy in self.copies}
-        self.apart: dict[int, int] = {}  # when the bytes of a tensor are there at the other end of the link
+        self.apart: dict[int, int] = {}  # the time at which a sent tensor has arrived
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # By tensor, the operations that change it in place; by operation, the operations that wait only for it.
+        # By tensor, the operations that change it in place; by operation, those with it in `after`.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -90,9 +90,9 @@ class _Replay:
             self._refuse_again(where, v)
         self.ran.add(v)
         for t in {*row.inputs, *row.outputs}.difference(self.graph.new_tensors[v]):
-            self._use(self._copy(where, t, step.start), k, step.start + cost)
+            self._extend_use(self._newest_copy(where, t, step.start), k, step.start + cost)
         for t in self.graph.new_tensors[v]:
-            self._begin(Copy(t, k, step.start + cost, k, step.start + cost))
+            self._add_copy(Copy(t, k, step.start + cost, k, step.start + cost))
         return cost
 
     def _refuse_again(self, where: str, v: int) -> None:
@@ -109,26 +109,26 @@ class _Replay:
             raise OperationsError(f"{where}: tensor {t} must stay")
         end = step.start + duration
         if step.kind == "send":
-            self._use(self._copy(where, t, step.start), k, end)
+            self._extend_use(self._newest_copy(where, t, step.start), k, end)
             self.apart[t] = min(end, self.apart.get(t, end))
         elif self.apart.get(t, end) > step.start:
             raise OperationsError(f"{where}: tensor {t} must have been sent before it is fetched")
         else:
-            self._begin(Copy(t, k, end, k, end))
+            self._add_copy(Copy(t, k, end, k, end))
         return duration
 
-    def _begin(self, copy: Copy) -> None:
+    def _add_copy(self, copy: Copy) -> None:
         self.copies.append(copy)
         self.of_tensor.setdefault(copy.tensor, []).append(copy)
 
-    def _copy(self, where: str, t: int, start: int) -> Copy:
+    def _newest_copy(self, where: str, t: int, start: int) -> Copy:
         ready = [copy for copy in self.of_tensor.get(t, ()) if copy.ready <= start]
         if not ready:
             raise OperationsError(f"{where}: tensor {t} must be in memory at {start}")
         return max(ready, key=lambda copy: (copy.ready, copy.first))
 
     @staticmethod
-    def _use(copy: Copy, k: int, end: int) -> None:
+    def _extend_use(copy: Copy, k: int, end: int) -> None:
         copy.last, copy.end = max(copy.last, k), max(copy.end, end)
 
     def end(self) -> ReplayResult:
@@ -136,12 +136,12 @@ class _Replay:
             raise OperationsError(f"steps: must run operation {min(lacking)}")
         time, n, size = max(self.ends, default=0), len(self.steps), self.graph.working_bytes
         for t in self.graph.kept:
-            copy = self._copy("the end", t, time)
+            copy = self._newest_copy("the end", t, time)
             copy.last, copy.end = n - 1, time
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # There are no steps before the start and after the end.
+        # The bytes at the start and at the end, where no step begins, count as well.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -167,7 +167,7 @@ def check_on_addresses(
 ) -> None:
     """Execute steps on the addresses of copies and workspaces; no value may be overwritten while a step needs it.
 
-    Raises OperationsError for the first step that finds other bytes.
+    Raises OperationsError for the first step whose bytes were overwritten.
     """
     graph, memory, there = program.graph, _Addresses(), dict[int, int]()
     for c, copy in enumerate(copies):
@@ -200,7 +200,7 @@ def check_on_addresses(
         for c in needs:
             memory.read(f"steps[{k}]", c)
         if k in works:
-            # The work of step k has a negative key.
+            # The workspace of step k has the key -1 - k.
             memory.ranges[-1 - k] = (works[k], works[k] + graph.ops[step.what].work)
             makes.append(-1 - k)
         for c in makes:
@@ -212,13 +212,13 @@ def check_on_addresses(
 
 
 class _Addresses:
-    """The values in memory by ranges of bytes; a value that is partly overwritten is removed."""
+    """The values in memory by byte ranges; a value is removed once a part of it is overwritten."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # by begins: the values that are whole there; no two meet
+        self.copies: list[int] = []  # by begins: the intact values, whose ranges do not overlap
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]

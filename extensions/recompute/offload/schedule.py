@@ -1,8 +1,8 @@
-"""Sequences of runs with a link: the tensors away during each run, and the start times of transfers.
+"""Sequences of runs with a link: the tensors offloaded during each run, and the start times of transfers.
 
-A *stay* of a tensor is the time between two of its uses. The tensor is away during some consecutive runs in it: its
-sending ends before the first of them, and its fetch begins after the last. So the bytes during each run follow from the
-tensors away alone, and the time from the queues of both directions.
+A *stay* of a tensor is the time between two of its uses. The tensor is away during consecutive runs in it: its send
+ends before the first of them, and its fetch begins after the last. The bytes during each run thus follow from the
+tensors away alone, and the time follows from the queues of both directions.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
 
 MOST_TIME = 2**60
-"""The most that all runs of a sequence take together, and all its transfers; above it, nothing is sent."""
+"""The most time of all runs of a sequence, and of all its transfers; beyond it, no tensor is sent."""
 WORK_PER_RUN = 3000
-"""The facts needed to write the table of a sequence, for each of its runs."""
+"""The work units of writing the table of a sequence, for each of its runs."""
 
 
 _WITHOUT = 0.5
-"""The part of changes of a sequence that leave out a clone."""
+"""The share of random changes of a sequence that remove a clone."""
 
 
 class Effort(NamedTuple):
-    """The limits of a choice: its bytes, the time at which the search ends, its seed and its work."""
+    """The limits of a search for a choice: bytes, a time that is good enough, a seed, and the work."""
 
     limit: int
     goal: int
@@ -41,9 +41,9 @@ class Effort(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """A tensor between two runs that use it, by their places in the sequence: -1 is the start, n the end.
+    """A tensor between two runs that use it, given by their positions in the sequence; -1 is the start, n the end.
 
-    It can be sent from the end of the run at `made` on, also while other runs read it.
+    It can be sent once the run at `made` has ended, even while other runs read it.
     """
 
     begin: int
@@ -54,14 +54,14 @@ class Stay(NamedTuple):
 
 
 class TransferChoice(NamedTuple):
-    """The stays that are away in a sequence, and the resulting time."""
+    """The stays that are offloaded in a sequence, and the resulting time."""
 
     time: int
     table: kernels.AwayChoice
 
 
 class Runs:
-    """A sequence of runs with its stays; `time` and `peak` hold for the sequence with nothing away."""
+    """A sequence of runs with its stays; `time` and `peak` are those without offloaded tensors."""
 
     def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
         self.program, self.runs, self.n = program, list(runs), len(runs)
@@ -71,7 +71,7 @@ class Runs:
         for k, v in enumerate(runs):
             bytes_[k] += program.graph.ops[v].work
             bytes_[k + 1] -= program.graph.ops[v].work
-        for t, places in self._copies():
+        for t, places in self._copies_and_uses():
             bytes_[max(places[0], 0)] += size[t]
             bytes_[places[-1] + 1] -= size[t]
             transfer = program.transfer[t]
@@ -93,8 +93,8 @@ class Runs:
         self.time, self.peak = int(table.before[-1]), int(table.bytes.max())
         self._before, self._table = table.before, Reference(table)
 
-    def _copies(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield each copy of a tensor, with the runs that make it and use it."""
+    def _copies_and_uses(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield each copy of a tensor, with the runs that make and use it."""
         graph = self.program.graph
         uses = {
             t: [-1] for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
@@ -112,21 +112,21 @@ class Runs:
             yield t, [*places, self.n] if t in graph.kept else places
 
     def choose_within(self, limit: int, control: Control) -> TransferChoice | None:
-        """Send away the tensor that delays least until the limit is met, and return the choice, or None."""
+        """Offload the tensor with the least delay until the limit is met; return the choice, None if impossible."""
         nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
-        return self._choose(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
+        return self._search_choice(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
     def improve_choice(self, chosen: TransferChoice, effort: Effort, control: Control) -> TransferChoice:
-        """Keep some of the sent stays and send others instead, to reduce the time."""
+        """Return a faster choice, found by replacing some of the offloaded stays; or else the same choice."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
-        return self._choose(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
+        return self._search_choice(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
     def change_runs(
         self, chosen: TransferChoice, again: Sequence[Behind | None], draw: random.Random
     ) -> list[int] | None:
         """Return the runs with one fetched tensor recomputed instead, or with one clone removed.
 
-        None if the drawn change is not possible.
+        Returns None if the random change is not possible.
         """
         places = {v: k for k, v in reversed([*enumerate(self.runs)])}
         clones = [k for k, v in enumerate(self.runs) if places[v] != k]
@@ -144,7 +144,7 @@ class Runs:
         return [*self.runs[:k], v, *self.runs[k:]]
 
     def steps(self, chosen: TransferChoice) -> tuple[Step, ...]:
-        """Return the steps in execution order."""
+        """Return the steps of a choice in execution order."""
         table, tensor = chosen.table, self._table.table.tensor
         starts = (self._before + table.late)[: self.n].tolist()
         rows = [(start, k, 1, Step("run", self.runs[k], start)) for k, start in enumerate(starts)]
@@ -158,7 +158,7 @@ class Runs:
                 rows.append((start, int(places[s]), rank, Step(kind, int(tensor[s]), start)))
         return tuple(row[-1] for row in sorted(rows))
 
-    def _choose(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
+    def _search_choice(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
         first, last = away
         table = kernels.AwayChoice(
             *effort,

@@ -1,8 +1,8 @@
-"""The steps of a program with a link: runs of operations, and tensors that are sent and fetched, each with its start.
+"""The steps of a program with a link: runs of operations, and sends and fetches of tensors, each with its start time.
 
-Time is counted in units of cost: an operation takes its cost, and a tensor of b bytes over a link of r bytes per unit
-takes b / r units, rounded up. Operations run one after the other. In parallel with them, one tensor at a time is sent,
-and one at a time is fetched.
+Time is counted in units of cost. An operation takes its cost; a tensor of b bytes over a link of r bytes per unit takes
+b / r units, rounded up. Operations run one after the other. In parallel, one tensor at a time is sent, and one at a
+time is fetched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 2**60
 
 
 class Step(NamedTuple):
-    """A run of operation `what`, or a transfer of tensor `what`, which begins at `start`."""
+    """A run of operation `what`, or a transfer of tensor `what`, which begins at time `start`."""
 
     kind: Kind
     what: int
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 class LinkedGraph(NamedTuple):
-    """A graph with the cost of each operation and the transfer time of each tensor; None if it cannot be sent."""
+    """A graph with the cost of each operation and the transfer time of each tensor, None if it cannot be sent."""
 
     graph: OperationGraph
     costs: Sequence[int]
@@ -38,15 +38,15 @@ class LinkedGraph(NamedTuple):
 
 
 def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> LinkedGraph:
-    """Return a graph with a link of `link` bytes per unit of cost; over a link of 0 bytes, nothing is sent.
+    """Return a graph with a link of `link` bytes per unit of cost; over a link of 0 bytes, no tensor is sent.
 
-    What lies apart, takes no bytes or is changed in place stays: a copy elsewhere would be of no use, or out of date.
-    So does what takes longer than any sum of costs.
+    A tensor cannot be sent if it is resident, empty or changed in place, as a copy would be useless or outdated; nor if
+    its transfer takes longer than any sum of costs.
     """
     stays = {t for t, size in enumerate(graph.working_bytes) if not size}
     for v, row in enumerate(graph.ops):
         stays.update(set(row.outputs).difference(graph.new_tensors[v]))
-    # As it is written: 0.1 is a tenth.
+    # The decimal value as written: 0.1 is exactly a tenth.
     speed = Fraction(repr(link))
     transfer = [None if t in stays or not speed else ceil(size / speed) for t, size in enumerate(graph.working_bytes)]
     return LinkedGraph(graph, costs, [None if time is None or time > _LONGEST else time for time in transfer])

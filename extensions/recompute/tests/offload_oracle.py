@@ -1,4 +1,4 @@
-"""The least time of programs with a link, by a search of all that can be; shares no code with the product."""
+"""An oracle for the least time of programs with a link, by a search of all states; shares no code with the product."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RUN, _SEND, _FETCH = range(3)
 
 
 def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: int) -> int | None:
-    """Return the least time within a budget of bytes; None where nothing is within.
+    """Return the least time of programs within a budget in bytes, None if no program is within it.
 
-    Steps begin when others end, as what begins earlier never hurts. For graphs without tensors that are made twice, and
+    Steps begin when others end, as an earlier start never hurts. Only for graphs in which no tensor is made twice, and
     without control edges.
     """
     size, kept = graph.size, sum(1 << t for t in set(graph.kept))
@@ -57,7 +57,7 @@ def min_time(graph: OperationGraph, costs: Sequence[int], link: float, budget: i
                     is_tight = True
                 else:
                     yield 0, (done, memory, apart, (*busy[:2], (t, duration)))
-        # A tensor in memory is dropped if another one does not fit in addition.
+        # Tensors are only dropped if another one does not fit in addition.
         for t in range(len(size) if is_tight else 0):
             if memory & ~used & ~coming & 1 << t:
                 yield 0, (done, memory & ~(1 << t), apart, busy)

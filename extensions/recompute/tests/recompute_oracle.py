@@ -1,4 +1,4 @@
-"""The least recomputation cost by searching all states; shares no code with the product."""
+"""Oracles for recomputation by searches of all states, which share no code with the product."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 
 
 def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> int | None:
-    """Return the least cost of repeated runs within a budget of bytes; None if no program is within it.
+    """Return the least cost of repeated runs within a budget in bytes, None if no program is within it.
 
-    A state is the operations that have run and the tensors in memory; any of these tensors may be dropped at any time.
-    For graphs without tensors that are made twice, and without control edges.
+    A state is the operations that have run and the tensors in memory, any of which may be dropped at any time. Only for
+    graphs in which no tensor is made twice, and without control edges.
     """
     n, size = len(graph.ops), graph.size
     given = frozenset(
@@ -75,7 +75,7 @@ def min_peak(graph: OperationGraph, clones: Sequence[int]) -> int:
 
 
 def bytes_of_runs(graph: OperationGraph, runs: Sequence[int]) -> int:
-    """Return the most bytes alive when operations run in a sequence, some again; a reader takes the latest clone."""
+    """Return the live peak in bytes of a sequence of runs, some repeated; a reader reads the latest clone."""
     uses: list[list[tuple[str, int]]] = [[] for _ in graph.size]
     for step, v in enumerate(runs):
         for t in dict.fromkeys((*graph.ops[v].inputs, *graph.ops[v].outputs)):

@@ -1,4 +1,4 @@
-"""`memplan order --recompute`."""
+"""Tests of the command `memplan order --recompute`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwi
 
 
 def order_within(path: Path, limit: str, capfd: Captured) -> dict[str, Any]:
-    """Return the answer of the command for a limit of the peak."""
+    """Return the command's answer for a limit of the peak."""
     assert main(["order", str(path), "--recompute", "--deterministic", "--within", limit, "--format", "json"]) == 0
     found: dict[str, Any] = json.loads(capfd.readouterr().out)
     return found
 
 
-def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
+def test_order_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: Path, capfd: Captured) -> None:
     ops = [{"out": [0], "cost": 2}, *({"in": [k], "out": [k + 1], "cost": 1} for k in range(4)), {"in": [4, 0]}]
     (path := tmp_path / "graph.json").write_text(json.dumps({"size": [100, 40, 40, 40, 40], "ops": ops}))
     asked = ["order", str(path), "--recompute", "--deterministic"]
@@ -37,7 +37,7 @@ def test_recompute_returns_points_with_falling_peaks_and_rising_costs(tmp_path: 
     assert "no program is within the limit, which is proved" in capfd.readouterr().out
 
 
-def test_invalid_limits_of_recompute_are_refused(capfd: Captured) -> None:
+def test_order_recompute_refuses_invalid_limits(capfd: Captured) -> None:
     asked = ["order", RANDWIRE, "--recompute"]
     assert main(["order", RANDWIRE, "--within", "1"]) == 2
     assert main([*asked, "--extra-cost", "ten"]) == 2
@@ -53,6 +53,6 @@ def test_invalid_limits_of_recompute_are_refused(capfd: Captured) -> None:
     assert 'within: must be a size such as 4096, 64kB or 1MiB, got "many", or a share of the given peak' in err
 
 
-def test_the_doctor_says_where_its_kernels_are(capfd: Captured) -> None:
+def test_doctor_prints_the_location_of_the_recompute_kernels(capfd: Captured) -> None:
     assert main(["doctor"]) == 0
     assert "  memplan_recompute: " in capfd.readouterr().out

@@ -1,4 +1,4 @@
-"""The least cost of what runs again, by states, by stages and as answers claim it: against a search of all programs."""
+"""The least cost of recomputation by states, stages, snapshots and answers, compared with a search of all programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.depth import seeds
 from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
 
 CHECKER: Any = extra
-"""It has no types: it is for people without memplan."""
+"""The checker has no type annotations, as it also runs without memplan."""
 FIRST_CHAIN: dict[str, Any] = {
     "size": [1024, 256, 512, 512, 64, 512, 512, 64, 512, 512, 256, 1024],
     "ops": [
@@ -44,25 +44,25 @@ FIRST_CHAIN: dict[str, Any] = {
 
 
 def budgets(graph: OperationGraph) -> list[int]:
-    """Return parts of the peak of the given order."""
+    """Return four budgets as percentages of the peak of the given order."""
     peak = peak_of(graph, range(len(graph.ops)))
     return [peak * percent // 100 for percent in (100, 85, 70, 60)]
 
 
 def searched(graph: OperationGraph, budget: int, **limits: Any) -> SearchResult:
-    """Return what a search of states finds."""
+    """Return the result of the search of states within a budget."""
     with Control.from_limit(60).search_control(1) as control:
         return search_states(graph, costs_of(graph), budget, None, control, **limits)
 
 
 def extra_cost(graph: OperationGraph, runs: tuple[int, ...]) -> int:
-    """Return the cost of what runs again."""
+    """Return the cost of the repeated runs in a sequence."""
     costs = costs_of(graph)
     return sum(costs[v] for v in runs) - sum(costs)
 
 
 def answer_within(graph: OperationGraph, within: int, control: Control | None = None) -> Recomputed:
-    """Return the answer to a limit, by counted work."""
+    """Return the answer for a limit of the peak, by counted work unless a control is given."""
     options = OrderOptions(recompute=True, within=within, time_limit_s=5, deterministic=control is None)
     found = order(graph, options, control or Control()).recomputed
     assert found is not None
@@ -70,7 +70,7 @@ def answer_within(graph: OperationGraph, within: int, control: Control | None = 
 
 
 @pytest.mark.drawn
-def test_the_state_search_finds_the_least_cost_or_proves_infeasibility() -> None:
+def test_state_search_finds_the_least_cost_or_proves_infeasibility() -> None:
     again = none = 0
     for seed in seeds(60):
         rng = random.Random(seed)
@@ -88,7 +88,7 @@ def test_the_state_search_finds_the_least_cost_or_proves_infeasibility() -> None
 
 
 @pytest.mark.drawn
-def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> None:
+def test_checker_accepts_the_least_cost_and_refuses_a_higher_one() -> None:
     again = none = 0
     for seed in seeds(20):
         rng = random.Random(seed)
@@ -109,7 +109,7 @@ def test_a_checker_without_memplan_proves_the_least_cost_and_refuses_more() -> N
 
 
 @pytest.mark.drawn
-def test_the_bound_beside_one_operation_is_below_every_program_or_proves_infeasibility() -> None:
+def test_removal_bound_is_at_most_the_least_cost_or_proves_infeasibility() -> None:
     least_of_all = of_one = none = 0
     for seed in seeds(40):
         rng = random.Random(seed)
@@ -128,7 +128,7 @@ def test_the_bound_beside_one_operation_is_below_every_program_or_proves_infeasi
 
 
 @pytest.mark.drawn
-def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_programs_cost() -> None:
+def test_checker_accepts_removal_bounds_and_refuses_bounds_above_the_least_cost() -> None:
     taken = none = refused = 0
     for seed in seeds(40):
         rng = random.Random(seed)
@@ -141,7 +141,7 @@ def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_p
             taken, none = taken + (bound is not None and bound > 0), none + (bound is None)
             if least is None:
                 continue
-            # More than the least, a limit that is lower than meant, or a cheaper operation: wrong claims, all refused.
+            # Wrong claims are refused: a cost above the least one, infeasibility, and a bound of another graph.
             higher = OperationGraph.model_validate({**graph.model_dump(exclude_defaults=True), "kept": []})
             claims = [(text, budget, least + 1), (text, budget, None)]
             relaxed = min_extra_cost(higher, costs_of(higher), budget)
@@ -155,7 +155,7 @@ def test_the_checker_accepts_the_bound_beside_an_operation_and_nothing_above_a_p
 
 
 @pytest.mark.drawn
-def test_the_checker_accepts_the_bound_by_the_operation_in_an_answer() -> None:
+def test_checker_accepts_the_bound_operation_of_each_answer() -> None:
     proved = none = 0
     for seed in seeds(6):
         graph = training_chain(random.Random(seed), 4)
@@ -171,7 +171,7 @@ def test_the_checker_accepts_the_bound_by_the_operation_in_an_answer() -> None:
 
 
 def _is_proof(text: str, budget: int, cost: int | None, v: int) -> bool:
-    """Say whether the checker takes one operation as the proof."""
+    """Return True if the checker accepts operation `v` as the proof of a bound."""
     try:
         return bool(CHECKER.check_beside(text, budget, cost, v))
     except CHECKER.Refused:
@@ -179,7 +179,7 @@ def _is_proof(text: str, budget: int, cost: int | None, v: int) -> bool:
 
 
 @pytest.mark.drawn
-def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None:
+def test_state_search_that_ends_early_returns_a_valid_lower_bound() -> None:
     ended = 0
     for seed in seeds(20):
         graph = training_chain(random.Random(seed), 6)
@@ -194,7 +194,7 @@ def test_no_program_costs_less_than_a_bound_of_states_that_ended_early() -> None
 
 
 def _min_of_program(program: Stages | Snapshots) -> int | None:
-    """Return the least cost of an integer program; None where it has no solution."""
+    """Return the least cost of an integer program, None if it has no solution."""
     said = ask("highs", program.draft(0, program.max_cost), Control.from_limit(60), lambda _: False)
     assert said.has_ended
     return None if said.is_none else said.bound * program.cost_unit
@@ -202,7 +202,7 @@ def _min_of_program(program: Stages | Snapshots) -> int | None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_stage_bounds_never_exceed_the_least_cost_and_mostly_reach_it() -> None:
+def test_stage_bound_never_exceeds_the_least_cost_and_mostly_equals_it() -> None:
     equal = count = 0
     for seed in seeds(10):
         rng = random.Random(seed)
@@ -222,7 +222,7 @@ def test_stage_bounds_never_exceed_the_least_cost_and_mostly_reach_it() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
+def test_snapshot_bound_never_exceeds_the_least_cost_and_is_more_than_half_of_it() -> None:
     least_of_all = of_snapshots = none = 0
     for seed in seeds(8):
         rng = random.Random(seed)
@@ -241,9 +241,9 @@ def test_snapshots_are_never_above_the_least_cost_and_see_most_of_it() -> None:
 
 
 @pytest.mark.slow
-def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> None:
+def test_engines_prove_the_least_cost_of_a_graph_without_state_search() -> None:
     graph = OperationGraph.model_validate(FIRST_CHAIN)
-    # States do not count outputs over inputs; here no output fits into an input that it might overwrite.
+    # The search of states does not support overwriting, but here no output fits into an input.
     ops = (*graph.ops[:-1], graph.ops[-1].model_copy(update={"may_overwrite": ((0, 1),)}))
     wide = OperationGraph(size=(*graph.size[:10], 8, *graph.size[11:]), ops=ops)
     expected = searched(OperationGraph(size=wide.size, ops=graph.ops), 2375)
@@ -254,21 +254,21 @@ def test_engines_find_and_prove_the_least_where_states_are_not_searched() -> Non
     assert peak_of(program.graph, range(len(program.runs))) <= 2375
 
 
-def test_a_missed_optimum_is_found_and_proved() -> None:
+def test_order_recompute_proves_the_least_cost_of_the_first_chain() -> None:
     answer = answer_within(OperationGraph.model_validate(FIRST_CHAIN), 2375)
     assert answer.is_within
     assert answer.points[-1].peak <= 2375
     assert (answer.extra_cost, answer.extra_cost_lower_bound) == (55, 55)
 
 
-def test_infeasibility_is_claimed_only_with_a_proof() -> None:
+def test_order_recompute_claims_infeasibility_only_with_a_proof() -> None:
     graph = OperationGraph.model_validate(FIRST_CHAIN)
     assert searched(graph, 1792).bound is None
     answer = answer_within(graph, 1792)
     assert answer.has_none
     assert not answer.is_within
     assert "no program is within the limit, which is proved" in "\n".join(answer.lines())
-    # Ended before anything was searched: nothing is proved.
+    # A search that was cancelled at once proves nothing.
     cancelled = threading.Event()
     cancelled.set()
     early = answer_within(graph, 2375, Control(cancelled=cancelled))
@@ -279,14 +279,14 @@ def test_infeasibility_is_claimed_only_with_a_proof() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_a_kept_input_that_is_overwritten_and_made_again_refutes_no_limit() -> None:
-    # The second operation overwrites the output of the first, which runs once more.
+def test_bound_recomputed_allows_overwriting_a_kept_input_that_is_recomputed() -> None:
+    # The second operation overwrites the output of the first one, which then runs again.
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
     assert bound_recomputed(graph) <= 8 < bound_unsearched(graph)[0]
 
 
-def test_a_tighter_limit_is_never_answered_at_a_lower_cost_and_claims_hold() -> None:
+def test_order_recompute_never_costs_less_for_a_tighter_limit() -> None:
     tally = Counter[str]()
     assert [fault for seed in seeds(6) for fault in faults(seed, tally, limits=6)] == []
     assert tally["least and proved"] > 0 < tally["none"]
@@ -299,7 +299,7 @@ def _layered_graph() -> OperationGraph:
     return OperationGraph(size=graph.size, ops=ops)
 
 
-def test_a_program_of_lower_peak_is_planned_if_the_cheapest_one_is_above_the_limit() -> None:
+def test_a_program_of_lower_peak_is_planned_if_the_plan_of_the_cheapest_exceeds_the_limit() -> None:
     loose, tight = (answer_within(_layered_graph(), within) for within in (778, 758))
     assert loose.is_within
     assert loose.extra_cost_lower_bound < loose.extra_cost == tight.extra_cost
@@ -307,7 +307,7 @@ def test_a_program_of_lower_peak_is_planned_if_the_cheapest_one_is_above_the_lim
 
 
 @pytest.mark.drawn
-def test_points_without_a_limit_have_lower_bounds_on_cost() -> None:
+def test_points_without_a_limit_have_valid_lower_bounds_on_cost() -> None:
     equal = 0
     for seed in seeds(8):
         graph = training_chain(random.Random(seed), 4)

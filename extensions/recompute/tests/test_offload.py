@@ -1,4 +1,4 @@
-"""Programs with a link: against a search of all programs, what a replay refuses, and what an answer says."""
+"""Programs with a link: comparison with a search of all programs, steps refused by the replay, and answers."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ CHAIN: dict[str, Any] = {
 
 
 def offload_answer(graph: OperationGraph, **options: Any) -> Recomputed:
-    """Return the programs of a graph with a link, by counted work."""
+    """Return the points of a graph with the given options, by counted work."""
     found = order(graph, OrderOptions(recompute=True, time_limit_s=2, deterministic=True, **options)).recomputed
     assert found is not None
     return found
 
 
 def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None:
-    """Replay each point, and see that none beats another one."""
+    """Replay each point, and assert that peaks and bounds are valid and no point dominates another."""
     assert not list(unsound_points(graph, link, answer))
     program = link_graph(graph, costs_of(graph), link)
     costs = [(point.peak, point.extra_cost) for point in answer.points]
@@ -58,14 +58,14 @@ def assert_sound(graph: OperationGraph, link: float, answer: Recomputed) -> None
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_answers_agree_with_a_search_of_all_programs() -> None:
+def test_offload_answers_agree_with_a_search_of_all_programs() -> None:
     tally: Counter[str] = Counter()
     assert [fault for seed in seeds(8) for fault in faults(seed, tally)] == []
     assert tally["above the least"] == 0
     assert min(tally["none"], tally["least and proved"], tally["sent"]) > 0
 
 
-def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
+def test_transfers_in_parallel_with_operations_take_no_extra_time() -> None:
     graph = OperationGraph.model_validate(CHAIN)
     answer = offload_answer(graph, link=12.5, within=170)
     assert_sound(graph, 12.5, answer)
@@ -77,7 +77,7 @@ def test_transfers_that_overlap_operations_take_no_extra_time() -> None:
 
 
 @pytest.mark.drawn
-def test_a_link_never_worsens_the_points_and_a_link_without_speed_adds_none() -> None:
+def test_a_link_never_worsens_points_and_a_link_of_speed_zero_adds_none() -> None:
     for seed in seeds(4):
         graph = add_pairs(random.Random(seed), training_chain(random.Random(seed), 5))
         alone, slow, fast = (offload_answer(graph, link=link, points=4) for link in (0, 2, 40))
@@ -89,7 +89,7 @@ def test_a_link_never_worsens_the_points_and_a_link_without_speed_adds_none() ->
                 assert any(row.peak <= point.peak and row.extra_cost <= point.extra_cost for row in answer.points)
 
 
-def test_links_of_any_speed_are_taken() -> None:
+def test_links_of_extreme_speeds_are_accepted() -> None:
     graph = OperationGraph.model_validate(CHAIN)
     slowest, fastest = offload_answer(graph, link=5e-324, within=170), offload_answer(graph, link=1e308, within=170)
     assert [point.steps for point in slowest.points] == [(), ()]
@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
 
 
 @pytest.mark.parametrize(("rows", "words"), WRONG.values(), ids=WRONG)
-def test_an_invalid_sequence_of_steps_is_refused(rows: list[tuple[Kind, int, int]], words: str) -> None:
+def test_replay_and_checker_refuse_an_invalid_sequence_of_steps(rows: list[tuple[Kind, int, int]], words: str) -> None:
     graph = OperationGraph.model_validate(CHAIN)
     with pytest.raises(OperationsError) as refused:
         replay_steps(link_graph(graph, costs_of(graph), 10), [Step(*row) for row in rows])
@@ -120,7 +120,7 @@ def test_an_invalid_sequence_of_steps_is_refused(rows: list[tuple[Kind, int, int
         CHECKER.check(json.dumps(CHAIN), steps, "10")
 
 
-def test_bytes_that_are_written_over_while_they_are_needed_are_found() -> None:
+def test_check_on_addresses_finds_bytes_overwritten_while_needed() -> None:
     graph = OperationGraph.model_validate(CHAIN)
     program, answer = link_graph(graph, costs_of(graph), 12.5), offload_answer(graph, link=12.5, within=170)
     steps = [Step(step.kind, step.what, step.start) for step in answer.points[-1].steps]
@@ -134,7 +134,7 @@ def test_bytes_that_are_written_over_while_they_are_needed_are_found() -> None:
         )
 
 
-def test_the_command_takes_a_link_with_recompute_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_order_command_accepts_a_link_only_with_recompute(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (path := tmp_path / "graph.json").write_text(json.dumps(CHAIN))
     assert main(["order", str(path), "--recompute", "--link", "12.5", "--within", "170", "--format", "json"]) == 0
     assert json.loads(capfd.readouterr().out)["recomputed"]["extra_cost"] == 8
@@ -146,7 +146,7 @@ def test_the_command_takes_a_link_with_recompute_only(tmp_path: Path, capfd: pyt
 
 
 @pytest.mark.drawn
-def test_a_higher_limit_or_a_faster_link_never_takes_more_time() -> None:
+def test_a_higher_limit_or_a_faster_link_never_increases_the_time() -> None:
     for seed in seeds(3):
         graph = training_chain(random.Random(seed), 4)
         peak, floor = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]

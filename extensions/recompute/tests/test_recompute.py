@@ -1,4 +1,4 @@
-"""Recompute: frontiers against a search of all programs, what may not run again, budgets, and the check itself."""
+"""Recomputation: frontiers compared with a search of all programs, operations that run once, budgets, and the check."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ RESNET = Path(__file__).parents[3] / "examples" / "graphs" / "torch_resnet18_b1_
 
 
 def recompute_answer(graph: OperationGraph, control: Control | None = None, **options: Any) -> Recomputed:
-    """Return the programs of a graph in which operations run again, by counted work if nothing else is said."""
+    """Return the points of a graph, by counted work unless a control or other options are given."""
     options = {"time_limit_s": 5, "deterministic": control is None, **options}
     found = order(graph, OrderOptions(recompute=True, **options), control or Control()).recomputed
     assert found is not None
     return found
 
 
-def _spans(distance: int) -> OperationGraph:
-    """Return a program whose first result is read at once and again at the end."""
+def _graph_with_late_reader(distance: int) -> OperationGraph:
+    """Return a program whose first result is read directly and again at its end, `distance` operations later."""
     ops = [{"out": [0], "cost": 2, "in": [distance + 1]}]
     ops += [{"in": [k], "out": [k + 1], "cost": 1} for k in range(distance)]
     ops.append({"in": [distance, 0], "out": [distance + 2], "cost": 1})
@@ -73,15 +73,15 @@ def test_a_peak_that_an_order_alone_reaches_needs_no_recomputation(n: int, width
     assert frontier.extra_cost == 0
 
 
-def test_cheap_and_large_tensors_are_recomputed() -> None:
-    graph = _spans(4)
+def test_a_cheap_large_tensor_is_recomputed() -> None:
+    graph = _graph_with_late_reader(4)
     frontier = recompute_answer(graph)
     _assert_sound(graph, frontier)
     assert [(point.peak, point.extra_cost, point.clones) for point in frontier.points] == [(180, 0, ()), (141, 2, (0,))]
 
 
-def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_needs() -> None:
-    # In the order 0 1 2 3 0 1 4 5 operation 5 reads the second copy, and 10 bytes are enough.
+def test_bound_of_clones_allows_every_choice_of_clones_for_readers() -> None:
+    # In the order 0 1 2 3 0 1 4 5, operation 5 reads the second clone, and 10 bytes suffice.
     rows: list[dict[str, Any]] = [
         {"out": [2]},
         {"in": [2], "out": [3]},
@@ -99,7 +99,7 @@ def test_a_bound_of_clones_is_not_above_what_another_choice_of_their_readers_nee
 
 
 @pytest.mark.drawn
-def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> None:
+def test_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> None:
     tight = 0
     for seed in seeds(60):
         graph = plain_graph(random.Random(seed), 5)
@@ -113,7 +113,7 @@ def test_the_bound_of_clones_is_at_most_the_least_peak_of_the_same_runs() -> Non
     assert tight > 0
 
 
-def test_a_search_that_is_ended_at_once_plans_the_program_without_clones() -> None:
+def test_a_cancelled_search_still_plans_the_program_without_clones() -> None:
     graph, cancelled = read_graph(RESNET), threading.Event()
     cancelled.set()
     (point,) = recompute_answer(graph, Control(cancelled=cancelled)).points
@@ -124,7 +124,7 @@ def test_a_search_that_is_ended_at_once_plans_the_program_without_clones() -> No
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -> None:
+def test_frontier_points_cost_at_least_the_least_cost_and_mostly_equal_it() -> None:
     equal = count = 0
     for seed in seeds(25):
         graph = plain_graph(random.Random(seed), 5)
@@ -140,14 +140,14 @@ def test_frontiers_are_never_better_than_the_best_program_and_mostly_as_good() -
 
 
 @pytest.mark.drawn
-def test_frontiers_of_random_graphs_with_all_features_are_sound() -> None:
+def test_frontiers_of_random_graphs_are_sound() -> None:
     for seed in seeds(20):
         graph = random_graph(random.Random(seed), 9)
         _assert_sound(graph, recompute_answer(graph, points=4))
 
 
 @pytest.mark.drawn
-def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
+def test_programs_with_clones_overwrite_inputs_where_allowed() -> None:
     for seed in seeds(15):
         graph = add_pairs(random.Random(seed), random_graph(random.Random(seed), 8))
         frontier = recompute_answer(graph, points=3)
@@ -157,7 +157,7 @@ def test_outputs_over_inputs_are_planned_so_with_clones_as_well() -> None:
 
 
 @pytest.mark.slow
-def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
+def test_a_peak_limit_is_met_at_low_cost_and_a_cost_limit_is_kept() -> None:
     graph = read_graph(RESNET)
     within = recompute_answer(graph, within=30_000_000, time_limit_s=1)
     assert within.is_within
@@ -168,11 +168,11 @@ def test_a_budget_is_met_at_a_low_cost_and_a_cost_is_not_exceeded() -> None:
     _assert_sound(graph, cheap)
     assert cheap.points[-1].extra_cost <= 0.05 * cheap.cost
     assert cheap.points[-1].peak < 30_000_000
-    assert not recompute_answer(_spans(4), within=10).is_within
+    assert not recompute_answer(_graph_with_late_reader(4), within=10).is_within
 
 
-def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> None:
-    # Without it, whatever runs again in a grid needs all that is before it again.
+def test_an_input_stays_after_its_last_use_for_operations_that_run_again() -> None:
+    # If no input were kept, a repeated run in a grid would repeat all earlier runs.
     draw, width = random.Random(4), 6
     size, cost = ([draw.randint(1, 99) for _ in range(width * width)] for _ in range(2))
     inputs = [[k - 1] * (k % width > 0) + [k - width] * (k >= width) for k in range(width * width)]
@@ -184,14 +184,14 @@ def test_an_input_is_kept_after_its_last_use_for_operations_that_run_again() -> 
 
 
 def test_operations_marked_once_run_once() -> None:
-    graph = _spans(4)
+    graph = _graph_with_late_reader(4)
     once = (graph.ops[0].model_copy(update={"once": True}), *graph.ops[1:])
     frontier = recompute_answer(graph.model_copy(update={"ops": once}))
     assert [point.clones for point in frontier.points] == [()]
 
 
-def test_no_operation_runs_again_after_its_input_was_changed() -> None:
-    graph = _spans(4)
+def test_no_operation_runs_again_after_its_input_is_changed_in_place() -> None:
+    graph = _graph_with_late_reader(4)
     rows = [row.model_dump(by_alias=True) for row in graph.ops]
     rows.insert(1, {"in": [5], "out": [5], "cost": 0})
     changes = OperationGraph.model_validate({**graph.model_dump(by_alias=True), "given": [5], "ops": rows})
@@ -201,7 +201,7 @@ def test_no_operation_runs_again_after_its_input_was_changed() -> None:
 
 
 def test_huge_sizes_and_costs_do_not_overflow() -> None:
-    graph = _spans(3)
+    graph = _graph_with_late_reader(3)
     scale = 2**52
     large = OperationGraph(
         size=tuple(bytes_ * scale for bytes_ in graph.size),
@@ -213,8 +213,8 @@ def test_huge_sizes_and_costs_do_not_overflow() -> None:
     assert frontier.points[-1].extra_cost == 2 * 2**59
 
 
-def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
-    graph = _spans(4)
+def test_check_rewriting_refuses_programs_that_compute_other_values() -> None:
+    graph = _graph_with_late_reader(4)
     form = clone_graph(graph, recompute_answer(graph).points[-1].order)
     every = range(len(form.runs))
     check_rewriting(graph, form.graph, form.runs, form.tensors, every)
@@ -231,7 +231,7 @@ def test_the_check_finds_a_program_that_does_not_compute_the_same() -> None:
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_a_large_graph_is_answered_with_its_given_order_once_time_is_over(recompute: bool) -> None:
+def test_a_large_graph_without_time_gets_its_given_order_as_answer(recompute: bool) -> None:
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = OperationGraph.model_validate({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})
     noted: list[OrderAnswer] = []
@@ -241,7 +241,7 @@ def test_a_large_graph_is_answered_with_its_given_order_once_time_is_over(recomp
     assert (found.recomputed is not None) == recompute
 
 
-def test_rows_that_run_once_are_not_copied_and_a_graph_without_clones_is_itself() -> None:
+def test_clone_graph_and_relax_clones_return_a_graph_without_clones_unchanged() -> None:
     graph = random_graph(random.Random(3), 12)
     program = clone_graph(graph, range(12))
     assert program.graph == graph
@@ -249,10 +249,10 @@ def test_rows_that_run_once_are_not_copied_and_a_graph_without_clones_is_itself(
     assert relax_clones(graph, ()) is graph
 
 
-def test_programs_that_repair_a_graph_are_not_offered_as_reasons_why_it_does_not_fit() -> None:
+def test_explain_notes_only_explain_answers_while_it_searches_for_repairs() -> None:
     noted: list[object] = []
     options = ExplainOptions(repairs=1, deterministic=True)
-    found = explain(graph=_spans(4), capacity=150, options=options, control=Control(note=noted.append))
+    found = explain(graph=_graph_with_late_reader(4), capacity=150, options=options, control=Control(note=noted.append))
     assert found.repairs is not None
     assert found.repairs.of_operations is not None
     assert [each.kind for each in found.repairs.of_operations.repairs] == ["recompute"]
@@ -260,14 +260,14 @@ def test_programs_that_repair_a_graph_are_not_offered_as_reasons_why_it_does_not
 
 
 @pytest.mark.parametrize(("count", "within"), [(4, None), (4, 170), (401, 170)])
-def test_an_order_is_the_answer_where_no_program_could_be_planned_in_time(
+def test_order_recompute_returns_the_order_if_no_program_could_be_planned_in_time(
     monkeypatch: pytest.MonkeyPatch, count: int, within: int | None
 ) -> None:
     def no_time(*_: object, **__: object) -> None:
         raise TimeOverError("time_limit_s: must be enough")
 
     monkeypatch.setattr(points, "_plan_program", no_time)
-    found = order(_spans(count), OrderOptions(recompute=True, within=within, time_limit_s=1))
+    found = order(_graph_with_late_reader(count), OrderOptions(recompute=True, within=within, time_limit_s=1))
     assert found.recomputed is not None
     assert found.recomputed.points == ()
     assert found.peak == found.given_peak

@@ -1,4 +1,4 @@
-"""ExecuTorch programs with another plan, and its planners."""
+"""Tests of the writer of ExecuTorch programs with another plan, and of ExecuTorch's planners."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def test_segments_behind_the_program_keep_their_bytes_and_alignment(name: str) -
     assert (new - old) % min(4096, old & -old) == 0
 
 
-def test_only_a_program_gets_a_plan() -> None:
+def test_write_pte_refuses_files_that_are_no_program() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the program, a \.pte file, for pte"):
         export("pte", single_pool_layout({}), "program")
 
 
-def test_an_exported_program_has_no_more_memories_than_the_original() -> None:
+def test_write_pte_refuses_more_pools_than_the_program_has_memories() -> None:
     _, layout = planned_program("thirds.pte", views="alias")
     two = replace(layout, pools=layout.pools * 2)
     with pytest.raises(FormatError, match=r"problem.pools: must be at most the memories of the program \(1\)"):
         export("pte", two, "program")
 
 
-def test_the_runtime_runs_a_program_with_its_plan(tmp_path: Path) -> None:
+def test_executorch_runs_a_program_with_an_exported_plan(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="programs are run where executorch is installed")
     runtime = pytest.importorskip("executorch.runtime", reason="programs are run where executorch is installed")
     _, layout = planned_program("thirds.pte", views="alias")

@@ -1,4 +1,4 @@
-"""ExecuTorch programs: compiled ones, and ones written field by field for cases that the compiler never writes."""
+"""Tests of the reader of ExecuTorch programs: compiled ones, and handwritten ones for cases that no compiler writes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "own", "bound"), [("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)])
-def test_the_programs_own_plan_is_known(name: str, own: int, bound: int) -> None:
+def test_the_plan_in_a_program_is_imported(name: str, own: int, bound: int) -> None:
     found = import_program((MODELS / f"{name}.pte").read_bytes())
     assert found.own_peak == own
     assert solve(found.problem).peak == bound
@@ -122,7 +122,7 @@ def test_buffers_of_two_branches_are_never_alive_together() -> None:
     assert solve(found.problem).peak == 192  # without an arena that the ways have for themselves
 
 
-def test_state_is_alive_all_the_time() -> None:
+def test_state_of_a_program_is_alive_all_the_time() -> None:
     found = import_program((MODELS / "state.pte").read_bytes())
     lifetimes = rows(found)
     state = next(name for name in lifetimes if any(row.id == name for row in _persistent_rows(found)))
@@ -188,12 +188,12 @@ def test_a_delegate_writes_its_last_arguments() -> None:
     assert found.operations.functions["main"].body[0].model_dump()["outputs"] == ("#1", "#2")
 
 
-def test_a_delegate_reads_a_view_that_stands_before_its_outputs() -> None:
+def test_a_delegate_reads_a_view_listed_before_its_outputs() -> None:
     values = [tensor(0), tensor(16), tensor(16, 2, 2), tensor(32)]
     assert aliases(import_program(program(values, [0], [3], kernel(0, 1, 1), delegate(2, 3)))) == {"#2": "#1"}
 
 
-def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loop() -> None:
+def test_a_buffer_that_a_loop_fills_in_parts_is_alive_during_the_whole_loop() -> None:
     values = [tensor(0), tensor(16, 8), tensor(48), NEVER, tensor(64)]
     chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
     found = import_program(program(values, [0], [4], *chain))
@@ -203,7 +203,7 @@ def test_a_buffer_that_a_loop_fills_piece_by_piece_is_alive_during_the_whole_loo
     assert plan.peak == 64
 
 
-def test_two_ways_write_what_is_chosen_in_its_place() -> None:
+def test_both_branches_of_a_choice_write_the_chosen_tensor_in_place() -> None:
     values = [tensor(0), tensor(16), tensor(16), tensor(32), NEVER, tensor(48)]
     chain = [
         jump(0, 4),
@@ -259,7 +259,7 @@ def program_of_ethos_u(data: bytes = ETHOS_U, *, index: int = 0) -> bytes:
     return flatbuffer({1: [rows | {8: array("q", [0, 32])}], 3: [{0: data}]}, b"ET12")
 
 
-def test_the_scratch_of_ethos_u_is_read_and_counts_beside_what_is_planned() -> None:
+def test_the_scratch_of_ethos_u_is_read_and_counts_in_addition_to_the_plan() -> None:
     found = import_program(program_of_ethos_u())
     message = "EthosUBackend takes 917,504 bytes of scratch beside what is planned, while it is called"
     assert [(each.rule, each.message) for each in found.warnings] == [("delegate-scratch", message)]
@@ -271,7 +271,7 @@ def test_the_scratch_of_ethos_u_is_read_and_counts_beside_what_is_planned() -> N
 
 
 @pytest.mark.parametrize(("budget", "status"), [("900kB", 1), ("1MiB", 0)])
-def test_a_budget_is_for_the_scratch_of_ethos_u_too(
+def test_a_budget_includes_the_scratch_of_ethos_u(
     budget: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "model.pte"
@@ -323,7 +323,7 @@ def test_a_broken_program_is_an_error_that_states_its_location(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name: str) -> None:
+def test_a_truncated_program_is_refused_unless_all_relevant_bytes_are_present(name: str) -> None:
     data = (MODELS / f"{name}.pte").read_bytes()
     whole = import_program(data)
     refused = 0
@@ -335,7 +335,7 @@ def test_a_program_that_ends_early_is_an_error_or_all_that_matters_is_there(name
     assert refused > 100
 
 
-def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_no_state() -> None:
+def test_the_workspace_of_a_cortex_m_kernel_is_scratch_and_not_state() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(16), tensor(48)]
     found = import_program(program(values, [0], [4], kernel(0, 1, 2, 2, operator=4), kernel(2, 3, 4, 4, operator=4)))
     alive = {name: intervals for name, (intervals, _) in rows(found).items()}

@@ -1,4 +1,4 @@
-"""Answers about ONNX models, checked by ONNX Runtime: equal outputs in the arena of their plan, in both orders."""
+"""Answers about ONNX models, verified by ONNX Runtime: equal outputs in the arena of the plan, in both orders."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MODELS = dict(draw_models(13))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_computes_the_same_in_the_bytes_that_are_promised(name: str) -> None:
+def test_onnx_models_compute_the_same_in_the_bytes_of_their_plans(name: str) -> None:
     tally = Counter[str]()
     assert list(faults(MODELS[name], tally)) == []
     assert tally["runs in an arena"]
 
 
-def test_two_values_at_one_offset_give_wrong_outputs() -> None:
+def test_a_plan_with_two_live_values_at_one_offset_gives_wrong_outputs() -> None:
     data = onnx_models.choice()
     problem = read_model(data, "m.onnx").problem
     found = plan(problem, options=PlanOptions(time_limit_s=1))

@@ -1,4 +1,4 @@
-"""Plans that ONNX Runtime prints, with their models: buffers shared too early, too large, or across streams."""
+"""Tests of the reader of ONNX Runtime's allocation plans: buffers shared too early, too large, or across streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHAIN: Nodes = (
 
 
 def model(nodes: Nodes, types: dict[str, int] | None = None) -> bytes:
-    """Return a model of values of 8 times 8 elements, of the given types or float."""
+    """Return a model whose values have 8 x 8 elements of the given types, float by default."""
     rows = [helper.make_node(op, reads.split(), writes.split(), name=writes) for op, reads, writes in nodes]
     names = dict.fromkeys(name for _, reads, writes in nodes for name in (*reads.split(), *writes.split()))
     infos = {
@@ -70,7 +70,9 @@ def test_values_reuse_the_buffer_of_an_input_after_its_last_read() -> None:
     assert messages(model(CHAIN), older) == []
 
 
-def test_a_value_in_a_buffer_that_is_still_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_names_a_value_in_a_buffer_that_is_still_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data, plan = tmp_path / "model.onnx", tmp_path / "plan.txt"
     data.write_bytes(model(CHAIN))
     plan.write_bytes(printed_plan(kinds(c="Reuse 1", y="AllocateOutput"), "abrcy"))
@@ -83,7 +85,7 @@ def test_a_value_in_a_buffer_that_is_still_read_is_named(tmp_path: Path, capsys:
     assert "must be a plan of the file before it, got one of a model of onnx" in capsys.readouterr().err
 
 
-def test_bytes_in_the_buffer_of_as_many_elements_of_four_bits_are_named() -> None:
+def test_verify_names_bytes_in_a_buffer_sized_for_4_bit_elements() -> None:
     nodes = (("Cast", "x", "p"), ("Cast", "p", "s"), ("Cast", "s", "q"), ("Cast", "q", "y"))
     wide = {"x": "PreExisting", "p": "Allocate", "s": "Allocate", "q": "Reuse 1", "y": "AllocateOutput"}
     data = model(nodes, {"p": TensorProto.UINT4, "q": TensorProto.UINT8})
@@ -93,7 +95,7 @@ def test_bytes_in_the_buffer_of_as_many_elements_of_four_bits_are_named() -> Non
     assert messages(model(nodes, {"p": TensorProto.UINT8, "q": TensorProto.UINT8}), printed_plan(wide, "psqy")) == []
 
 
-def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
+def test_streams_share_a_buffer_only_after_a_notification() -> None:
     nodes = (("Exp", "x", "a"), ("Exp", "a", "b"), ("Exp", "x", "c"), ("MatMul", "c c", "d"), ("Add", "b d", "y"))
     shared = {"x": "PreExisting", "a": "Allocate", "b": "Allocate", "c": "Allocate", "d": "Reuse 1"}
     shared["y"] = "AllocateOutput"
@@ -120,6 +122,6 @@ def test_a_buffer_passes_between_streams_only_behind_a_notification() -> None:
         (printed_plan({}, "abrcy"), "plan: must have values of the model in buffers that are allocated, got none"),
     ],
 )
-def test_a_plan_of_another_model_is_refused(plan: bytes, sentence: str) -> None:
+def test_an_allocation_plan_of_another_model_is_refused(plan: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_of(model(CHAIN), plan, ModelOptions())

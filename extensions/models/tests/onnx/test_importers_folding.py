@@ -1,4 +1,4 @@
-"""Pads and bounds of slices that exporters compute of constants and of shapes: read as numbers, not as operations."""
+"""Pads and slice bounds that exporters compute from constants and shapes are read as numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def graph_of(nodes: list[Any], constants: dict[str, Any], shapes: tuple[list[int
     return read_model_graph(data, "model.onnx").graph
 
 
-def test_pads_behind_integer_nodes_are_numbers() -> None:
+def test_pads_computed_by_integer_nodes_become_attributes() -> None:
     from onnx import helper
 
     nodes = [
@@ -49,7 +49,7 @@ def test_pads_behind_integer_nodes_are_numbers() -> None:
     assert graph.ops[1].attributes["pads"] == (0, 0, 3, 1, 0, 0, 4, 2)
 
 
-def test_halves_of_channels_by_their_shape_are_slices_by_pixel() -> None:
+def test_slices_of_half_the_channels_by_a_computed_shape_run_by_pixel() -> None:
     from onnx import helper
 
     nodes = [
@@ -67,7 +67,7 @@ def test_halves_of_channels_by_their_shape_are_slices_by_pixel() -> None:
     assert [row.role for row in access_graph(graph).operations] == ["striped"] * 4
 
 
-def test_a_split_is_a_slice_for_each_part() -> None:
+def test_a_split_is_read_as_one_slice_for_each_part() -> None:
     from onnx import helper
 
     nodes = [helper.make_node("Split", ["x"], ["a", "b"], axis=1), helper.make_node("Add", ["a", "b"], ["y"])]

@@ -1,4 +1,4 @@
-"""ONNX models: small ones made here, and models from the package onnx."""
+"""Tests of the reader of ONNX models, by small models and by models of the package onnx."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def rows(found: ImportedProblem) -> Rows:
 
 
 @pytest.mark.parametrize("path", public_problems.files("onnx"), ids=lambda path: str(path.stem))
-def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
+def test_models_of_the_package_onnx_have_the_recorded_problems(path: Path) -> None:
     found = import_model((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
     recorded = read_problem(path.read_bytes(), path.name)
     assert problem_hash(found.problem) == problem_hash(recorded)
@@ -64,7 +64,7 @@ def test_models_of_the_package_pose_the_recorded_problems(path: Path) -> None:
 
 @pytest.mark.parametrize("views", ["alias", "separate"])
 @pytest.mark.parametrize("data", [choice(), loop(), loop(swaps=True), scan()], ids=["if", "loop", "swap", "scan"])
-def test_the_plan_of_a_model_with_graphs_inside_survives_its_execution(data: bytes, views: str) -> None:
+def test_plans_of_models_with_subgraphs_pass_shadow_execution(data: bytes, views: str) -> None:
     found = import_model(data, views=views)
     assert isinstance(found, ImportedProgram)
     plan = solve(found.problem)
@@ -92,7 +92,7 @@ def test_a_value_computed_from_constants_is_a_constant() -> None:
     assert found.operations.functions["main"].constants == ("w",)
 
 
-def test_random_values_are_no_constants() -> None:
+def test_outputs_of_random_operators_are_not_constants() -> None:
     nodes = [node("RandomNormal", "", "r", shape=[4]), node("Add", "x r", "y")]
     assert set(rows(import_model(model(nodes, [X], [Y])))) == {"x", "r", "y"}
 
@@ -102,12 +102,12 @@ def test_an_initializer_that_is_listed_as_an_input_is_a_constant() -> None:
     assert set(rows(found)) == {"x", "y"}
 
 
-def test_a_constant_output_is_a_copy() -> None:
+def test_an_onnx_output_that_is_a_constant_is_copied() -> None:
     found = import_model(model([], [X], [X, Y], y=np.ones(4, np.float32)))
     assert set(rows(found)) == {"x", "y"}
 
 
-def test_reshapes_are_aliases_of_the_value_that_the_program_gives() -> None:
+def test_reshapes_are_aliases_of_their_input() -> None:
     nodes = [node("Neg", "x", "t"), node("Reshape", "t shape", "y")]
     data = model(nodes, [X], [value("y", (2, 2))], shape=np.array([2, 2]))
     found = import_model(data)
@@ -131,7 +131,7 @@ def test_states_that_a_loop_swaps_are_copied_first() -> None:
     assert "p/next p" not in rows(import_model(loop()))
 
 
-def test_a_branch_that_these_sizes_do_not_fit_is_the_one_that_does_not_run() -> None:
+def test_a_branch_with_contradicting_shapes_is_assumed_not_to_run() -> None:
     first, last = (graph([node("Squeeze", f"x {name}", name * 2)], [], [value(name * 2, None)]) for name in "ab")
     nodes = [node("If", "c", "t", then_branch=first, else_branch=last), node("Relu", "t", "y")]
     inputs = [value("c", (), BOOL), value("x", ("n", "m", 2))]
@@ -149,7 +149,7 @@ def test_a_stacked_output_of_a_loop_is_alive_during_the_whole_loop() -> None:
     )
 
 
-def test_shapes_that_the_model_computes_are_found() -> None:
+def test_shapes_computed_by_the_model_are_inferred() -> None:
     nodes = [
         node("Shape", "x", "s"),
         node("Gather", "s zero", "first"),
@@ -162,7 +162,7 @@ def test_shapes_that_the_model_computes_are_found() -> None:
     assert rows(found)["y"][1] == 64
 
 
-def test_a_named_dimension_is_given_its_size() -> None:
+def test_a_named_dimension_gets_the_given_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(import_model(data, dims={"batch": 8}))["y"][1] == 128
     sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1'
@@ -173,7 +173,7 @@ def test_a_named_dimension_is_given_its_size() -> None:
         import_model(data, dims={"other": 8})
 
 
-def test_all_that_inputs_leave_open_is_requested_in_one_sentence_with_options_that_work() -> None:
+def test_open_input_dimensions_are_refused_in_one_message_with_valid_options() -> None:
     inputs = [value("x", ("unk__6", None, 8, 8)), value("m", ("unk__6", "a,b")), value("n", (-1, "seq"))]
     nodes = [node("Relu", "x", "y"), node("Neg", "m", "z"), node("Abs", "n", "w")]
     data = model(nodes, inputs, [value(name, None) for name in "yzw"])
@@ -219,13 +219,13 @@ def reshape_model(opset: int) -> bytes:
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 21])
-def test_shapes_that_are_computed_of_shapes_are_known(opset: int) -> None:
+def test_shapes_computed_from_other_shapes_are_inferred(opset: int) -> None:
     found = rows(import_model(reshape_model(opset)))
     assert found["y"][1] == 128
     assert onnx.load_model_from_string(reshape_model(opset)).opset_import[0].version == opset
 
 
-def test_the_branch_of_a_known_condition_is_the_one_that_runs() -> None:
+def test_an_if_with_a_known_condition_runs_only_that_branch() -> None:
     squeezed = graph([node("Squeeze", "x axes", "a")], [], [value("a", None)], axes=np.array([0]))
     kept = graph([node("Identity", "x", "b")], [], [value("b", None)])
     nodes = [
@@ -297,7 +297,7 @@ def test_an_unread_output_of_unknown_size_is_omitted() -> None:
     assert [warning.rule for warning in found.warnings] == ["unsized-output"]
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_onnx_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     data = choice()
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(OptionError, match=r"needs onnx, which is not installed: pip install 'memplan\[onnx\]'"):
@@ -307,7 +307,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 LOST = graph([node("Neg", "nothing", "t")], [], [value("t", (4,))])
 
 
-def test_a_newer_opset_is_named() -> None:
+def test_a_newer_opset_gives_a_warning() -> None:
     newer = onnx.ModelProto.FromString(choice())
     newer.opset_import[0].version = 99
     (finding,) = read_model(newer.SerializeToString(), "m.onnx").warnings
@@ -353,7 +353,7 @@ def test_a_newer_opset_is_named() -> None:
         ),
     ],
 )
-def test_a_wrong_model_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
+def test_a_wrong_onnx_model_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         import_model(data)
     assert error.value.sentences[0].startswith(sentence)
@@ -378,7 +378,7 @@ CLASSICAL: dict[str, tuple[dict[str, Any], dict[str, tuple[int, ...]]]] = {
 
 
 @pytest.mark.parametrize("operator", list(CLASSICAL))
-def test_operators_of_classical_models_have_the_shapes_that_a_runtime_gives(operator: str) -> None:
+def test_operators_of_classical_models_have_the_shapes_of_the_runtime(operator: str) -> None:
     attributes, shapes = CLASSICAL[operator]
     made = helper.make_node(operator, ["x"], [*shapes], domain="ai.onnx.ml", **attributes)
     known = {name: TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT for name, shape in shapes.items()}
@@ -405,7 +405,7 @@ def test_a_quantised_tensor_has_the_shape_of_its_input(domain: str) -> None:
     )
 
 
-def test_only_sizes_with_which_the_model_can_be_read_are_suggested() -> None:
+def test_suggested_sizes_are_accepted_by_the_reader() -> None:
     cut = [helper.make_node("Pad", ["x", "pads"], ["y"])]
     whole = graph(cut, [value("x", ("n",))], [value("y", None)])
     whole.initializer.append(numpy_helper.from_array(np.array([-5, 0]), "pads"))
@@ -416,7 +416,7 @@ def test_only_sizes_with_which_the_model_can_be_read_are_suggested() -> None:
         import_model(model_bytes(graph(same, [value("x", ("n",), TensorProto.STRING)], [value("y", None)])))
 
 
-def test_a_map_of_labels_is_refused_with_the_way_out() -> None:
+def test_an_output_that_is_a_map_of_labels_is_refused_with_a_remedy() -> None:
     made = helper.make_node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
     whole = graph([made], [value("x", (3, 2))], [ValueInfoProto(name="z")])

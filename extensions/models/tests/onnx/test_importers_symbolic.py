@@ -1,4 +1,4 @@
-"""Models whose dimensions are symbols: each size an expression that is what plain numbers give, for all values."""
+"""ONNX models with symbols as dimensions: each size is an expression, which equals the concrete size for all values."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_size_without_an_expression_is_refused_with_its_operator(
     assert sentence in str(error.value)
 
 
-def test_a_model_that_is_another_one_at_some_values_is_refused() -> None:
+def test_a_model_whose_structure_depends_on_symbol_values_is_refused() -> None:
     halves = [number("halves", 2, -1)]
     inputs = [helper.make_tensor_value_info("x", 1, ["n", 3])]
     nodes = [helper.make_node("Reshape", ["x", "halves"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
@@ -219,7 +219,7 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers() -> None:
             assert value == compute(values["n"], values["m"])
 
 
-def test_a_comparison_that_depends_on_the_values_is_refused() -> None:
+def test_a_comparison_that_depends_on_symbol_values_is_refused() -> None:
     numbers = SymbolicNumbers({"n": SymbolRange(max=40)})
     n = numbers.symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300

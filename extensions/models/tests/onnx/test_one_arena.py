@@ -1,4 +1,4 @@
-"""A model with free dimensions runs in one arena by the answer of `shapes` alone: tensors are found by their names."""
+"""A model with symbolic dimensions runs in one arena at the offsets that `shapes` answers, found by tensor names."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _attention() -> Any:
 
 
 class _Arena:
-    """Bytes that hold all tensors, each at the offset of its buffer; weights lie apart."""
+    """Bytes with all tensors, each at the offset of its buffer; weights are stored separately."""
 
     def __init__(self, size: int, offset: dict[str, int], weights: dict[str, Any]) -> None:
         self.bytes = np.full(size, 0xA5, np.uint8)
@@ -61,14 +61,14 @@ class _Arena:
         self.form: dict[str, tuple[Any, Any]] = {}
 
     def put(self, name: str, value: Any) -> None:
-        """Write a tensor over whatever lies there."""
+        """Write a tensor at its offset, over any other bytes."""
         at = self.offset[name]
         assert at + value.nbytes <= len(self.bytes)
         self.bytes[at : at + value.nbytes] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         self.form[name] = value.dtype, value.shape
 
     def get(self, name: str) -> Any:
-        """Read what lies where a tensor does."""
+        """Return the bytes at the offset of a tensor, as an array."""
         if name in self.weights:
             return self.weights[name]
         (dtype, shape), at = self.form[name], self.offset[name]
@@ -77,7 +77,7 @@ class _Arena:
 
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("views", ["alias", "separate"])
-def test_a_model_with_free_dimensions_runs_in_one_arena_by_the_answer_alone(views: str, tmp_path: Path) -> None:
+def test_a_model_with_symbolic_dimensions_runs_in_one_arena_for_all_values(views: str, tmp_path: Path) -> None:
     from onnx.reference import ReferenceEvaluator
 
     model, paths = _attention(), [tmp_path / name for name in ("m.onnx", "plan.c", "plan.json", "plan.so")]

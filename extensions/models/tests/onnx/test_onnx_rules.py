@@ -1,4 +1,4 @@
-"""Rules for sizes over symbols, against ONNX's own: its inference for shapes, its evaluator for numbers."""
+"""Rules for symbolic sizes, compared with ONNX's shape inference and its reference evaluator."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _infer_shapes(op: str, case: Case) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("op", sorted(RULES.keys() - {"ConvInteger", "QLinearConv"}))
-def test_shapes_by_a_rule_are_those_of_the_inference(op: str) -> None:
+def test_shape_rules_agree_with_the_shape_inference_of_onnx(op: str) -> None:
     rng, answered = random.Random(7), 0
     for _ in range(CASES):
         case = _case(op, rng)
@@ -174,7 +174,7 @@ def _numbers_case(op: str, rng: random.Random) -> tuple[list[Numbers], dict[str,
 
 
 @pytest.mark.parametrize("op", sorted(FOLDED))
-def test_numbers_by_a_fold_are_those_of_the_evaluator(op: str) -> None:
+def test_folded_values_agree_with_the_reference_evaluator_of_onnx(op: str) -> None:
     rng = random.Random(3)
     for _ in range(CASES):
         given, attributes, outputs = _numbers_case(op, rng)

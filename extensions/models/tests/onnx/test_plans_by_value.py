@@ -1,4 +1,4 @@
-"""Allocation plans of ONNX Runtime, right and wrong, compared with runs on values: no wrong plan is valid."""
+"""Valid and invalid allocation plans of ONNX Runtime, compared with executions on values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def draw_model(seed: int) -> _Draft:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("part", seeds(5))
-def test_no_plan_that_computes_wrong_is_valid(part: int) -> None:
+def test_verify_refuses_every_allocation_plan_that_computes_wrong_values(part: int) -> None:
     counts = {True: 0, False: 0}
     for seed in range(60 * part, 60 * part + 60):
         draft = draw_model(seed)

@@ -102,7 +102,7 @@ def test_the_tutorial_takes_twelve_lines_and_each_of_its_snippets_compiles(proje
 
 
 @pytest.mark.parametrize("section", re.findall(r"^\| [\w-]+ \| `(\.[\w.]+)` \|", PAGE, re.MULTILINE))
-def test_the_arena_lies_in_the_section_of_each_board(project: Path, section: str) -> None:
+def test_the_arena_is_in_the_section_of_each_board(project: Path, section: str) -> None:
     deploy_and_compile("--section", section)
     assert section in run("arm-none-eabi-objdump", "-h", "net.o")
 

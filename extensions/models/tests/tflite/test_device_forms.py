@@ -1,4 +1,4 @@
-"""Models brought into a runtime's arena: a form that fits with the fewest multiplications, never a larger arena."""
+"""Models converted to forms for a runtime's arena: the form that fits with the fewest multiplications."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def form_of(found: Converted) -> str | None:
     return None if found.deployment is None else found.deployment.form
 
 
-def test_another_order_is_written_where_it_lowers_the_peak() -> None:
+def test_convert_writes_another_order_if_it_lowers_the_peak() -> None:
     found = deploy_model(two_halves())
     assert (form_of(found), found.deployment and found.deployment.macs_ratio) == ("ordered", 1.0)
     assert found.arena is not None
@@ -45,7 +45,7 @@ def test_another_order_is_written_where_it_lowers_the_peak() -> None:
     assert found.arena.head < found.given.head
 
 
-def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, capfd: Captured) -> None:
+def test_convert_keeps_the_given_model_if_no_form_is_better(tmp_path: Path, capfd: Captured) -> None:
     found = deploy_model(KWS)
     assert (form_of(found), found.files[0].data) == ("given", KWS)
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
@@ -55,7 +55,7 @@ def test_the_given_model_is_kept_where_no_form_of_it_is_better(tmp_path: Path, c
     assert target.read_bytes() == KWS
 
 
-def test_a_size_too_small_for_every_form_is_reported(tmp_path: Path, capfd: Captured) -> None:
+def test_convert_reports_a_size_that_is_too_small_for_every_form(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "kws.tflite", tmp_path / "out.tflite"
     given.write_bytes(KWS)
     assert main(["convert", str(given), "--fit", "20KiB", "-o", str(target), "--time-limit", "2"]) == 1
@@ -65,7 +65,7 @@ def test_a_size_too_small_for_every_form_is_reported(tmp_path: Path, capfd: Capt
     assert not target.exists()
 
 
-def test_a_form_that_fits_is_refused_beside_a_plan_with_rules_of_its_own(capfd: Captured) -> None:
+def test_convert_refuses_options_of_device_forms_together_with_options_of_a_problem(capfd: Captured) -> None:
     for rule, name in (
         ({"in_place": True}, "in_place"),
         ({"capacity": ("64KiB",)}, "capacity"),
@@ -82,12 +82,12 @@ def test_a_form_that_fits_is_refused_beside_a_plan_with_rules_of_its_own(capfd: 
     assert "fit: must be given without --in-place, got 65536 (leave one of them out)" in capfd.readouterr().err
 
 
-def test_only_tflite_models_are_deployed() -> None:
+def test_convert_refuses_to_deploy_models_of_other_formats() -> None:
     with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
         convert(b"id,lower,upper,size\n", None, ConvertOptions(to="tflite"))
 
 
-def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_path: Path) -> None:
+def test_the_c_array_has_the_bytes_of_the_model_and_the_arena_its_section(tmp_path: Path) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
     given.write_bytes(KWS)
     asked = ["convert", str(given), "-o", str(target), "--c-array", "--section", ".dtcm", "--time-limit", "2"]
@@ -102,12 +102,12 @@ def test_the_array_of_c_is_the_model_and_its_arena_lies_where_it_was_asked(tmp_p
         subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_an_invalid_name_of_a_section_is_refused() -> None:
+def test_convert_refuses_an_invalid_section_name() -> None:
     with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(The section .*\)$'):
         ConvertOptions(section=".sram-data")
 
 
-def test_operators_run_in_parts_if_that_fits_and_give_the_same_bits() -> None:
+def test_convert_runs_operators_in_parts_to_fit_with_equal_outputs() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
     from memplan.extensions.models.tests.litert_models import outputs_of
     from memplan.extensions.models.tests.tflite_networks import vgg

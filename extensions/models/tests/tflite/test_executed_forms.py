@@ -1,4 +1,4 @@
-"""What `convert` and `order` write is run by TFLite Micro: equal outputs, in the arena that is told and in no less."""
+"""Models written by `convert` and `order` run in TFLite Micro: equal outputs, in exactly the reported arena."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def image_of_uint8(channels: int, first: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_an_image_of_uint8_is_cut_after_its_conversion_to_int8(tmp_path: Path, capfd: Captured) -> None:
+def test_a_uint8_image_is_cut_into_parts_after_its_conversion_to_int8(tmp_path: Path, capfd: Captured) -> None:
     given, target = tmp_path / "image.tflite", tmp_path / "small.tflite"
     given.write_bytes(image_of_uint8(1, 16))
     assert main(["convert", str(given), "-o", str(target), "--time-limit", "20"]) == 0
@@ -65,7 +65,7 @@ def test_an_image_of_uint8_is_cut_after_its_conversion_to_int8(tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_a_form_that_does_not_run_is_left_for_the_model_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convert_falls_back_to_the_given_model_if_a_form_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     m = MicroModel((1, 16, 16, 4), is_int8=True)
     m.at = add_crossing(m)
     data = m.data()

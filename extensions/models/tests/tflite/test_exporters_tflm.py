@@ -1,4 +1,4 @@
-"""TFLite Micro: models with their plan, read back by Vela's generated reader."""
+"""Tests of the writer of TFLite Micro's offline plan, read back by Vela's generated reader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLACES = {"main/x": ("default", 0), "main/s": ("default", 16), "main/y": ("defau
 
 
 def plan_model(data: bytes) -> tuple[ImportedProblem, Plan, bytes]:
-    """Return what a model poses, its plan, and the model with the plan in it."""
+    """Return the problem of a model, its plan, and the model with the plan inside."""
     found = read_model(data)
     plan = solve(found.problem)
     return found, plan, export("tflite", lay_out(found.problem, plan, data), "model")[""]
@@ -88,7 +88,7 @@ def _content(buffer: Any) -> bytes:
 
 
 @pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
-def test_another_reader_finds_the_same_model_and_a_legal_plan(path: Path) -> None:
+def test_velas_reader_finds_the_same_model_and_a_valid_plan(path: Path) -> None:
     data = path.read_bytes()
     found, plan, written = plan_model(data)
     before, after = read_by_vela(data), read_by_vela(written)
@@ -105,7 +105,7 @@ def test_another_reader_finds_the_same_model_and_a_legal_plan(path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
-def test_the_importer_finds_the_same_problem_and_the_peak_of_the_plan(path: Path) -> None:
+def test_the_reader_finds_the_same_problem_and_the_peak_of_the_plan(path: Path) -> None:
     found, plan, written = plan_model(path.read_bytes())
     again = read_model(written)
     assert problem_hash(again.problem) == problem_hash(found.problem)
@@ -129,7 +129,7 @@ def test_the_bytes_of_the_plan_are_aligned_in_the_file() -> None:
     assert (len(written) - len(model(GRAPH))) % 64 == 0
 
 
-def test_a_file_without_metadata_and_with_odd_names_gets_some() -> None:
+def test_a_plan_is_added_to_a_file_without_metadata_and_with_odd_names() -> None:
     for name in ("n", "name", "longer name"):
         read = read_tensors(set_metadata(model(GRAPH), name, b"12345"))
         assert read.metadata == {name: b"12345"}
@@ -155,20 +155,20 @@ def test_variable_tensors_behind_the_first_subgraph_are_refused_with_the_way_out
         export("tflite", lay_out(found.problem, solve(found.problem), data), "model")
 
 
-def test_only_a_tflite_model_gets_a_plan() -> None:
+def test_write_tflm_refuses_files_that_are_no_tflite_model() -> None:
     with pytest.raises(FormatError, match=r"problem: must be the model, a \.tflite file, for tflite"):
         export("tflite", single_pool_layout({}), "model")
 
 
 @pytest.mark.parametrize("offset", [40, 2**31])
-def test_an_offset_that_the_arena_cannot_have_is_refused(offset: int) -> None:
+def test_write_tflm_refuses_offsets_that_the_arena_cannot_have(offset: int) -> None:
     with pytest.raises(
         FormatError, match=f'"main/y": must have an offset below 2.31 that 16 divides, .*, got {offset}'
     ):
         placed_by_hand(model(GRAPH), y=offset)
 
 
-def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
+def test_set_metadata_refuses_files_with_absolute_positions() -> None:
     fields = {0: ("I", 3), 2: [GRAPH], 4: [{}, {1: ("Q", 4096), 2: ("Q", 8)}]}
     with pytest.raises(FormatError, match=r"model.buffers\[1\].offset: must not be given, got 4096"):
         set_metadata(flatbuffer(fields), "name", b"")
@@ -180,7 +180,7 @@ def test_files_that_know_where_their_bytes_are_cannot_be_moved() -> None:
 
 
 @given(st.data())
-def test_a_broken_file_is_refused_or_says_the_same_afterwards(data: st.DataObject) -> None:
+def test_write_tflm_refuses_a_broken_file_or_keeps_its_content(data: st.DataObject) -> None:
     broken = bytearray((MODELS / "view.tflite").read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))

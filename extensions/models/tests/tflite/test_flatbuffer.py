@@ -1,4 +1,4 @@
-"""FlatBuffers: all bytes read are in the file, whatever the file says."""
+"""Tests of the FlatBuffers reader: it reads no bytes outside of a file, whatever the file's offsets are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INNER = {0: ("i", -7), 2: "name", 3: b"\x01\x02\x03", 4: [1, -2]}
 TABLES = flatbuffer({0: INNER, 1: [INNER, {}]})
 
 
-def test_fields_of_tables_are_read_by_their_number() -> None:
+def test_table_fields_are_read_by_number() -> None:
     root = Table.root(TABLES, "root")
     inner = root.table(0, "inner")
     assert inner is not None
@@ -22,7 +22,7 @@ def test_fields_of_tables_are_read_by_their_number() -> None:
     assert [row.path for row in root.tables(1, "rows")] == ["root.rows[0]", "root.rows[1]"]
 
 
-def test_a_field_that_is_absent_has_its_default() -> None:
+def test_an_absent_field_has_its_default_value() -> None:
     _, empty = Table.root(TABLES, "root").tables(1, "rows")
     assert (empty.integer(9, "count", "i", 5), empty.integer(1, "other", "q")) == (5, 0)
     assert (empty.text(2, "name"), empty.integers(4, "numbers", "i"), list(empty.tables(5, "rows"))) == ("", (), [])
@@ -30,7 +30,7 @@ def test_a_field_that_is_absent_has_its_default() -> None:
     assert empty.length(3, "bytes") == 0
 
 
-def test_no_file_that_ends_early_is_read_beyond_its_end() -> None:
+def test_a_truncated_file_is_never_read_beyond_its_end() -> None:
     for size in range(len(TABLES)):
         with pytest.raises(FormatError, match=rf"must lie in the file \({size} bytes\), got bytes"):
             _read_all(TABLES[:size])
@@ -46,14 +46,14 @@ def _read_all(data: bytes) -> None:
         inner.integers(4, "numbers", "i")
 
 
-def test_a_list_may_not_be_longer_than_the_file() -> None:
+def test_a_list_that_is_longer_than_the_file_is_refused() -> None:
     at = TABLES.index(b"\x03\0\0\0\x01\x02\x03")
     broken = TABLES[:at] + b"\xff\xff\xff\x7f" + TABLES[at + 4 :]
     with pytest.raises(FormatError, match=r"root\.inner\.bytes: must lie in the file"):
         _read_all(broken)
 
 
-def test_the_same_bytes_are_not_read_again_and_again() -> None:
+def test_reading_the_same_bytes_too_often_is_refused() -> None:
     root = Table.root(flatbuffer({0: b"x" * 1000}), "root")
     with pytest.raises(FormatError, match=r"root\.field: must not be reached after 4 times the file's 1\d\d\d bytes"):
         _read_twenty_times(root)

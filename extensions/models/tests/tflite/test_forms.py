@@ -1,4 +1,4 @@
-"""Points of a cascade as lists of operations on parts."""
+"""Points of a cascade unrolled into lists of operations on parts of tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support import networks
 from tests.support.networks import Network
 
 
-def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> None:
+def test_a_tensor_before_a_whole_operation_is_not_stored_twice() -> None:
     net = Network("whole")
     net.global_pool(net.conv(net.conv(net.input(24, 20, 2), 4), 16))
     access = access_graph(net.graph())
@@ -33,7 +33,7 @@ def test_a_tensor_before_an_operation_that_runs_whole_is_not_there_twice() -> No
     assert min(form.peak for form in rewritings([last])) == result.layers_peak == (4 + 16) * image
 
 
-def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
+def test_tiles_are_merged_along_columns_where_operations_are_costly() -> None:
     net = Network("tiles")
     net.conv(net.conv(net.input(32, 32, 2), 16), 2)
     result = cascade(net.graph(), CascadeOptions(stripe=(2, 2)))
@@ -43,7 +43,7 @@ def test_columns_that_are_made_in_tiles_are_one_where_operations_cost() -> None:
     assert forms[-1].steps == unroll(result.points[-1].cascade).steps
 
 
-def test_the_workspace_of_an_operation_counts_in_each_of_its_parts() -> None:
+def test_live_bytes_include_the_workspace_of_each_part_of_an_operation() -> None:
     graph, work = networks.two_convolutions(), 3000
     for v in range(len(graph.ops)):
         rows = (row.model_copy(update={"work": work if u == v else 0}) for u, row in enumerate(graph.ops))

@@ -1,4 +1,4 @@
-"""Plans inside of models that Vela compiled, and of LiteRT's interpreters."""
+"""Plans inside of models that Vela compiled, and in printed states of LiteRT's interpreter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCRATCH, X, Y = byte_tensor("scratch", 4096), byte_tensor("x", 1024), byte_tenso
 
 
 @pytest.mark.parametrize("fast", [2, 3], ids=["the same tensor", "a tensor of the same place and bytes"])
-def test_one_memory_is_counted_once(fast: int) -> None:
+def test_an_ethos_u_model_with_one_memory_has_one_pool(fast: int) -> None:
     tensors = [SCRATCH, byte_tensor("scratch_fast", 4096), X, Y]
     found = compiled_model(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, fast, 4], [5])], 5)
     assert found.own_plan is not None
@@ -42,7 +42,7 @@ def test_one_memory_is_counted_once(fast: int) -> None:
     assert (len(found.problem.pools), found.own_peak, solve(found.problem).peak) == (1, 4096, 4096)
 
 
-def test_two_memories_are_counted_apart() -> None:
+def test_an_ethos_u_model_with_two_memories_has_two_pools() -> None:
     tensors = [SCRATCH, byte_tensor("scratch_fast", 2048), X, Y]
     found = compiled_model(tensors, [0, 0, 3072, 0], [operator("ethos-u", [0, 1, 2, 3, 4], [5])], 5)
     assert found.own_plan is not None
@@ -52,7 +52,7 @@ def test_two_memories_are_counted_apart() -> None:
     assert found.own_peak == 4096 + 2048
 
 
-def test_inputs_and_outputs_of_commands_keep_their_distance_in_every_plan() -> None:
+def test_inputs_and_outputs_of_ethos_u_commands_keep_their_distance_in_every_plan() -> None:
     found = compiled_model(
         [SCRATCH, byte_tensor("-", 16), X, Y], [0, 0, 3072, 512], [operator("ethos-u", [0, 1, 2, 2, 4], [5])], 5
     )
@@ -78,13 +78,13 @@ def test_operators_of_the_processor_stay_free_and_are_verified() -> None:
         assert relative == {"main/x", "main/y"}
 
 
-def test_compiled_models_are_not_put_into_another_order() -> None:
+def test_models_compiled_by_vela_are_not_reordered() -> None:
     graph = subgraph([COMMANDS, WEIGHTS, SCRATCH, X, Y], [3], [4], [operator("ethos-u", [0, 1, 2, 2, 3], [4])])
     with pytest.raises(FormatError, match="must not be compiled for an Ethos-U"):
         set_orders(model(graph), {})
 
 
-def test_views_of_inputs_of_commands_lie_where_the_inputs_do() -> None:
+def test_views_of_inputs_of_ethos_u_commands_share_the_offset_of_the_input() -> None:
     tensors = [SCRATCH, byte_tensor("-", 16), X, byte_tensor("view", 1024), Y]
     operators = [operator("RESHAPE", [4], [5]), operator("ethos-u", [0, 1, 2, 2, 5], [6])]
     found = compiled_model(tensors, [0, 0, 3072, 3072, 0], operators, 6)
@@ -94,7 +94,9 @@ def test_views_of_inputs_of_commands_lie_where_the_inputs_do() -> None:
 
 
 @pytest.mark.parametrize(("scratch", "places"), [(0, [0, 0, 0, 1024]), (4096, [-1, -1, -1, -1])])
-def test_models_without_bytes_or_places_for_scratch_tie_nothing(scratch: int, places: list[int]) -> None:
+def test_ethos_u_models_without_scratch_bytes_or_offsets_have_no_relative_buffers(
+    scratch: int, places: list[int]
+) -> None:
     tensors = [byte_tensor("scratch", scratch), byte_tensor("-", 16), X, Y]
     found = compiled_model(tensors, places, [operator("ethos-u", [0, 1, 2, 2, 4], [5])], 5)
     assert not any(row.relative for row in found.problem.buffers)
@@ -136,7 +138,7 @@ def messages(data: bytes) -> list[str]:
 NODES: Nodes = [("CONV_2D", [0, 99, -1], [1]), ("RESHAPE", [1, 99], [2]), ("CONV_2D", [0], [3]), ("ADD", [2, 3], [4])]
 
 
-def test_a_sound_arena_is_read_with_its_reshape_in_place() -> None:
+def test_a_valid_interpreter_state_is_read_with_its_reshape_in_place() -> None:
     data = state({0: (0, 64), 1: (64, 64), 2: (64, 64), 3: (128, 64), 4: (64, 64)}, NODES, [0], [4])
     assert detect(data, "log.txt") == "litert-state"
     model = read_model(data)
@@ -145,21 +147,21 @@ def test_a_sound_arena_is_read_with_its_reshape_in_place() -> None:
     assert (model.own_peak, messages(data)) == (192, [])
 
 
-def test_bytes_that_are_given_away_while_a_reshape_of_them_is_read_are_named() -> None:
+def test_verify_names_bytes_reused_while_a_reshape_of_them_is_still_read() -> None:
     data = state({0: (0, 64), 1: (64, 64), 2: (64, 64), 3: (64, 64), 4: (128, 64)}, NODES, [0], [4])
     assert messages(data) == [
         'buffers "0/1 a tensor" and "0/3 a tensor" share bytes [64, 128) of "subgraph 0", but both are alive in [2, 4)'
     ]
 
 
-def test_an_output_over_an_input_is_sound_for_nothing_but_the_last_reader() -> None:
+def test_only_the_last_reader_may_write_its_output_over_an_input() -> None:
     nodes: Nodes = [("RELU", [0], [1]), ("CONV_2D", [1], [2]), ("MUL", [1, 2], [3])]
     sound = {0: (0, 64), 1: (0, 64), 2: (64, 64), 3: (0, 64)}
     assert messages(state(sound, nodes, [0], [3])) == []
     assert len(messages(state({**sound, 2: (0, 64)}, nodes, [0], [3]))) == 1
 
 
-def test_nodes_run_in_the_order_of_the_execution_plan() -> None:
+def test_nodes_of_an_interpreter_state_run_in_the_order_of_its_execution_plan() -> None:
     places = {0: (0, 64), 1: (64, 64), 3: (64, 64), 4: (128, 64)}
     nodes: Nodes = [("CONV_2D", [0], [1]), ("CONV_2D", [0], [3]), ("CONV_2D", [1], [4]), ("CONV_2D", [3], [4])]
     assert messages(state(places, nodes, [0], [4], plan="[0,2,1,3]")) == []
@@ -168,6 +170,6 @@ def test_nodes_run_in_the_order_of_the_execution_plan() -> None:
         read_model(state(places, nodes, [0], [4], plan="[0,9]"))
 
 
-def test_a_state_without_offsets_is_refused() -> None:
+def test_an_interpreter_state_without_offsets_is_refused() -> None:
     with pytest.raises(FormatError, match="must have tensors of an arena with their offsets"):
         read_model(state({}, NODES, [0], [4]))

@@ -1,4 +1,4 @@
-"""TFLite models: converted ones, and ones written field by field for cases that the converter never writes."""
+"""Tests of the reader of TFLite models: converted ones, and handwritten ones for cases that no converter writes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def chain(*tensors: Fields) -> bytes:
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: str(path.stem))
-def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> None:
+def test_plans_of_converted_models_pass_shadow_execution(path: Path) -> None:
     for views in ("alias", "separate"):
         found = import_model(path.read_bytes(), views=views)
         assert isinstance(found, ImportedProgram)
@@ -68,7 +68,7 @@ def test_the_plan_of_a_converted_model_survives_its_execution(path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", sorted((MODELS / "recorded").glob("*.tflite")), ids=lambda path: str(path.stem))
-def test_a_model_that_was_made_again_poses_the_recorded_problem(path: Path) -> None:
+def test_a_regenerated_model_has_the_recorded_problem(path: Path) -> None:
     recorded = public_problems.problem(f"tflite/{path.stem}.csv")
     assert problem_hash(import_model(path.read_bytes(), views="separate").problem) == problem_hash(recorded)
 
@@ -87,7 +87,7 @@ def test_sizes_are_rounded_up_to_the_arena_alignment() -> None:
     assert [(row.size, row.alignment) for row in found.problem.buffers] == [(15, 1), (8, 1)]
 
 
-def test_constants_are_apart_and_variables_are_alive_all_the_time() -> None:
+def test_constants_are_outside_of_the_problem_and_variables_always_alive() -> None:
     tensors = [X, tensor("state", (4,), variable=True), tensor("weights", (8,), constant=True), Y]
     found = import_model(model(subgraph(tensors, [0], [3], [operator("ADD", [0, 1, 2, -1], [3])])))
     assert rows(found) == {"x": (((-1, 1),), 16), "state": (((-1, 2),), 16), "y": (((0, 2),), 16)}
@@ -113,7 +113,7 @@ def test_weights_of_float16_are_constants_and_their_multiplications_are_counted(
     assert (drawn.role, drawn.macs) == ("striped", 18)
 
 
-def test_constants_behind_dequantize_are_reported_to_be_in_no_plan() -> None:
+def test_dequantized_constants_are_reported_as_outside_of_the_plan() -> None:
     tensors = [tensor("x", (64, 64)), tensor("half", (64, 64), FLOAT16, constant=2), tensor("w", (64, 64)), Y]
     operators = [operator("DEQUANTIZE", [1], [2]), operator("ADD", [0, 2], [3])]
     (warning,) = import_model(model(subgraph(tensors, [0], [3], operators), contents=[bytes(8192)])).warnings
@@ -150,7 +150,7 @@ def test_a_read_of_a_variable_stays_before_its_assignment_in_every_graph() -> No
     assert program_graph(written).graph.predecessors == graph.predecessors
 
 
-def test_a_reshape_is_an_alias_but_not_of_what_the_caller_has_twice() -> None:
+def test_a_reshape_is_an_alias_unless_input_and_output_both_belong_to_the_caller() -> None:
     tensors = [X, tensor("r", (4, 1)), Y, tensor("out", (2, 2))]
     operators = [operator("RESHAPE", [0], [1]), operator("RELU", [1], [2]), operator("RESHAPE", [0], [3])]
     found = import_model(model(subgraph(tensors, [0], [2, 3], operators)))
@@ -165,14 +165,14 @@ def test_a_reshape_is_an_alias_but_not_of_what_the_caller_has_twice() -> None:
     )
 
 
-def test_both_ways_of_an_if_may_have_the_same_bytes() -> None:
+def test_both_branches_of_an_if_may_share_bytes() -> None:
     found = import_model((MODELS / "choice.tflite").read_bytes())
     alive = rows(found)
     assert alive["cond/Softmax"][0][-1][1] <= alive["cond/Cos"][0][0][0]
     assert alive["serving_default_x:0"][0] == ((-1, 7),) or len(alive["serving_default_x:0"][0]) == 1
 
 
-def test_the_state_of_a_while_is_alive_all_through_it() -> None:
+def test_the_state_of_a_while_is_alive_during_the_whole_loop() -> None:
     found = import_model((MODELS / "loop.tflite").read_bytes())
     alive = rows(found)
     ((start, end),) = alive["PartitionedCall:0"][0]
@@ -197,7 +197,7 @@ def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
     assert [row.id for row in found.tensors] == ["#0/0", "#0/1", "#0/2", "#0/3"]
 
 
-def test_a_constant_output_is_a_copy() -> None:
+def test_a_tflite_output_that_is_a_constant_is_copied() -> None:
     tensors = [X, tensor("k", (4,), constant=True)]
     found = import_model(model(subgraph(tensors, [0], [1], [])))
     assert set(rows(found)) == {"x", "#copy of k"}
@@ -213,7 +213,7 @@ def test_the_peak_of_the_offline_plan_in_a_file_is_reported() -> None:
         import_model(model(graph, offline_plan=(0, 1, 2, 0, 16)))
 
 
-def test_an_open_dimension_is_planned_as_the_shape_says_if_an_input_leaves_it_open() -> None:
+def test_an_open_input_dimension_is_planned_with_the_size_in_the_shape() -> None:
     x, y = tensor("x", (1, 4), signature=[-1, 4]), tensor("y", (1, 4), signature=[-1, 4])
     found = import_model(chain(x, y))
     assert [warning.rule for warning in found.warnings] == ["open-dimension"]
@@ -283,7 +283,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
     ],
 )
-def test_a_wrong_file_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
+def test_a_wrong_tflite_file_is_refused_with_location_rule_and_value(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         read(data, ModelOptions())
     assert error.value.sentences == (sentence,)

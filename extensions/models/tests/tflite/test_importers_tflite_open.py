@@ -1,4 +1,4 @@
-"""TFLite models with open dimensions: their shapes for other sizes, and their sizes as expressions."""
+"""TFLite models with open dimensions: their shapes for other sizes, and symbolic sizes."""
 
 from __future__ import annotations
 
@@ -96,12 +96,14 @@ def test_sizes_are_expressions_over_open_dimensions() -> None:
         (text_model(), {"words.0": 3}, r"operators\[4\]: must have a shape that follows from its inputs, for RESHAPE"),
     ],
 )
-def test_sizes_that_do_not_follow_are_refused(data: bytes, dims: Any, sentence: str) -> None:
+def test_sizes_that_do_not_follow_from_open_dimensions_are_refused(data: bytes, dims: Any, sentence: str) -> None:
     with pytest.raises((OptionError, FormatError), match=sentence):
         read_model(data, "a.tflite", ModelOptions(dims=dims))
 
 
-def test_the_command_plans_a_model_for_all_values(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shapes_command_plans_a_tflite_model_for_all_values(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.tflite"
     path.write_bytes(text_model())
     flags = ["--dim", "words.0=1", "--symbol", "words.1=1..512", "--format", "table"]
@@ -109,7 +111,7 @@ def test_the_command_plans_a_model_for_all_values(tmp_path: Any, capsys: pytest.
     assert "optimal" in capsys.readouterr().out
 
 
-def test_shapes_are_those_of_the_runtime() -> None:
+def test_recomputed_shapes_equal_those_of_the_runtime() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

@@ -1,4 +1,4 @@
-"""TensorFlow Lite models written as cascades: equal in LiteRT and in TFLite Micro, in less memory."""
+"""TensorFlow Lite models written as cascades: equal outputs in LiteRT and TFLite Micro, in less memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def odd_network(is_int8: bool) -> bytes:
 
 @pytest.mark.parametrize("is_int8", [True, False])
 @pytest.mark.parametrize(("make", "side"), [(odd_network, 37), (mobilenet_v2, 32), (vgg, 32)])
-def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: bool) -> None:
+def test_rewritten_models_compute_bit_identical_outputs(make: Any, side: int, is_int8: bool) -> None:
     data = odd_network(is_int8) if make is odd_network else make(side, 4, is_int8=is_int8)
     model, result = search_model(data)
     image = image_for(data, side)
@@ -70,7 +70,7 @@ def test_rewritten_points_compute_the_same_bits(make: Any, side: int, is_int8: b
         assert np.array_equal(wanted, given) if is_int8 else np.allclose(wanted, given, rtol=1e-5, atol=1e-5)
 
 
-def test_no_arena_grows_with_the_multiplications_that_are_allowed() -> None:
+def test_the_arena_never_grows_with_the_allowed_multiplications() -> None:
     data = mobilenet_v2(48, 8, is_int8=True)
     model, arenas = rewritable_model(data, read_model_graph(data, "model.tflite").graph), [arena_of(data).used]
     for macs in (1.0, 1.1, 1.5):
@@ -82,7 +82,7 @@ def test_no_arena_grows_with_the_multiplications_that_are_allowed() -> None:
     assert arenas[-1] < arenas[1] < arenas[0]
 
 
-def test_another_order_is_written_where_no_parts_need_less(
+def test_another_order_is_written_if_no_form_in_parts_needs_less(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_ORDER_S", 60.0)
@@ -97,7 +97,7 @@ def test_another_order_is_written_where_no_parts_need_less(
     assert sorted(names) == sorted(given_names)
 
 
-def test_an_average_pool_that_counts_fewer_at_borders_runs_whole() -> None:
+def test_an_average_pool_with_padding_runs_whole() -> None:
     net = Network(25, 3, seed=5)
     net.convolution(6, 3, 1)
     net.convolution(8, 3, 2)
@@ -130,7 +130,7 @@ def test_tflite_micro_needs_half_the_arena() -> None:
     assert np.array_equal(run(data, 2 << 20), run(written, result.layers_peak // 2))
 
 
-def test_sizes_of_dimensions_are_refused_for_this_format() -> None:
+def test_rewritable_model_refuses_sizes_of_dimensions() -> None:
     data = mobilenet_v1(32, 4)
     with pytest.raises(
         OptionError, match=r"dims: must be left out for a \.tflite, .* export the model with other ones"

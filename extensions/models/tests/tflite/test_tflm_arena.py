@@ -1,4 +1,4 @@
-"""TFLite Micro: its greedy planner, and the head of its arena, told from the model alone and as its runtime has it."""
+"""TFLite Micro's greedy planner, and the head of its arena, compared with the runtime."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AVERAGES = model(
 CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
 
 
-def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
+def test_scratch_of_known_kernels_is_alive_while_they_run() -> None:
     assert [(row.operator, row.size) for row in scratch_of_model(read_tensors(AVERAGES))[0]] == [
         (1, 32),
         (1, 16),
@@ -54,7 +54,7 @@ def test_scratch_of_known_kernels_is_in_the_problem_while_they_run() -> None:
     assert {(row.start, row.end) for row in scratch} == {(result.start, (result.start or 0) + 1)}
 
 
-def test_an_exported_plan_leaves_room_for_scratch_that_is_given() -> None:
+def test_an_exported_plan_leaves_space_for_the_given_scratch() -> None:
     said = ModelOptions(scratch={"CUSTOM": 64})
     problem = read_model(CUSTOM, options=said).problem
     planned = export("tflite", lay_out(problem, solve(problem), CUSTOM, said), "model")[""]
@@ -72,7 +72,7 @@ def test_a_plan_is_reported_with_the_scratch_that_the_device_adds() -> None:
     assert again.own_plan is not None
 
 
-def test_scratch_that_is_not_known_is_reported_and_no_plan_is_exported_that_may_cost_more() -> None:
+def test_unknown_scratch_is_reported_and_no_plan_is_exported() -> None:
     found = read_model(CUSTOM)
     assert any("is not known: the arena may become larger" in warning.message for warning in found.warnings)
     with pytest.raises(FormatError, match=r"^model: must have kernels whose scratch is known .*, got CUSTOM"):
@@ -100,7 +100,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
 @pytest.mark.parametrize(
     "name", ["view.tflite", "loop.tflite", "choice.tflite", "variable.tflite", "recorded/kws_dscnn_int8.tflite"]
 )
-def test_the_arena_is_as_large_as_the_runtime_makes_it(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_computed_arena_equals_that_of_the_runtime(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
     data = (MODELS / name).read_bytes()
     told = [data]
@@ -121,7 +121,7 @@ def _offsets(content: bytes) -> tuple[int, ...] | None:
     return None if plan is None else struct.unpack(f"<{len(found.tensors)}i", plan[12:])
 
 
-def test_scratch_that_is_given_is_planned_and_a_saving_told() -> None:
+def test_given_scratch_is_planned_and_the_saving_reported() -> None:
     options = ModelOptions(scratch={"CUSTOM": 5000})
     found = read_model(CUSTOM, None, options)
     assert not found.has_unknown_scratch
@@ -159,27 +159,27 @@ def offsets(wanted: Problem) -> list[int]:
     return [row.offset for row in solve(wanted, solver="reference:tflite-micro-greedy").placements]
 
 
-def test_buffers_that_never_meet_share_the_start() -> None:
+def test_greedy_planner_places_buffers_without_conflict_at_offset_0() -> None:
     assert offsets(problem((10, 0, 1), (20, 2, 3))) == [0, 0]
 
 
-def test_the_largest_buffer_is_placed_first_and_the_others_fill_the_gaps() -> None:
+def test_greedy_planner_places_the_largest_buffer_first_and_fills_gaps() -> None:
     assert offsets(problem((10, 0, 1), (20, 1, 2), (30, 2, 3), (40, 3, 4), (50, 0, 1))) == [50, 70, 40, 0, 0]
 
 
-def test_a_gap_that_is_too_small_is_passed_over() -> None:
+def test_greedy_planner_skips_a_gap_that_is_too_small() -> None:
     assert offsets(problem((100, 0, 1), (50, 2, 3), (20, 1, 2))) == [0, 0, 100]
 
 
-def test_of_buffers_of_equal_size_the_last_added_is_placed_first() -> None:
+def test_greedy_planner_places_the_last_added_of_equal_buffers_first() -> None:
     assert offsets(problem((8, 0, 1), (8, 0, 1), (8, 0, 1))) == [16, 8, 0]
 
 
-def test_sizes_are_rounded_up_and_equal_after_that() -> None:
+def test_greedy_planner_compares_sizes_after_rounding_up() -> None:
     assert offsets(problem((16, 0, 1), (1, 0, 1), (17, 0, 1), alignment=16)) == [48, 32, 0]
 
 
-def test_offline_planned_buffers_stay_and_the_others_are_placed_around_them() -> None:
+def test_greedy_planner_places_other_buffers_around_offline_planned_ones() -> None:
     assert offsets(problem((4, 0, 1), (10, 0, 1), (6, 0, 1), b0=8)) == [8, 12, 0]
 
 
@@ -189,7 +189,7 @@ def test_offline_offsets_may_overlap_and_then_there_is_no_plan() -> None:
     assert plan.explanation is not None
 
 
-def test_the_person_detection_model_is_planned_at_its_bound() -> None:
+def test_the_plan_of_the_person_detection_model_reaches_its_lower_bound() -> None:
     wanted = problem(*PERSON_DETECTION, alignment=16)
     plan = solve(wanted, solver="reference:tflite-micro-greedy")
     assert verify(wanted, plan) == ()

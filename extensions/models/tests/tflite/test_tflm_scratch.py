@@ -1,4 +1,4 @@
-"""Scratch of kernels in every question about a model, and scratch of unknown size."""
+"""Scratch of kernels in every question about a model, known and unknown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AVERAGED = subgraph(
 
 
 def branching_model(times: int) -> bytes:
-    """Return a model with so many operators IF, whose branches are all the same subgraph."""
+    """Return a model with this many IF operators, whose branches are all the same subgraph."""
     names = [f"a{k}" for k in range(times)]
     tensors = [tensor("c", (1,), 6), tensor("x", (1, 6, 6, 8), INT8), *(tensor(name, (1, 8), INT8) for name in names)]
     choices = [operator("IF", [0, 1], [2 + k], 1, 1) for k in range(times)]
@@ -84,7 +84,7 @@ def answers(
 
 
 @pytest.mark.slow
-def test_every_question_counts_scratch_and_orders_are_searched_with_it(tmp_path: Path, capfd: Captured) -> None:
+def test_every_question_counts_scratch_including_the_search_of_orders(tmp_path: Path, capfd: Captured) -> None:
     plan, best, asked, cascaded, explained, _ = answers(
         tmp_path,
         capfd,
@@ -101,7 +101,7 @@ def test_every_question_counts_scratch_and_orders_are_searched_with_it(tmp_path:
     assert solve(again.problem).peak == least
 
 
-def test_scratch_inside_of_subgraphs_is_planned_however_often_they_run() -> None:
+def test_scratch_in_subgraphs_is_planned_for_each_of_their_runs() -> None:
     data = branching_model(2)
     found = read_model(data)
     scratch = {row.id: row.size for row in found.problem.buffers if "#scratch" in str(row.id)}
@@ -123,14 +123,14 @@ def test_scratch_given_for_views_counts_and_for_control_flow_is_refused() -> Non
         read_model(branching_model(1), options=ModelOptions(scratch={"IF": 64}))
 
 
-def test_sizes_that_are_given_keep_scratch_that_is_given() -> None:
+def test_given_scratch_is_used_even_with_given_sizes_of_dimensions() -> None:
     shapes = [tensor(name, (1, 4), signature=[-1, 4]) for name in "xy"]
     data = model(subgraph(shapes, [0], [1], [operator("RELU", [0], [1])]))
     problem = read_model(data, options=ModelOptions(dims={"x.0": 2}, scratch={"RELU": 64})).problem
     assert [row.size for row in problem.buffers if "#scratch" in str(row.id)] == [64]
 
 
-def test_unknown_facts_are_in_every_answer(tmp_path: Path, capfd: Captured) -> None:
+def test_unknown_scratch_is_reported_in_every_answer(tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "m.tflite").write_bytes(LATE)
     for line in ("plan", "plan --order best", "order", "cascade", "explain", "check --budget 1MiB", "certify"):
         command, *rest = line.split()
@@ -141,7 +141,7 @@ def test_unknown_facts_are_in_every_answer(tmp_path: Path, capfd: Captured) -> N
         assert err.count(f"warning: unknown-scratch: {unknown}") == 1, line
 
 
-def test_a_check_of_an_arena_that_is_not_known_fails(tmp_path: Path, capfd: Captured) -> None:
+def test_check_fails_for_a_model_with_an_unknown_arena(tmp_path: Path, capfd: Captured) -> None:
     ((status, found), (least, enough)) = answers(
         tmp_path, capfd, LATE, "check --budget 1MiB", "check --budget 1MiB --scratch CUSTOM=64"
     )
@@ -163,14 +163,16 @@ def test_a_check_of_an_arena_that_is_not_known_fails(tmp_path: Path, capfd: Capt
         ((INT8, INT8), None),
     ],
 )
-def test_types_that_the_runtime_refuses_are_in_no_known_arena(kinds: tuple[int, int], refused: str | None) -> None:
+def test_a_model_with_types_that_the_runtime_refuses_has_an_unknown_arena(
+    kinds: tuple[int, int], refused: str | None
+) -> None:
     given, weights = kinds
     tensors = [tensor("x", (1, 16), given), tensor("w", (16, 16), weights, constant=1), tensor("y", (1, 16), given)]
     data = model(subgraph(tensors, [0], [2], [operator("FULLY_CONNECTED", [0, 1], [2])]))
     assert arena_of(data).unknown == (() if refused is None else (refused,))
 
 
-def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
+def test_the_runtimes_plan_of_a_model_with_branches_is_computed() -> None:
     data = branching_model(2)
     found = compare(data, CompareOptions(time_limit_s=3))
     assert found.own is not None
@@ -179,9 +181,7 @@ def test_the_runtimes_own_plan_is_known_of_a_model_with_branches() -> None:
 
 
 @pytest.mark.slow
-def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_question(
-    tmp_path: Path, capfd: Captured
-) -> None:
+def test_every_question_counts_the_scratch_of_a_transposed_convolution(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("ai_edge_litert", reason="the model is drawn with the schema that LiteRT brings")
     pytest.importorskip("tflite_micro", reason="the arena is measured where TFLite Micro is installed")
     m = MicroModel((1, 16, 16, 8), is_int8=True)
@@ -197,7 +197,7 @@ def test_a_transposed_convolution_needs_what_its_kernel_sums_up_in_every_questio
     assert run_here(data, least - 64).fails
 
 
-def test_scratch_is_of_one_operator_by_its_output_or_number_before_that_of_its_name() -> None:
+def test_scratch_by_output_or_number_takes_precedence_over_scratch_by_name() -> None:
     rows = [operator("NEG", [0], [1]), operator("NEG", [1], [2])]
     data = model(subgraph([tensor(name, (64,), INT8) for name in "xab"], [0], [2], rows))
 

@@ -1,4 +1,4 @@
-"""The whole arena of TFLite Micro: its tail, and the least arena that a model starts in, as its runtime has them."""
+"""The whole arena of TFLite Micro with its tail, and the least arena for a start, compared with the runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_size_of_the_whole_arena_is_the_one_that_the_runtime_measured(name: str) -> None:
+def test_the_computed_arena_equals_the_measured_one(name: str) -> None:
     assert whole_arena(read_model((MODELS / name).read_bytes())) == RECORDED[name]
 
 
@@ -45,7 +45,7 @@ def test_the_runtime_starts_in_the_least_arena_and_in_no_smaller_one(
         runtime.Interpreter.from_bytes(data, arena_size=said.least - 64)
 
 
-def test_kernels_that_are_not_known_are_named() -> None:
+def test_unknown_kernels_are_named() -> None:
     custom = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
     assert whole_arena(read_model(custom)).unknown == ("CUSTOM",)
 

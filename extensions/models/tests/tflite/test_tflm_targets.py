@@ -1,4 +1,4 @@
-"""TFLite Micro's arena by processor and by kernels: measured values, and unknown ones."""
+"""TFLite Micro's arena by processor and set of kernels: measured values, and unknown targets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arena_bytes(data: bytes, target: str | None, kernels: str | None = None, **o
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_drawn_model_starts_in_what_is_said_and_not_in_less(seed: int) -> None:
+def test_random_models_start_in_the_computed_arena_and_in_no_smaller_one(seed: int) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite_micro")
     models = [row for k, row in enumerate(draw_models(24, seed)) if k % 15 == seed]
     counted: Counter[str] = Counter()
@@ -42,7 +42,7 @@ def test_a_drawn_model_starts_in_what_is_said_and_not_in_less(seed: int) -> None
     assert counted["exact"] > 3
 
 
-def test_less_than_is_said_does_not_start() -> None:
+def test_a_model_does_not_start_in_less_than_the_computed_arena() -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite_micro")
     least, device = arena_of(KWS).least, Device()
     assert device.starts(KWS, least)
@@ -50,14 +50,14 @@ def test_less_than_is_said_does_not_start() -> None:
     device.close()
 
 
-def test_pointers_of_4_bytes_need_less_and_small_enumerations_still_less() -> None:
+def test_targets_with_4_byte_pointers_and_small_enumerations_need_less_arena() -> None:
     host, xtensa, arm = arena_bytes(KWS, None), arena_bytes(KWS, "esp32"), arena_bytes(KWS, "cortex-m4")
     assert host > xtensa > arm
     assert arena_bytes(KWS, "riscv32") == arena_bytes(KWS, "wasm32") == arena_bytes(KWS, "esp32s3") == xtensa
     assert "32-bit, reference kernels" in str(arena_of(KWS, ModelOptions(target="nano33ble")))
 
 
-def test_kernels_of_vendors_require_scratch_for_whole_numbers() -> None:
+def test_vendor_kernels_require_scratch_for_integers() -> None:
     assert arena_bytes(SOFTMAX, "esp32", "esp-nn") - arena_bytes(SOFTMAX, "esp32") == 48
     assert arena_bytes(FLOAT_SOFTMAX, "esp32", "esp-nn") == arena_bytes(FLOAT_SOFTMAX, "esp32")
     assert arena_bytes(KWS, "esp32s3", "esp-nn") > arena_bytes(KWS, "esp32", "esp-nn")
@@ -66,7 +66,7 @@ def test_kernels_of_vendors_require_scratch_for_whole_numbers() -> None:
     assert arena_of(KWS, ModelOptions(target="xtensa", kernels="xtensa")).unknown
 
 
-def test_scratch_is_said_of_the_output_of_one_operator_and_then_the_answer_is_the_least() -> None:
+def test_scratch_given_for_one_output_makes_the_arena_a_lower_bound() -> None:
     arena = arena_of(CUSTOM, ModelOptions(scratch={"y": 4096}))
     assert (arena.unknown, arena.said) == ((), ("CUSTOM",))
     assert str(arena).startswith("at least ")
@@ -82,19 +82,19 @@ def test_scratch_is_said_of_the_output_of_one_operator_and_then_the_answer_is_th
         (None, "esp-nn", 'kernels: must be reference for "host"'),
     ],
 )
-def test_a_target_that_is_not_known_is_refused(target: str | None, kernels: str | None, rule: str) -> None:
+def test_an_unknown_target_is_refused(target: str | None, kernels: str | None, rule: str) -> None:
     with pytest.raises(OptionError, match=rule):
         read_model(KWS, options=ModelOptions(target=target, kernels=kernels))
 
 
-def test_an_operator_without_a_kernel_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.tflite").write_bytes(MISSING)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
     (failure,) = json.loads(capfd.readouterr().out)["failures"]
     assert "TILE (of which TFLite Micro has no kernel)" in failure["message"]
 
 
-def test_the_whole_arena_is_checked_for_the_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_check_uses_the_arena_of_the_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "512", "--target", "esp32s3", "--kernels", "esp-nn"])
     answer = json.loads(capfd.readouterr().out)["arena"]
@@ -102,7 +102,7 @@ def test_the_whole_arena_is_checked_for_the_target(tmp_path: Path, capfd: pytest
     assert answer["flash"] == len(SOFTMAX)
 
 
-def test_a_size_that_the_runtime_refuses_is_not_written(
+def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
@@ -115,7 +115,7 @@ def test_a_size_that_the_runtime_refuses_is_not_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
 
 
-def test_the_table_of_sizes_has_three_ways_to_lay_out_structures() -> None:
+def test_the_table_of_structure_sizes_has_three_abis() -> None:
     head, *rows = TABLE.read_text().splitlines()
     assert head.startswith("tflite-micro ")
     for row in rows:

@@ -1,4 +1,4 @@
-"""Tables for the kernels that order operations; the C++ files are in this folder."""
+"""Arguments of the compiled searches for orders of operations, whose C++ files are in this folder."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from memplan.solvers.core.tables import Flags, Rows
 
 
 class Moves(NamedTuple):
-    """n macros in one direction: from the start (`is_forward`), or taken back from the end.
+    """The n macros of a part in one direction: run from the start (`is_forward`), or taken back from the end.
 
-    Macro v runs the steps step_first[v]:step_first[v + 1]. At step j, `hill[j]` bytes more are alive meanwhile, and
-    `net[j]` bytes more afterwards, less the bytes of the tensors free[free_first[j]:free_first[j + 1]] whose other
-    readers have all run. Only a tensor with two readers or more, none of which must run before another one, is listed
-    so; the readers of tensor t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait
-    for v, and v waits for before[before_first[v]:...], both in the direction of the search.
-
-    Outputs of step j may be written over inputs: it has the choices over_first[j]:over_first[j + 1], and choice c has
-    the tensors over[input_first[c]:input_first[c + 1]]. Where those in the set of bits b have no other reader left,
-    gain[gain_first[c] + b] bytes fewer are alive while the step runs.
-
-    `group` and `code` give the key of a state, a sum over groups of sums over macros: macros that differ by their names
-    only may have equal codes.
+    Macro v has the steps step_first[v]:step_first[v + 1]. Step j has `hill[j]` more bytes alive while it runs, and
+    `net[j]` more afterwards, less the bytes of those tensors in free[free_first[j]:free_first[j + 1]] whose other
+    readers have all run. These are only tensors with several readers, none of which must run before another one; the
+    readers of tensor t are reader[reader_first[t]:reader_first[t + 1]]. The macros next[next_first[v]:...] wait for v,
+    and v waits for before[before_first[v]:...], both in the direction of the search. If outputs of step j may overwrite
+    inputs, it has the choices over_first[j]:over_first[j + 1]. Choice c has the tensors
+    over[input_first[c]:input_first[c + 1]]. If those in the bit set b have no other reader left, gain[gain_first[c] +
+    b] fewer bytes are alive while the step runs. `group` and `code` give the key of a state, a sum over groups of sums
+    over macros; macros that differ only in their names may have equal codes.
     """
 
     step_first: I64  # (n + 1,)
@@ -50,15 +47,15 @@ class Moves(NamedTuple):
 
 FOUND, EXHAUSTED, STOPPED = 1, 0, -1
 BY_VALLEY, BY_HILL = 0, 1
-"""Rules for the branch that comes first: it can end with the fewest bytes alive, or rises most above its end."""
+"""Branching rules: first the macro that can end with the fewest live bytes, or that rises most above its end."""
 
 
 class Budget(NamedTuple):
-    """The arguments and result of the search for an order whose peak is at most `budget`.
+    """The arguments and the result of a search for an order whose peak is at most `budget`.
 
-    Is there an order whose peak is at most `budget`, where `live` bytes are alive before the first macro in the
-    direction of the search? Segments begin up to `depth` deep inside each other. `rule` says which branch comes first;
-    a `seed` above 0 chooses among similar ones. flag[0] or `node_limit` ends it.
+    `live` bytes are alive before the first macro in the direction of the search. Segments nest at most `depth` deep.
+    `rule` determines which branch is tried first; a `seed` above 0 chooses randomly among similar ones. The search ends
+    at `node_limit` states, or once flag[0] is set.
     """
 
     live: int
@@ -75,7 +72,7 @@ class Budget(NamedTuple):
 search_order = LIBRARY.kernel("search_order", tables=2)
 """`search_order(moves, budget)`: search for an order within a budget; return the outcome.
 
-FOUND: `order` holds it. EXHAUSTED: no budget below answer[1] has one. STOPPED: by the limit or the flag.
+FOUND: `order` has it. EXHAUSTED: no order has a peak below answer[1]. STOPPED: by the limit or the flag.
 """
 
 
@@ -83,11 +80,11 @@ CUT, CUT_STOPPED = 1, -1
 
 
 class Network(NamedTuple):
-    """A flow network of n nodes: choosing a node requires all nodes that its arcs lead to.
+    """A flow network of n nodes: choosing a node requires all nodes to which its arcs lead.
 
-    `gain[v]` and `price[v]` are what choosing node v brings and costs; the flow uses them up. Arc k leads to `to[k]`
-    and can take `rest[k]` more; `back[k]` is the arc the other way. Only nodes with `is_open` count. On return the
-    nodes with `level[v] >= 0` are the smallest best choice.
+    `gain[v]` and `price[v]` are the benefit and the cost of choosing node v; the flow uses them up. Arc k leads to
+    `to[k]`, with the remaining capacity `rest[k]`; `back[k]` is its reverse arc. Only nodes with `is_open` count. On
+    return, the nodes with `level[v] >= 0` are the smallest best choice.
     """
 
     first: I64  # (n + 1,)
@@ -102,9 +99,9 @@ class Network(NamedTuple):
 
 
 close_cheaply = LIBRARY.kernel("close_cheaply", tables=1)
-"""`close_cheaply(network)`: find the choice with the largest gain less its cost.
+"""`close_cheaply(network)`: find the choice with the largest gain minus price.
 
-Returns CUT, or CUT_STOPPED where flag[0] was set.
+Returns CUT, or CUT_STOPPED if flag[0] was set.
 """
 
 
@@ -112,9 +109,9 @@ FOLLOWED, FOLLOW_STOPPED = 1, -1
 
 
 class Follow(NamedTuple):
-    """A known order within a budget, and the order to stay near, both in the direction of the search.
+    """A known order within a budget, and another one to approach, both in the direction of the search.
 
-    `live` bytes are alive before the first operation. near[v] is the place of operation v in the order to stay near.
+    `live` bytes are alive before the first operation. near[v] is the position of operation v in the order to approach.
     After `work` operations, the remaining ones run in the known order.
     """
 
@@ -128,7 +125,7 @@ class Follow(NamedTuple):
 
 
 follow_order = LIBRARY.kernel("follow_order", tables=2)
-"""`follow_order(moves, follow)`: at each position, run the operation that is first in the other order and fits.
+"""`follow_order(moves, follow)`: run at each position the operation that is first in the order to approach and fits.
 
-Returns FOLLOWED, or FOLLOW_STOPPED where flag[0] was set.
+Returns FOLLOWED, or FOLLOW_STOPPED if flag[0] was set.
 """

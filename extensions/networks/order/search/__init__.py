@@ -1,1 +1,1 @@
-"""The order of operations with the least peak: reductions, bounds, searches."""
+"""The search for the order of operations with the least peak: reductions, bounds and searches."""

@@ -1,4 +1,4 @@
-"""Lower bounds by minimum cuts: the fewest bytes that are alive when a macro runs, over all states in which it can."""
+"""Lower bounds by minimum cuts: the fewest bytes alive while a macro runs, over all states in which it can run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62
 _MOST_CHOICES = 3
-"""The most overwritable inputs of a step, depending on other operations, for which a cut is computed."""
+"""The most overwritable inputs of a step with other readers, beyond which no cut is computed."""
 _Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """When `macro` runs, `bound` bytes are alive if exactly the macros in `done` ran before, and never fewer."""
+    """A bound: while `macro` runs, at least `bound` bytes are alive, exactly so if the macros in `done` ran before."""
 
     bound: int
     done: list[int]
@@ -30,9 +30,9 @@ class Cut:
 
 
 class FlowArcs:
-    """The arcs of a flow network of n nodes: (from, to, capacity), each with a reverse arc without flow.
+    """The arcs (from, to, capacity) of a flow network of n nodes, each with a reverse arc without flow.
 
-    Arc k carries what arc `backward[k]` has room for once a flow was sent.
+    After a flow was sent, the capacity of arc `backward[k]` is the flow on arc k.
     """
 
     def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
@@ -50,7 +50,7 @@ class FlowArcs:
         self.backward = place[1::2]
 
     def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
-        """Return the network in which open nodes have gains and prices."""
+        """Return the network with these gains and prices of its open nodes."""
         return Network(
             first=self._first,
             to=self._to,
@@ -65,11 +65,11 @@ class FlowArcs:
 
 
 class Cuts:
-    """The cuts of a part: which set of macros, closed under predecessors, leaves the fewest bytes alive.
+    """The minimum cuts of a part: the set of macros, closed under predecessors, that leaves the fewest bytes alive.
 
-    A macro that adds bytes has these as its price, one that frees bytes as its gain; a tensor is gained when all its
-    readers have run. The predecessors of the running macro are bought, its successors are not for sale. The members of
-    the part are consecutive in the graph.
+    A macro that adds bytes has them as its price, a macro that frees bytes as its gain. A tensor is gained when all its
+    readers have run. The predecessors of the running macro are chosen, its successors excluded. The members of the part
+    are consecutive in the graph.
     """
 
     def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
@@ -88,25 +88,24 @@ class Cuts:
     def cut(self, macro: int, step: int) -> Cut | None:
         """Return the cut for a step of a macro; None if the flag was set, or there are too many choices.
 
-        If outputs may overwrite inputs, it is the best cut over the sets of inputs that no other macro will read.
+        If outputs may overwrite inputs, it is the best cut over all sets of inputs that this macro reads last.
         """
-        inputs = self._inputs(int(self._moves.step_first[macro]) + step)
+        inputs = self._overwritable_tensors(int(self._moves.step_first[macro]) + step)
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
-        # One flow for each set of inputs that this macro is the last to read: its other readers have run, or not all
-        # have.
+        # There is one flow for each set of inputs that this macro reads last, after all their other readers.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
-            cut = self._cut(macro, step, others)
+            cut = self._cut_after(macro, step, others)
             if cut is None:
                 return None
             if cut.macro >= 0 and (best is None or cut.bound < best.bound):
                 best = cut
         return best
 
-    def _inputs(self, j: int) -> list[int]:
+    def _overwritable_tensors(self, j: int) -> list[int]:
         """Return the tensors that a step may overwrite if no other macro reads them later."""
         first = self._moves.input_first[self._moves.over_first[j : j + 2]]
         inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
@@ -115,17 +114,17 @@ class Cuts:
     def _readers(self, tensor: int) -> I64:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
-    def _cut(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut if the given macros ran before; its macro is -1 if that is impossible."""
+    def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
+        """Return the cut if the macros `others` ran before; its macro is -1 if that is impossible."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # A macro that must have run waits for this macro, so the choice is impossible.
+        # Impossible if a macro that should have run waits for this one.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
-        bought, barred = _bools(needed, base, n), _bools(later, base, n)
+        bought, barred = _bit_array(needed, base, n), _bit_array(later, base, n)
         is_open = np.ones(n + len(self._size), dtype=np.bool_)
         is_open[:n] = ~(bought | barred)
         is_open[macro] = False
@@ -158,14 +157,14 @@ class Cuts:
             for tensor in moves.free[moves.free_first[j] : moves.free_first[j + 1]].tolist():
                 readers = moves.reader[moves.reader_first[tensor] : moves.reader_first[tensor + 1]]
                 live -= int(self._size[tensor]) if has_read[readers].all() else 0
-        inputs = self._inputs(first + step)
+        inputs = self._overwritable_tensors(first + step)
         readers_left = {tensor: int((~has_read[self._readers(tensor)]).sum()) + 1 for tensor in inputs}
         less = self.part.saved_bytes(first + step, readers_left) if inputs else 0
         return live + int(moves.hill[first + step]) - less
 
 
-def _bools(bits: int, first: int, count: int) -> _Bools:
-    """Return some bits of a number, the lowest first."""
+def _bit_array(bits: int, first: int, count: int) -> _Bools:
+    """Return `count` bits of a number from bit `first` on, the lowest first."""
     part = (bits >> first) & ((1 << count) - 1)
     packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

@@ -1,8 +1,8 @@
-"""Macros: operations that some best order runs in a row, found before any search.
+"""Macros: groups of operations that some best order runs consecutively, merged before any search.
 
-A macro is a sequence of steps (hill, net): so many bytes more are alive while the step runs, and afterwards, less the
-tensors whose last readers have run. A tensor is known to be freed by a step, or not to be, wherever one of its readers
-must run after all others; only of the rest does a search have to keep count. docs/order.md proves the rules.
+A macro is a sequence of steps (hill, net): the bytes alive while the step runs, and afterwards, relative to those
+before, without tensors whose last readers have run. If one reader of a tensor must run after all others, it is known
+which step frees the tensor; a search counts readers only for other tensors. docs/order.md proves the rules.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from memplan.extensions.networks.order.search.overwriting import Overwriting, ov
 
 @dataclass(eq=False)
 class Macro:
-    """Consecutive operations as steps. In an order of macros, it takes the position of its `anchor`.
+    """Consecutive operations as steps; an order of macros places them at the position of the `anchor`.
 
-    `frees` maps a tensor to the last step that reads it, for tensors that another macro may read later. `over` has the
-    outputs of a step that may be written over such tensors; a step that has some is the only operation in it.
+    `frees` maps a tensor that another macro may read later to the last step that reads it. `over` has the outputs of a
+    step that may overwrite such tensors; such a step has a single operation.
     """
 
     operations: list[int]
@@ -44,7 +44,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def decide(self, tensor: int, is_free: bool) -> None:
-        """Record whether the step that frees a tensor may write over it."""
+        """Record whether the step that frees a tensor may overwrite it."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -59,7 +59,7 @@ class Macro:
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Merge each step that frees nothing for certain with the next one."""
+        """Merge each step that frees no tensor and overwrites none with the next one."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -76,7 +76,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append another macro; `mine` and `its` are their names in `readers`."""
+        """Append another macro; `mine` and `its` are the numbers of the two macros in `readers`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -88,7 +88,7 @@ class Macro:
             if tensor in self.frees:
                 self.decide(tensor, False)
             self.frees[tensor] = shift + step
-            # With one reader left it is known who frees the tensor, so the state need not count readers.
+            # The only reader left frees the tensor, so a search need not count its readers.
             if len(readers[tensor]) == 1:
                 self.settle(tensor, size)
         self.compress()
@@ -96,10 +96,10 @@ class Macro:
 
 @dataclass(frozen=True, eq=False)
 class MacroGraph:
-    """The macros of a graph in a legal order, with their reduced precedence relation.
+    """The macros of a graph in a valid order, with their transitively reduced precedence relation.
 
-    `ancestors[v]` has bit u where macro u must run before v. `start` bytes are alive before any macro has run. `joins`
-    lists the merges in order: the first operation of a macro, and the first operation of its successor.
+    `ancestors[v]` has bit u if macro u must run before v. `start` bytes are alive before the first macro. `joins` lists
+    the merges in order: the first operation of a macro, and that of the macro appended to it.
     """
 
     macros: list[Macro]
@@ -111,7 +111,7 @@ class MacroGraph:
 
     @cached_property
     def readers(self) -> dict[int, list[int]]:
-        """The macros that read each tensor that is in some macro's `frees`, ascending."""
+        """For each tensor that is in some macro's `frees`, the macros that read it, in ascending order."""
         readers: dict[int, list[int]] = {}
         for v, macro in enumerate(self.macros):
             for tensor in macro.frees:
@@ -120,12 +120,12 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """The reverse of `before`."""
+        """For each macro, the macros that directly wait for it: the reverse of `before`."""
         return reversed_lists(self.before)
 
     @cached_property
     def descendants(self) -> list[int]:
-        """The macros that must run after each one, as bits."""
+        """For each macro, the macros that must run after it, as bits."""
         descendants = [0] * len(self.macros)
         for v in range(len(descendants) - 1, -1, -1):
             below = descendants[v] | 1 << v
@@ -134,12 +134,12 @@ class MacroGraph:
         return descendants
 
     def order_of(self, operations: Iterable[int]) -> list[int]:
-        """Return an order of macros whose peak is at most that of an order of operations."""
+        """Return an order of macros whose peak is at most that of the given order of operations."""
         position = {operation: k for k, operation in enumerate(operations)}
         return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
 
     def operations_of(self, order: Iterable[int]) -> list[int]:
-        """Return the operations of an order of macros."""
+        """Return the operations of an order of macros, in their order."""
         return [operation for v in order for operation in self.macros[v].operations]
 
 
@@ -153,12 +153,12 @@ def reversed_lists(lists: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: False) -> MacroGraph:
-    """Merge operations into macros until no rule applies, or the time is over."""
+    """Return the graph's macros, merged until no rule applies or the time is over."""
     single = single_macros(graph)
     macros, before, ancestors = single.macros, single.before, single.ancestors
     joins: list[tuple[int, int]] = []
     while True:
-        merged = None if is_over() else _merge_once(macros, before, graph.working_bytes, joins)
+        merged = None if is_over() else _merge_macros(macros, before, graph.working_bytes, joins)
         if merged is None:
             return MacroGraph(macros, before, ancestors, graph.working_bytes, single.start, joins)
         macros, before = merged
@@ -167,7 +167,7 @@ def macro_graph(graph: OperationGraph, is_over: Callable[[], bool] = lambda: Fal
 
 
 def single_macros(graph: OperationGraph) -> MacroGraph:
-    """Return each operation as a separate macro."""
+    """Return the graph in which each operation is a separate macro."""
     results, size = {*graph.kept, *graph.resident}, graph.working_bytes
     macros = []
     for v, row in enumerate(graph.ops):
@@ -193,14 +193,14 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
 
 
 def reduce_arcs(before: list[list[int]]) -> list[int]:
-    """Remove implied entries from each list, and return the sets of ancestors as bits.
+    """Remove the entries of each list that others imply; return the sets of ancestors as bits.
 
-    Every list names earlier positions only.
+    Every list has earlier positions only.
     """
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # Descending, so that the arcs that a later predecessor implies are known before an earlier one is examined.
+        # In descending order, so that the arcs implied by later predecessors are known first.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -211,7 +211,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
 
 
 def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
-    """Drop the readers of a tensor that another reader must follow."""
+    """Remove the readers of a tensor that cannot be its last one, as another reader must follow them."""
     readers: dict[int, list[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -220,7 +220,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         earlier = 0
         for v in readers_of_tensor:
             earlier |= ancestors[v]
-        # A reader that another reader must follow can never be the last one, which frees the tensor.
+        # The last reader frees the tensor; a reader that another one must follow is never the last.
         last = [v for v in readers_of_tensor if not earlier >> v & 1]
         if len(last) == 1:
             macros[last[0]].settle(tensor, size)
@@ -233,12 +233,12 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
         macro.compress()
 
 
-def _merge_once(
+def _merge_macros(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge once where a rule applies; return macros and arcs, None if no rule applies.
+    """Merge macros in one pass over the graph; return macros and arcs, None if no rule applies.
 
-    The merge is appended to `joins`.
+    The merges are appended to `joins`.
     """
     readers: dict[int, set[int]] = {}
     for v, macro in enumerate(macros):
@@ -257,14 +257,14 @@ def _merge_once(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
-            # The commit theorem for any state in which u has run: v adds nothing, and both rise no higher than u alone.
+            # The commit theorem after u: v adds no bytes, and u and v together peak no higher than u alone.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
-            # Its mirror image, from the end of the order.
+            # The same theorem for the reversed order.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # If u waits for v's position, orders place the merged macro by v's position.
+            # In this case u moves to v's position, so the merged macro is placed there.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))
@@ -279,7 +279,7 @@ def _merge_once(
             for w in earlier[u]:
                 later[w].discard(v)
                 later[w].add(u)
-            # The larger macro may now merge with its predecessors, or with more of its successors.
+            # The merged macro may merge further with predecessors or successors.
             todo += [*sorted(earlier[u]), u]
             break
     remaining = sorted((v for v, macro in enumerate(alive) if macro is not None), key=lambda v: macros[v].anchor)

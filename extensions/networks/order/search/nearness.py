@@ -1,4 +1,4 @@
-"""Orders near another one, made by moving few operations."""
+"""Search for orders near a preferred one, which move few operations."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000
-"""The most operations run in the search for a nearby order."""
+"""The most operations that the search for a nearby order runs."""
 
 
 def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
-    """Return orders within a budget, made from a known one by moving operations; fewest moves first.
+    """Return orders within a budget with fewer moves than a known one, the fewest moves first.
 
-    All of them have fewer moves than the known order. The same input gives the same orders, unless flag[0] is set.
+    They are made by moving operations of the known order. The result is deterministic unless flag[0] is set.
     """
     single = single_macros(graph)
     part = part_of(single, list(range(len(order))), lambda _: False, single.start)
     key = tuple(order)
-    # Followed from the start, then from the end: what one direction moved without need the other may put back.
+    # The directions alternate, as one may undo unnecessary moves of the other.
     ways = ((True, False, True), (False, True, False))
     orders: dict[tuple[int, ...], int] = {}
     for directions in ways:
         nearest = key
         for is_forward in directions:
-            followed = _follow(part, nearest, budget, is_forward, flag)
+            followed = _followed_order(part, nearest, budget, is_forward, flag)
             if followed is not None:
                 orders[followed] = moves_of(followed)
                 nearest = min(nearest, followed, key=moves_of)
@@ -40,7 +40,7 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
     return sorted((one for one, moves in orders.items() if moves < most), key=orders.__getitem__)
 
 
-def _follow(
+def _followed_order(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
     n, towards = len(order), 1 if is_forward else -1

@@ -1,4 +1,4 @@
-"""Outputs that may overwrite inputs, depending on the order."""
+"""Outputs that may overwrite inputs, depending on which operations have run before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.extensions.networks.operations.in_place import match_rows, overwrit
 from memplan.planner.errors import OperationsError
 
 MOST_INPUTS = 10
-"""The most inputs that may compete for an operation's outputs and depend on the order."""
+"""The most inputs of an operation that compete for its outputs and have other readers."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,23 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the same group after a decision about one open input."""
+        """Return the group after the decision whether an open input is free."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the most bytes saved by outputs in distinct inputs, if the given inputs are free, too."""
+        """Return the most bytes that outputs save by overwriting distinct inputs, if those in `free` are free, too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
     def table(self) -> list[int]:
-        """Return the bytes saved for each set of free open inputs, by its bits."""
+        """Return the saved bytes for each set of free inputs among the open ones, indexed by its bits."""
         n = len(self.open)
         return [self.saved_bytes([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
-    """Return groups of competing outputs that an operation may write over inputs."""
+    """Return the groups of an operation's outputs that compete for inputs to overwrite."""
     size = graph.working_bytes
     inputs = {output: set(tensors) for output, tensors in overwritable_inputs(graph, operation).items()}
     pairs = []
@@ -61,7 +61,7 @@ def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
 
 
 def refuse_many(rows: Collection[Overwriting], operation: int) -> None:
-    """Raise OperationsError if more inputs compete than the table of a search can hold."""
+    """Raise OperationsError if more inputs compete than the table of a search can have."""
     for row in rows:
         if len(row.open) > MOST_INPUTS:
             raise OperationsError(

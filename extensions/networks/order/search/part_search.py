@@ -1,4 +1,4 @@
-"""The search of one part: bounds, depth-first search by bisection, and windows of the best order."""
+"""The search of one part: bounds by cuts, depth-first search by bisection, and windows of the best order."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from memplan.solvers.search.control import Control
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _GREEDY = Way(True, BY_VALLEY, 0)
 _SLOW = 3000
-"""The number of macros from which windows are tried before a slow depth-first search."""
+"""The number of macros above which windows are tried before a depth-first search, which is slow there."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""The factor on a tree's state limit when it is searched from its root, where few branches exist."""
+"""The factor on the state limit for a tree that is searched from its root, as it has few branches there."""
 _MOST_MISSES = 30
-"""The most consecutive cuts in the first round that may fail to raise the bound."""
+"""The most consecutive cuts in the first round that do not raise the bound."""
 _WORK_PER_CUT = 20
-"""Work units for each macro of a part; see `WORK_PER_S`."""
+"""The work units of a cut for each macro of the part; see `WORK_PER_S`."""
 _WINDOWED = 120
-"""The number of macros from which windows of an order are searched separately."""
+"""The number of macros from which on windows of an order are searched separately."""
 
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """No order has a peak of at most `budget`, by a complete search."""
+    """A proof by complete search that no order has a peak of at most `budget`."""
 
     budget: int
     direction: Literal["forward", "backward"]
 
 
 class PartSearch:
-    """The best order of a part and its lower bound so far, and the next steps to try."""
+    """The best order of a part and its lower bound so far, and the state of the search."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
         self.part = part
@@ -48,10 +48,10 @@ class PartSearch:
         self.peak = self._narrowed = 2**63 - 1
         self._wide: list[int] = []
         for order in starts:
-            self._offer(order)
+            self._keep_if_better(order)
         self.bound = max(part.start, part.end)
         self.proof: Cut | RefusedBudget | None = None
-        # One macro has one order, which proves itself.
+        # A single macro has one order, which is optimal.
         if len(part.members) == 1:
             self.bound, self.proof = self.peak, Cut(self.peak, [], 0)
         self._cuts: Cuts | None = None
@@ -59,24 +59,24 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # The search from the root of a tree takes every segment that fits without branching, so it comes first.
+        # From the root of a tree, every segment that fits is taken without branching, so this way is tried first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
-        # Rounds grow by a factor of four, so an easy part needs hardly more nodes than the search that solves it.
+        # The limit grows fourfold per round, so the failed rounds cost at most a third of the one that succeeds.
         self._node_limit = 4 * len(part.members) + 1000
         self._round = 0
 
     def members_within(self, peak: int) -> list[int]:
-        """Return the members in an order within the peak: in the given order if that meets it, or else the best one."""
+        """Return the members in an order within a peak: the given order if possible, else the best one."""
         order = self._given if self.part.peak(self._given) <= peak else self.order
         return [self.part.members[k] for k in order]
 
     def use(self, control: Control, goal: int = 0) -> None:
-        """Continue the search under another control, down to a peak of `goal`."""
+        """Continue the search under another control, until the peak is at most `goal`."""
         self._control, self._goal = control, goal
 
     def random_order(self, budget: int, seed: int) -> list[int] | None:
-        """Return the members in a random order within a budget; None if none is found quickly."""
-        # Another seed starts with another kind of search, so that random orders differ in more than ties.
+        """Return the members in a random order within a budget, None if none is found quickly."""
+        # The seed also chooses the first kind of search, so that orders differ in more than ties.
         ways = [*self._ways[seed % len(_WAYS) :], *self._ways[: seed % len(_WAYS)]]
         for way in ways if seed else ():
             outcome = descend(self.part, way, budget, 2 * len(self.part.members) + 100, self._control.raised, seed)
@@ -86,25 +86,25 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """True if a lower peak is possible and useful, that is, above `floor` and the goal."""
+        """Return True if a lower peak is possible, and useful as the best peak is above `floor` and the goal."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
-        """Do one round of work: cheap steps first; each later round takes several times as long."""
+        """Do one round of work, cheap steps first; each later round takes several times as long."""
         n = len(self.part.members)
         if self._round == 0:
-            self._raise_by_cuts(floor)
-            if n < _WINDOWED and self._goes_on(floor):
-                # What can end lowest runs first each time; in wide parts windows do better from other orders.
+            self._raise_bound_by_cuts(floor)
+            if n < _WINDOWED and self._can_continue(floor):
+                # A greedy order that ends low; for wide parts, windows of other orders are better.
                 outcome = descend(self.part, _GREEDY, self.peak - 1, n + 100, self._control.raised)
-                self._take(outcome, _GREEDY)
+                self._record_outcome(outcome, _GREEDY)
             if n <= _SLOW:
                 self._bisect(floor, n + 100)
-            self._raise_by_cuts(floor)
+            self._raise_bound_by_cuts(floor)
         else:
             if n >= _WINDOWED:
                 self._search_windows(floor)
-            self._raise_by_cuts(floor)
+            self._raise_bound_by_cuts(floor)
             self._search_for_less(floor)
             self._bisect(floor, self._node_limit)
             self._bisect(floor, 2 * n + 100, seed=self._round)
@@ -112,30 +112,30 @@ class PartSearch:
             self._most_misses *= 4
         self._round += 1
 
-    def _goes_on(self, floor: int) -> bool:
+    def _can_continue(self, floor: int) -> bool:
         return self.is_open(floor) and not self._control.is_over
 
-    def _offer(self, order: list[int] | None) -> None:
+    def _keep_if_better(self, order: list[int] | None) -> None:
         if order is not None and (peak := self.part.peak(order)) < self.peak:
             self.order, self.peak = order, peak
 
-    def _take(self, outcome: OrderOutcome, way: Way) -> bool:
-        """Record the outcome of a search; return True if it found anything."""
+    def _record_outcome(self, outcome: OrderOutcome, way: Way) -> bool:
+        """Record the outcome of a search; return True if it found an order or proved a bound."""
         self._control.spend(outcome.work)
         if outcome.order is not None:
-            self._offer(outcome.order)
+            self._keep_if_better(outcome.order)
         elif outcome.above is not None and outcome.above > self.bound:
             self.bound = min(outcome.above, self.peak)
             self.proof = RefusedBudget(self.bound - 1, "forward" if way.is_forward else "backward")
         return outcome.order is not None or outcome.above is not None
 
-    def _raise_by_cuts(self, floor: int) -> None:
-        """Raise the bound by cuts at the fullest steps of the best order."""
+    def _raise_bound_by_cuts(self, floor: int) -> None:
+        """Raise the bound by cuts at the steps of the best order with the most bytes alive."""
         if self._cuts is None:
             self._cuts = Cuts(self._graph, self.part, self._control.raised)
         misses = 0
         for macro, step, bytes_ in sorted(self.part.peaks(self.order), key=lambda found: -found[2]):
-            if bytes_ <= max(self.bound, floor) or misses == self._most_misses or not self._goes_on(floor):
+            if bytes_ <= max(self.bound, floor) or misses == self._most_misses or not self._can_continue(floor):
                 return
             if (macro, step) in self._was_cut:
                 continue
@@ -153,9 +153,9 @@ class PartSearch:
         if way == self._tree_way:
             node_limit = min(_TREE_NODES * node_limit, _MOST_NODES)
         outcome = descend(self._alike, way, budget, node_limit, self._control.raised, seed)
-        if not self._take(outcome, way):
+        if not self._record_outcome(outcome, way):
             return False
-        # What worked last is tried first next time.
+        # The way that succeeded last is tried first next time.
         self._ways.remove(way)
         self._ways.insert(0, way)
         return True
@@ -164,41 +164,41 @@ class PartSearch:
         """Search with budgets between the bound and the best peak; the last successful way is tried first."""
         low = max(self.bound, floor)
         has_moved = False
-        while self._goes_on(floor) and low < self.peak:
-            # The bound itself is tried first: on real graphs it is mostly the peak.
+        while self._can_continue(floor) and low < self.peak:
+            # The bound itself is tried first, as it is the least peak of most real graphs.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
-                if self._search(way, budget, node_limit, seed) or not self._goes_on(floor):
+                if self._search(way, budget, node_limit, seed) or not self._can_continue(floor):
                     break
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
-                # Half a thousandth of the peak is left to later rounds, which search wider.
+                # A gap below 0.05 % is left to later rounds, which search more states.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search for anything better than the best order, the strongest question."""
+        """Search for any order with a lower peak than the best one."""
         for way in list(self._ways):
-            while self._goes_on(floor) and self._search(way, self.peak - 1, self._node_limit):
+            while self._can_continue(floor) and self._search(way, self.peak - 1, self._node_limit):
                 pass
 
     def _search_windows(self, floor: int) -> None:
-        """Search windows around the fullest steps of the best order, or of the first one with other branches."""
+        """Search windows around the peaks of the best order, or of an earlier one with other random branches."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
-        if self._goes_on(floor):
+        if self._can_continue(floor):
             for order in improve_windows(self._graph, self.part, start, max(self.bound, floor), self._control, seed):
-                self._offer(order)
+                self._keep_if_better(order)
                 if not self.is_open(floor):
                     break
             self._narrowed = self.peak
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the search from the root if a part's macros form trees, else None."""
+    """Return the way of search from the root if a part's macros form trees, else None."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

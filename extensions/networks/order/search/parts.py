@@ -1,4 +1,4 @@
-"""Parts of a graph that are ordered separately: between two macros that are comparable with all others."""
+"""Parts of a graph that are ordered separately, between macros that are comparable with all others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CODE_SEED = 20261121
 
 @dataclass(frozen=True, eq=False)
 class OrderPart:
-    """Consecutive macros, starting from a state in which exactly the earlier ones have run.
+    """Consecutive macros, which start from a state in which exactly the earlier macros have run.
 
-    `members` are positions in the macro graph, in a legal order; in `Moves` they are numbered by their place there.
+    `members` are positions in the macro graph, in a valid order; a macro's number in the part is its index there.
     `start` and `end` are the bytes alive before and after the part.
     """
 
@@ -33,7 +33,7 @@ class OrderPart:
     end: int
 
     def moves(self, is_forward: bool) -> Reference[Moves]:
-        """Return the table of the macros in one direction."""
+        """Return the table of the part's macros in one direction."""
         return self.forward if is_forward else self.backward
 
     def first_live(self, is_forward: bool) -> int:
@@ -41,8 +41,8 @@ class OrderPart:
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Return (macro, step, bytes alive meanwhile) for each step of an order, in the part's numbers."""
-        moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._lists
+        """Return (macro, step, bytes alive while it runs) for each step of an order, in the part's numbers."""
+        moves, (step_first, free_first, hill, net, free, size) = self.forward.table, self._column_lists
         counts = np.diff(moves.reader_first).tolist()
         live, peaks = self.start, []
         for v in order:
@@ -58,11 +58,11 @@ class OrderPart:
 
     @property
     def overwrites(self) -> bool:
-        """True if the order decides which outputs may be written over inputs."""
+        """True if the order determines which outputs may overwrite inputs."""
         return len(self.forward.table.over) > 0
 
     def saved_bytes(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
-        """Return the bytes of outputs that a step writes over inputs; `left` counts the remaining readers."""
+        """Return the bytes of outputs that a step writes over inputs; `left` counts each tensor's remaining readers."""
         moves = self.forward.table
         total = 0
         for choice in range(int(moves.over_first[step]), int(moves.over_first[step + 1])):
@@ -83,8 +83,8 @@ class OrderPart:
         return steps
 
     @cached_property
-    def _lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
-        """The columns of the macros as lists, which are faster in Python."""
+    def _column_lists(self) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int]]:
+        """The columns of the macros as lists, which are faster in Python than arrays."""
         moves = self.forward.table
         return (
             moves.step_first.tolist(),
@@ -96,12 +96,12 @@ class OrderPart:
         )
 
     def peak(self, order: Sequence[int]) -> int:
-        """Return the peak of an order in the part's numbers."""
+        """Return the peak in bytes of an order in the part's numbers."""
         return max((bytes_ for _, _, bytes_ in self.peaks(order)), default=self.start)
 
 
 def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
-    """Return lists of numbers as (first, numbers)."""
+    """Return lists of numbers as two arrays: the index of each list's first number, and all numbers."""
     rows = list(lists)
     first = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=first[1:])
@@ -109,7 +109,7 @@ def rows_of(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Make a part from consecutive macros; `is_later` knows those after them, `start` bytes are alive before."""
+    """Return a part of consecutive macros; `is_later` recognises later macros, and `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]
@@ -120,7 +120,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         macro = graph.macros[v]
         rows: list[list[int]] = [[] for _ in macro.net]
         for tensor, step in macro.frees.items():
-            # A tensor that a macro after the part reads is alive to its end, regardless of the order inside.
+            # A tensor that a later part reads stays alive, whatever the order in this part.
             if not any(map(is_later, graph.readers[tensor])):
                 rows[step].append(tensors.setdefault(tensor, len(tensors)))
         frees += rows
@@ -137,7 +137,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
     reader_first, reader = rows_of(readers)
     after_first, after_rows = rows_of(after)
     before_first, before_rows = rows_of(before)
-    over_first, input_first, over, gain_first, gain = _choices(graph, members, tensors)
+    over_first, input_first, over, gain_first, gain = _overwriting_columns(graph, members, tensors)
     random = np.random.default_rng(_CODE_SEED)
     forward = Moves(
         step_first=step_first,
@@ -158,7 +158,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
         before_first=before_first,
         before=before_rows,
         group=np.arange(len(members), dtype=np.int64),
-        # States are known by sums of codes, 128 bits of them: two are mixed up with a chance of about 1e-25.
+        # States are identified by sums of codes of 128 bits: a collision has a probability of about 1e-25.
         code=random.integers(-(2**63), 2**63 - 1, (len(members), 2), endpoint=True),
         is_forward=True,
     )
@@ -169,8 +169,10 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
     return OrderPart(members, before, Reference(forward), Reference(backward), start, end)
 
 
-def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the `Moves` columns about overwriting; only tensors read in the part can be free."""
+def _overwriting_columns(
+    graph: MacroGraph, members: list[int], tensors: dict[int, int]
+) -> tuple[I64, I64, I64, I64, I64]:
+    """Return the columns of `Moves` about overwriting; only tensors whose readers end in the part can be free."""
     counts: list[int] = []
     inputs: list[list[int]] = []
     tables: list[list[int]] = []
@@ -191,12 +193,12 @@ def _choices(graph: MacroGraph, members: list[int], tensors: dict[int, int]) -> 
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:
-    """Cut a graph at every macro that is comparable with all others; the parts run one after the other."""
+    """Return the parts of a graph, cut at every macro that is comparable with all others; they run in sequence."""
     n = len(graph.macros)
     parts: list[OrderPart] = []
     first, start = 0, graph.start
     for v in range(n + 1):
-        # Comparable with all others: n - 1 of them run before or after it in every order.
+        # A macro is comparable with all others if n - 1 macros are its ancestors or descendants.
         is_waist = v == n or graph.ancestors[v].bit_count() + graph.descendants[v].bit_count() == n - 1
         if not is_waist:
             continue

@@ -1,4 +1,4 @@
-"""Regions of operations, each ordered as a separate graph."""
+"""Orders of the regions inside operations, each of which is searched as a separate graph."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph with its regions in the orders found; `orders` has the orders that differ from the given ones.
+    """A graph with its regions in the orders found; `orders` lists the changed orders.
 
-    No operation's work would fall by more than `slack` bytes with the best orders of its regions. The order of a region
-    that several operations run is stated once. `given` is the graph before, where regions were ordered.
+    With the best orders of its regions, no operation's work would fall by more than `slack` bytes. A region that
+    several operations run has one order. `given` is the graph before its regions were ordered.
     """
 
     graph: OperationGraph
@@ -28,20 +28,19 @@ class OrderedRegions:
 
 
 OrderOf = Callable[[OrderedRegions, Path], tuple[Sequence[int], int]]
-"""Orders a graph whose regions are in order: returns a legal order and a lower bound on the peak of all orders."""
+"""A function from a graph with ordered regions to a valid order and a lower bound on the peak of all orders."""
 
 
 def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegions:
     """Return a graph with the operations of each region, innermost first, in the order found.
 
-    The work of each operation with regions is recomputed for these orders. The order of a region that several
-    operations run is found once.
+    The work of operations with regions is recomputed. A region that several operations run is ordered once.
     """
     done: dict[int, tuple[OperationGraph, int]] = {}
     orders: list[RegionOrder] = []
 
     def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
-        """Return a region's graph in its order, and a lower bound on its peak."""
+        """Return a region's graph in the order found, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = nested_regions(inner, path)
             order, least = order_of(inside, path)
@@ -57,10 +56,12 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
         slack = 0
         for v, row in enumerate(outer.ops):
             orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
-            more = row.work - _work_of(outer, row.regions, [_peak_of_given(each.graph) for each in row.regions])
+            more = row.work - _work_of_regions(outer, row.regions, [_peak_of_given(each.graph) for each in row.regions])
             fewest = -sum(outer.working_bytes[tensor] for tensor in outer.new_tensors[v]) if row.regions else 0
-            work = max(fewest, more + _work_of(outer, row.regions, [_peak_of_given(inner) for inner, _ in orders]))
-            least = max(fewest, more + _work_of(outer, row.regions, [bound for _, bound in orders]))
+            work = max(
+                fewest, more + _work_of_regions(outer, row.regions, [_peak_of_given(inner) for inner, _ in orders])
+            )
+            least = max(fewest, more + _work_of_regions(outer, row.regions, [bound for _, bound in orders]))
             slack = max(slack, work - least)
             regions = tuple(
                 each.model_copy(update={"graph": inner}) for each, (inner, _) in zip(row.regions, orders, strict=True)
@@ -75,7 +76,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
 
 
 def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> OperationGraph:
-    """Return a graph with given orders of its regions; raises OperationsError for an illegal one.
+    """Return a graph with given orders of its regions; raises OperationsError for an invalid one.
 
     The work of its operations is recomputed, as in the graph that `order_inner_regions` returns.
     """
@@ -88,7 +89,7 @@ def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> O
 
 
 def permute(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
-    """Return the same graph with its operations listed in an order, which must be legal; raises OperationsError."""
+    """Return the graph with its operations listed in another valid order; raises OperationsError."""
     peak_of(graph, order)
     place = {operation: k for k, operation in enumerate(order)}
     rows = (graph.ops[operation] for operation in order)
@@ -100,10 +101,10 @@ def _peak_of_given(graph: OperationGraph) -> int:
     return peak_of(graph, range(len(graph.ops)))
 
 
-def _work_of(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the work of an operation whose regions have these peaks, without the tensors counted for it.
+def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
+    """Return the work of an operation whose regions have these peaks, without the tensors that they count.
 
-    They are below 0 where not all of these tensors are there at once.
+    It is negative if not all of these tensors are alive at once.
     """
     counted = {outside for region in regions for inside, outside in region.outer if inside not in region.graph.resident}
     return max(peaks, default=0) - sum(graph.size[tensor] for tensor in counted)

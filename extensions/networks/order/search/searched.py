@@ -1,7 +1,7 @@
-"""Certificates by complete search of orders: the merged operations, and each remaining state.
+"""Certificates by complete search of orders: the merges of operations, and a line for each remaining state.
 
-The states are those of docs/order.md: macros, segments that run without a choice, twins that count as one.
-They are gone through with the checker's own steps, `checkers/searched.py`, which has the last word on each of them.
+As docs/order.md defines them, states consist of macros, forced segments, and twins that count as one. They are
+enumerated with the checker's own steps in `checkers/searched.py`, which verifies each of them.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from memplan.extensions.networks.order.search.twins import twins_of
 MOST_BYTES = 10_000_000
 _CHECKER: Any = checker
 _GRAPHS: Any = order_checker
-"""The graphs have no types, as the checkers are for people without memplan."""
+"""The checkers have no type annotations, as they also run without memplan."""
 _DEPTH, _ALLOWED = 6, 100
-"""The deepest nesting of segments, and the most macros tried for one."""
+"""The deepest nesting of segments, and the most macros tried for one segment."""
 _Reached = tuple[list[int], int, int]
 """The macros that ran, the state after them, and its live bytes."""
 
 
 class SearchTooLargeError(Exception):
-    """A search has too many states for a certificate; its text gives the reason."""
+    """Raised if a search has too many states for a certificate; its text is the reason."""
 
 
 def search_lines(
     graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
 ) -> list[str]:
-    """Return the certificate lines that some consecutive operations have no order below a peak.
+    """Return the lines of a certificate that consecutive operations have no order with a peak below `least`.
 
-    Raises SearchTooLargeError where that takes more time, or more bytes, than there may be.
+    Raises SearchTooLargeError if the certificate takes more time or bytes than allowed.
     """
     ends_at = time.monotonic() + time_limit_s
     reduced = macro_graph(graph)
     inside = set(operations)
-    part = next(part for part in parts_of(reduced) if inside.issuperset(_names(reduced, part)))
+    part = next(part for part in parts_of(reduced) if inside.issuperset(_first_operations(reduced, part)))
     return _Search(graph, reduced, part, least - 1, direction).lines(ends_at)
 
 
-def _names(reduced: MacroGraph, part: OrderPart) -> list[int]:
+def _first_operations(reduced: MacroGraph, part: OrderPart) -> list[int]:
     return [reduced.macros[v].operations[0] for v in part.members]
 
 
 class _Search:
-    """The states of a part, enumerated in one direction under a budget."""
+    """The enumeration of a part's states in one direction, under a budget."""
 
     def __init__(
         self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
@@ -58,8 +58,8 @@ class _Search:
         macros = _CHECKER.Macros(_GRAPHS.Graph(write_graph(graph).decode()))
         for u, v in reduced.joins:
             macros.join(u, v)
-        names = _names(reduced, part)
-        self._names, self._budget, self._branched = names, budget, 0
+        names = _first_operations(reduced, part)
+        self._first_operations, self._budget, self._branched = names, budget, 0
         self._states = _CHECKER.Search(macros, names, direction == "forward", budget)
         self._found = [f"join {u} {v}" for u, v in reduced.joins]
         self._found.append(" ".join(["search", direction, *map(str, names)]))
@@ -74,32 +74,32 @@ class _Search:
                 try:
                     self._states.swap(pairs)
                 except _CHECKER.Refused:
-                    # Macros that are alike step by step may still be made of other operations.
+                    # Macros with equal steps may consist of different operations, which the checker does not swap.
                     continue
                 self._found.append(" ".join(["swap", *(f"{v}:{w}" for v, w in pairs)]))
         self._bytes = sum(map(len, self._found)) + len(self._found)
 
     def lines(self, ends_at: float) -> list[str]:
-        """Enumerate all states, and return the certificate lines; raises SearchTooLargeError."""
+        """Return the certificate's lines for all states; raises SearchTooLargeError."""
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
                 raise SearchTooLargeError(f"{len(states.waiting)} states of it were not all there are in the time")
             state = states.next()
             if swaps := self._canonical_swaps(state):
-                self._say("as", swaps)
+                self._add_lines("as", swaps)
                 states.rename(state, swaps)
             elif run := self._forced_macros(state):
-                self._say("run", run[0])
+                self._add_lines("run", run[0])
                 states.reach(*run[1:])
             else:
                 self._branched += 1
                 states.branch(state)
-        self._say("", [])
+        self._add_lines("", [])
         return self._found
 
-    def _say(self, word: str, numbers: list[int]) -> None:
-        """Write the number of states branched over last, then another line if it has numbers."""
+    def _add_lines(self, word: str, numbers: list[int]) -> None:
+        """Add a line with the number of states branched over since the last line, and another if it has numbers."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
@@ -108,7 +108,7 @@ class _Search:
             raise SearchTooLargeError(f"its states take more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return the swaps, in order, that give a state its least number."""
+        """Return the swaps, in order, that map a state to its canonical number, the least one."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -121,19 +121,19 @@ class _Search:
         return used
 
     def _forced_macros(self, state: int) -> _Reached | None:
-        """Return the forced macros from a state on, None if there are none."""
+        """Return the macros that can run from a state without a choice, None if there are none."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)
         while reached is not None:
             row += reached[0]
             _, state, alive = reached
-            segments = (self._segment(state, alive, v, alive, _DEPTH, [_ALLOWED]) for v in self._names)
+            segments = (self._segment(state, alive, v, alive, _DEPTH, [_ALLOWED]) for v in self._first_operations)
             reached = next((some for some in segments if some is not None), None)
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return the segment that begins with a macro and ends at `base` bytes or less, or None."""
+        """Return the segment that begins with a macro and ends with at most `base` live bytes, or None."""
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1
         if reached is None or reached[1] > self._budget:

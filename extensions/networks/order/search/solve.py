@@ -1,4 +1,4 @@
-"""The order of operations with the least peak: reductions, then one search for each relevant part."""
+"""The order of operations with the least peak: reductions, followed by a search of each relevant part."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 
 LARGE = 2000
-"""The number of operations from which preparing a search takes long."""
+"""The number of operations above which the preparation of a search takes long."""
 WORK_PER_S = 20_000_000
-"""The work units that count as one second: about the number of macros run."""
+"""The work units that count as one second; a unit is about one macro run."""
 
 
 def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
@@ -48,7 +48,7 @@ def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the simplest bound (the bytes alive at the start, or needed by one operation) and its witness."""
+    """Return the larger of two simple bounds (bytes alive at the start, bytes of one operation), and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -104,7 +104,7 @@ def order_unplanned(graph: OperationGraph, control: Control) -> OrderAnswer:
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
-    """Order the regions of a graph, using at most half of the time."""
+    """Return the graph with its regions ordered, using at most half of the time."""
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
@@ -122,7 +122,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
 
 
 class OrderSearch:
-    """The search of a graph with ordered regions, part by part; afterwards it can produce other orders."""
+    """The search of a graph with ordered regions, part by part; afterwards it can return other orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
@@ -140,32 +140,32 @@ class OrderSearch:
             return
         ranks = [{v: k for k, v in enumerate(self._reduced.order_of(start))} for start in self._starts]
         for part in parts_of(self._reduced):
-            # The starts as far as they are about the part.
+            # The starting orders, restricted to the part.
             orders = [sorted(range(len(part.members)), key=lambda k: rank[part.members[k]]) for rank in ranks]
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def _is_late(self) -> bool:
-        """Return True if no time is left for a large graph."""
+        """Return True if the graph is large and no time is left."""
         return len(self._graph.ops) > LARGE and self._left.is_over
 
     def run(self) -> None:
-        """Work on the part with the largest peak until that is proved minimal or the time is over."""
+        """Search the part with the largest peak until this peak is proved minimal, or the time is over."""
         while self._searches and not self._left.is_over:
             floor = self._search_bound
             highest = max(self._searches, key=lambda search: search.peak)
-            # No other part can be higher than the proved peak of this one, so open questions in them do not matter.
+            # The proved peak of this part is the largest, so open gaps of other parts do not matter.
             if not highest.is_open(floor):
                 return
             highest.advance(floor)
 
     def best_order(self) -> tuple[int, ...]:
-        """Return the best order, checked; raises InvalidPlanError if the check rejects it."""
+        """Return the best order found; raises InvalidPlanError if the check rejects it."""
         needed = max((search.peak for search in self._searches), default=0)
         known = [*zip(self._start_peaks, self._starts, strict=True)]
         if self._searches:
-            order = self._operations(search.members_within(needed) for search in self._searches)
+            order = self._operations_of(search.members_within(needed) for search in self._searches)
             known.append((peak_of(self._graph, order), order))
-        # The given order comes first: it is the answer whenever its peak is the least.
+        # The given order is first, so that it is the answer if no other has a lower peak.
         peak, order = min(known, key=itemgetter(0))
         check_bound(self._graph, peak, self.bound, self.witness())
         return tuple(order)
@@ -188,12 +188,12 @@ class OrderSearch:
 
     @property
     def bound_inside(self) -> int:
-        """The lower bound for this graph and its regions."""
+        """The lower bound for this graph with any orders of its regions."""
         return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:
-        """The proved lower bound on the peak of all orders."""
+        """The proved lower bound on the peak of all orders, with regions as they are."""
         return max(self._search_bound, self._unsearched[0])
 
     @property
@@ -201,7 +201,7 @@ class OrderSearch:
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
-        """Return the witness of the bound, as operations."""
+        """Return the witness of the bound in terms of operations."""
         if self._search_bound < self._unsearched[0] or not self._searches:
             return self._unsearched[1]
         reduced, best = self._reduced, max(self._searches, key=lambda search: search.bound)
@@ -215,7 +215,7 @@ class OrderSearch:
             along = bytes_along(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # The bound is the larger number of bytes alive, before or after the part.
+        # The bound is the bytes alive before or after the part, whichever are more.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))
@@ -227,17 +227,17 @@ class OrderSearch:
             search.use(left, goal)
 
     def random_order(self, budget: int, seed: int) -> tuple[int, ...] | None:
-        """Return a random order within a budget; None if none is found quickly."""
+        """Return a random order within a budget, None if none is found quickly."""
         orders = [search.random_order(budget, seed) for search in self._searches]
         members = [row for row in orders if row is not None]
-        return tuple(self._operations(members)) if members and len(members) == len(orders) else None
+        return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
 
-    def _operations(self, members: Iterable[list[int]]) -> list[int]:
+    def _operations_of(self, members: Iterable[list[int]]) -> list[int]:
         return self._reduced.operations_of(v for row in members for v in row)
 
 
 def check_bound(graph: OperationGraph, peak: int, bound: int, witness: Witness) -> None:
-    """Raise InvalidPlanError for a bound above the peak, or one that its witness does not give."""
+    """Raise InvalidPlanError if a bound exceeds the peak, or does not follow from its witness."""
     if bound > peak:
         raise InvalidPlanError(f"lower_bound: must be at most the peak ({peak}), got {bound}")
     if isinstance(witness, ExhaustionWitness):

@@ -1,4 +1,4 @@
-"""Starting orders: breadth first and depth first, as in torch's inductor (`torch/_inductor/memory.py`)."""
+"""Starting orders: breadth first and depth first, as in PyTorch's inductor (`torch/_inductor/memory.py`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.search.macros import reversed_lists
 
 LONGEST_HEAD = 8
-"""The most operations on a path to an output that is run as early as possible."""
+"""The most operations on a path to an output that runs as early as possible."""
 
 
 def breadth_first(graph: OperationGraph) -> list[int]:
     """Return the order that prefers operations whose predecessors ran earliest."""
     rank = [0] * len(graph.ops)
-    return _first_ready(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
+    return _order_by_key(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which each operation runs right after its inputs, the lightest input first."""
+    """Return the order in which each operation runs right after its inputs, the input with the fewest bytes first."""
     weight = [
         (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
         for v, row in enumerate(graph.ops)
@@ -34,7 +34,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
                 order.append(~v)
             elif not is_seen[v]:
                 is_seen[v] = True
-                # ~v marks that the predecessors of v are on the stack above it, so v runs when it is popped again.
+                # ~v is below the predecessors of v on the stack, so v runs when ~v is popped.
                 stack.append(~v)
                 needs = (u for u in graph.predecessors[v] if not is_seen[u])
                 stack += sorted(needs, key=weight.__getitem__, reverse=True)
@@ -42,17 +42,17 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 
 def heads_early(graph: OperationGraph) -> list[int]:
-    """Return the order with short paths to outputs as early as possible, the rest as given."""
+    """Return the order in which short paths to outputs run as early as possible, and the rest as given."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):
         ways = 1 + sum(length[w] for w in following[v])
         length[v] = ways if ways <= LONGEST_HEAD else n
-    return _first_ready(graph, lambda v: (length[v],), [0] * n)
+    return _order_by_key(graph, lambda v: (length[v],), [0] * n)
 
 
-def _first_ready(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the least key; the key sees the rank of each."""
+def _order_by_key(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
+    """Return the order that always runs the ready operation with the least key; `rank` gets each position."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

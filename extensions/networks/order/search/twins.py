@@ -1,8 +1,8 @@
-"""Interchangeable groups of macros that differ only in names, so that states that differ only in them count as one.
+"""Twins: groups of macros that differ only in names, so that states that differ only in them count as one.
 
-Within a part no macro is comparable with all others, so the part may fall into groups that no arc connects. Colours
-that are refined until all macros of a group have different ones say how two groups could correspond; then it is
-checked, macro by macro, that they do.
+Within a part, no macro is comparable with all others, so the part may consist of groups without arcs between them.
+Colours are refined until all macros of a group have different ones, which gives a possible correspondence of two
+groups. It is then verified macro by macro.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for corresponding macros of two groups."""
+    """Return the part with equal codes for corresponding macros of twin groups."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -28,7 +28,7 @@ def encode_twins(part: OrderPart) -> OrderPart:
         for same in others:
             code[same] = code[model]
     group = np.zeros(len(part.members), dtype=np.int64)
-    for k, members in enumerate(_groups(part)):
+    for k, members in enumerate(_connected_groups(part)):
         group[members] = k
     forward = part.forward.table._replace(group=group, code=code)
     backward = part.backward.table._replace(group=group, code=code)
@@ -36,16 +36,16 @@ def encode_twins(part: OrderPart) -> OrderPart:
 
 
 def twins_of(part: OrderPart) -> list[list[list[int]]]:
-    """Return classes of lists of macros; the lists of a class may be swapped, member by member."""
-    groups = _groups(part)
-    looks = _Looks(part)
+    """Return classes of lists of macros; two lists of a class may be swapped, member by member."""
+    groups = _connected_groups(part)
+    looks = _MacroFacts(part)
     alike: dict[_Facts, list[list[int]]] = {}
     for members in groups:
         alike.setdefault(tuple(sorted(looks.first_colour(v) for v in members)), []).append(members)
     siblings: dict[int, list[list[int]]] = {}
     for members in groups:
         for v, sibling in looks.siblings(members):
-            # The first one represents all: those interchangeable with it are interchangeable with each other.
+            # Interchangeability is transitive, so the first macro represents all.
             siblings.setdefault(sibling, [[sibling]]).append([v])
     sibling_groups = list(siblings.values())
     for same in alike.values():
@@ -54,7 +54,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
-            # Colours are hashes, which may be equal by chance: only groups that are compared in full share codes.
+            # Colours are hashes and may collide, so groups share codes only after a full comparison.
             model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
             if model is None:
                 same_models.append([arranged])
@@ -64,8 +64,8 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
     return sibling_groups
 
 
-def _groups(part: OrderPart) -> list[list[int]]:
-    """Return the connected groups of macros, as lists."""
+def _connected_groups(part: OrderPart) -> list[list[int]]:
+    """Return the groups of macros that arcs connect, as lists."""
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
@@ -83,8 +83,8 @@ def _groups(part: OrderPart) -> list[list[int]]:
     return list(groups.values())
 
 
-class _Looks:
-    """The facts about macros that decide whether they are interchangeable, without the names inside a group."""
+class _MacroFacts:
+    """The facts that decide whether macros are interchangeable, independent of the names in a group."""
 
     def __init__(self, part: OrderPart) -> None:
         moves = part.forward.table
@@ -98,8 +98,8 @@ class _Looks:
         self._steps: list[list[tuple[int, int, list[int]]]] = []
         self._readers: dict[int, list[tuple[int, int]]] = {}
         self._size = moves.size.tolist()
-        # A macro that may write over an input has no twin, as the bytes that it needs depend on the last reader.
-        self._is_single = {v for v in range(len(part.members)) if _chooses(part, v)}
+        # A macro that may overwrite an input has no twin, as its bytes depend on which reader is last.
+        self._is_single = {v for v in range(len(part.members)) if _may_overwrite(part, v)}
         for v in range(len(part.members)):
             rows = []
             for j in range(int(moves.step_first[v]), int(moves.step_first[v + 1])):
@@ -110,14 +110,14 @@ class _Looks:
             self._steps.append(rows)
 
     def first_colour(self, v: int) -> int:
-        """Return a colour from the steps of a macro alone, and from the length of the paths that lead to it."""
+        """Return a colour from a macro's steps and from the length of the longest path to it."""
         single = v if v in self._is_single else -1
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return distinct colours for a group's macros; corresponding macros of two groups get equal ones if possible.
+        """Return distinct colours of a group's macros; corresponding macros of two groups get equal ones if possible.
 
-        Where macros of the group look alike, one of them is marked; `correspond` says if the choice was right.
+        If macros of the group have equal colours, one of them is marked; `correspond` verifies the choice.
         """
         colour = {v: self.first_colour(v) for v in members}
         count = len(set(colour.values()))
@@ -126,7 +126,7 @@ class _Looks:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # Macros that nothing distinguishes: one is marked, as in the canonical form of problems.
+                # One of the indistinguishable macros is marked, as in the canonical form of problems.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
@@ -143,7 +143,7 @@ class _Looks:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # With one name for both, all facts are equal, so the two are interchangeable.
+                    # If their facts are equal under one name, the two macros are interchangeable.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:
@@ -151,22 +151,22 @@ class _Looks:
                         break
 
     def correspond(self, model: list[int], members: list[int]) -> bool:
-        """Return True if two groups correspond, member by member, except for names."""
+        """Return True if two groups are equal, member by member, except for names."""
         theirs = {v: k for k, v in enumerate(model)}
         mine = {v: k for k, v in enumerate(members)}
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all relevant facts of a macro, with the names of macros in its group."""
+        """Return all facts of a macro that matter, with the given names of macros in its group."""
         steps = tuple(
-            (hill, net, tuple(sorted((self._tensor(tensor, name) for tensor in free), key=repr)))
+            (hill, net, tuple(sorted((self._tensor_facts(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]
         )
         arcs = tuple(tuple(sorted(name[u] for u in rows[v])) for rows in (self._before, self._after))
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
-    def _tensor(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return the relevant facts of a tensor: its readers, and its name if another group reads it."""
+    def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
+        """Return the facts of a tensor that matter: its readers, and its name if another group reads it."""
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
@@ -174,7 +174,7 @@ class _Looks:
         return (0, self._size[tensor], tuple(sorted((name[reader], step) for reader, step in readers)))
 
 
-def _chooses(part: OrderPart, v: int) -> bool:
+def _may_overwrite(part: OrderPart, v: int) -> bool:
     """Return True if a macro may write outputs over inputs that others read, too."""
     moves = part.forward.table
     return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

@@ -1,6 +1,6 @@
-"""Depth-first search of a part; for wide parts, local search over windows of an order.
+"""Depth-first search of a part and, for wide parts, local search in windows of an order.
 
-The bytes alive before and after a window depend on no order within it, so a window can be exchanged for a better one.
+The bytes alive before and after a window do not depend on the order inside, so it can be replaced by a better one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class OrderOutcome:
-    """The result of a search: an order of the part's numbers, a proved bound `above`, or neither; and its work."""
+    """The result of a search: an order in the part's numbers, a proved bound `above`, or neither; and its work."""
 
     order: list[int] | None
     above: int | None
@@ -37,7 +37,7 @@ class OrderOutcome:
 
 
 def descend(part: OrderPart, way: Way, budget: int, node_limit: int, flag: I64, seed: int = 0) -> OrderOutcome:
-    """Search depth first for an order within a budget, through at most `node_limit` states."""
+    """Search depth first for an order within a budget, entering at most `node_limit` states."""
     n = len(part.members)
     query = Budget(
         live=part.first_live(way.is_forward),
@@ -66,17 +66,17 @@ def _forward_order(order: I64, is_forward: bool) -> list[int]:
 _LENGTHS = (16, 32, 64, 128, 256)
 _WAYS = (Way(True, BY_HILL, 1), Way(False, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))
 _NODES = 2400
-"""The most states that the search of a window enters."""
+"""The most states that the search of one window enters."""
 _WORK_PER_WINDOW, _WORK_PER_MACRO = 20_000, 300
-"""The work of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
+"""The work units of making a window, and of examining each macro of an order; see `WORK_PER_S`."""
 
 
 def improve_windows(
     graph: MacroGraph, part: OrderPart, order: list[int], low: int, control: Control, seed: int
 ) -> Iterator[list[int]]:
-    """Yield ever better orders of a part's numbers, down to a peak of `low`, while windows improve.
+    """Yield orders with falling peaks, in the part's numbers, down to `low`, while windows improve them.
 
-    With a `seed` above 0, similar branches of a window come in the order of chance.
+    A `seed` above 0 randomizes the order of similar branches.
     """
     peak = part.peak(order)
     step = max(1, (peak - low) // 8)
@@ -89,12 +89,12 @@ def improve_windows(
         elif step == 1:
             return
         else:
-            # The target was too low for one pass; try a higher one.
+            # One pass did not reach the target, so the next one is higher.
             step = max(1, step // 4)
 
 
 class _WindowedOrder:
-    """An order with exchangeable windows; `_live` and `_peak` are the bytes before and during each macro."""
+    """An order whose windows can be replaced; `_live` and `_peak` are the bytes before and during each macro."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
         self.order = list(order)
@@ -106,19 +106,19 @@ class _WindowedOrder:
         self._live, self._peak = map(list, zip(*part.profile(order), strict=True))
 
     def lower_peak(self, budget: int) -> bool:
-        """Exchange windows until the peak is within a budget; return False if that fails anywhere."""
+        """Replace windows until the peak is within a budget; return False if one cannot be lowered."""
         places = range(len(self.order))
-        return all(self._peak[at] <= budget or self._exchange(at, budget) for at in places)
+        return all(self._peak[at] <= budget or self._replace_window(at, budget) for at in places)
 
-    def _exchange(self, at: int, budget: int) -> bool:
+    def _replace_window(self, at: int, budget: int) -> bool:
         """Replace a window around a position by one within a budget; return False if none is found."""
-        # The shortest window in which the peak can be lowered is the cheapest to search.
+        # Short windows are cheap to search, so they are tried first.
         for length in _LENGTHS:
             low = max(0, min(at - length // 2, len(self.order) - length))
             high = min(len(self.order), low + length)
-            window = self._window(low, high)
+            window = self._window_part(low, high)
             self._control.spend(_WORK_PER_WINDOW + _WORK_PER_MACRO * length)
-            order = self._search(window, budget)
+            order = self._window_order(window, budget)
             if order is not None:
                 for k, (v, (live, peak)) in enumerate(zip(order, window.profile(order), strict=True)):
                     member = self._number[window.members[v]]
@@ -129,8 +129,8 @@ class _WindowedOrder:
                 return False
         return False
 
-    def _window(self, low: int, high: int) -> OrderPart:
-        """Return consecutive macros of the order as a part."""
+    def _window_part(self, low: int, high: int) -> OrderPart:
+        """Return the macros at the positions `low` to before `high` as a part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 
@@ -139,12 +139,12 @@ class _WindowedOrder:
 
         return part_of(self._graph, members, is_later, self._live[low])
 
-    def _search(self, window: OrderPart, budget: int) -> list[int] | None:
-        """Search a window for an order within a budget."""
+    def _window_order(self, window: OrderPart, budget: int) -> list[int] | None:
+        """Return an order of a window within a budget, None if none is found."""
         for way in _WAYS:
             outcome = descend(window, way, budget, _NODES, self._control.raised, self._seed)
             self._control.spend(outcome.work)
-            # A proof that nothing is within the budget ends the window as well.
+            # A proof that no order is within the budget also ends the search.
             if outcome.order is not None or outcome.above is not None:
                 return outcome.order
         return None

@@ -1,4 +1,4 @@
-"""When buffers are alive: by use, by allocs and frees, and by brute force."""
+"""Lifetimes of buffers by usage and by scope, compared with expected intervals and with brute force."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("main", "expected"), CASES.values(), ids=CASES)
-def test_buffers_are_alive_from_their_first_use_to_their_last(main: dict[str, Any], expected: str) -> None:
+def test_buffers_are_alive_from_their_first_use_to_their_last_use(main: dict[str, Any], expected: str) -> None:
     operations = program(main, f=F, g=function(op("t ->"), op("-> t"), t=1), keeps=KEEPS)
     said = ", ".join(
         " ".join([str(name).removeprefix("main/"), *(f"{start}-{end}" for start, end in intervals)])
@@ -74,7 +74,7 @@ def test_buffers_are_alive_from_their_first_use_to_their_last(main: dict[str, An
     assert said == expected
 
 
-def test_constants_lie_apart_and_count_once_however_often_their_function_is_called() -> None:
+def test_constants_are_outside_of_the_problem_and_count_once_for_several_calls() -> None:
     main = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1, a=1, y=1)
     f = function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)
     found = analyse(program(main, f=f))
@@ -82,7 +82,7 @@ def test_constants_lie_apart_and_count_once_however_often_their_function_is_call
     assert "main/0:f/w" not in found.problem.index
 
 
-def test_an_orphan_is_freed_at_once() -> None:
+def test_a_buffer_that_is_never_read_is_freed_directly_after_its_write() -> None:
     found = analyse(program(function(op("-> a orphan"), op("a ->"), a=4, orphan=9)))
     assert found.problem.buffers[1].intervals == ((0, 1),)
     assert found.orphans == ("main/orphan",)
@@ -92,7 +92,7 @@ def test_an_orphan_is_freed_at_once() -> None:
     ]
 
 
-def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it() -> None:
+def test_temporaries_of_a_call_are_alive_in_a_part_of_it_or_lifted_to_all_of_it() -> None:
     f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
     operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
     assert lifetimes(operations) == {
@@ -118,7 +118,7 @@ def test_the_temporaries_of_a_call_are_alive_for_their_own_part_or_for_all_of_it
     ]
 
 
-def test_a_view_of_an_argument_is_one_of_the_callers_buffer() -> None:
+def test_a_view_of_an_argument_is_an_alias_of_the_callers_buffer() -> None:
     f = function(op("v ->"), takes="p", p=8, v={"size": 4, "alias_of": "p", "alias_offset": 4})
     main = function(call("f", "w ->"), a=16, w={"size": 8, "alias_of": "a", "alias_offset": 8})
     found = problem_of(program(main, f=f)).buffers
@@ -129,7 +129,7 @@ def test_a_view_of_an_argument_is_one_of_the_callers_buffer() -> None:
     ]
 
 
-def test_an_argument_has_the_alignment_and_a_pool_of_its_function() -> None:
+def test_an_argument_meets_the_alignments_and_pools_of_caller_and_callee() -> None:
     raw: dict[str, Any] = {
         "pools": [{"name": "tcm"}, {"name": "sram"}, {"name": "dram"}],
         "functions": {
@@ -145,14 +145,14 @@ def test_an_argument_has_the_alignment_and_a_pool_of_its_function() -> None:
     assert caught.value.sentences == ('main/a: must be in a pool where main/0:f may have "p" (tcm), got dram, sram',)
 
 
-def test_two_buffers_that_would_have_one_name_are_an_error() -> None:
+def test_two_buffers_with_the_same_expanded_name_are_refused() -> None:
     main = function(call("f"), op("-> 0:f/t"))
     main["buffers"] = [{"id": "0:f/t", "size": 1}]
     with pytest.raises(OperationsError, match=r"main/0:f/t: must be the name of one buffer only"):
         analyse(program(main, f=function(op("-> t"), t=1)))
 
 
-def test_no_program_expands_without_end() -> None:
+def test_programs_that_expand_to_too_many_statements_are_refused() -> None:
     doubling = {f"f{k}": function(call(f"f{k + 1}"), call(f"f{k + 1}")) for k in range(60)} | {"f60": function(op())}
     with pytest.raises(
         OperationsError, match=r"^functions: must be at most 1000000 statements and buffers, once every"
@@ -164,7 +164,7 @@ def test_no_program_expands_without_end() -> None:
         expand(program(function(call("f0")), **chain), most=5000)
 
 
-def test_nested_branches_and_loops_are_accepted_up_to_a_depth_of_one_hundred() -> None:
+def test_branches_and_loops_may_nest_at_most_one_hundred_deep() -> None:
     def nested_program(depth: int) -> Operations:
         functions = {f"f{k}": function(loop(call(f"f{k + 1}"))) for k in range(depth)}
         return program(function(call("f0")), **functions, **{f"f{depth}": function(op("-> t"), t=1)})
@@ -187,18 +187,18 @@ def scope(*body: Statement, **others: Statement) -> tuple[tuple[int, int], ...]:
     ("body", "intervals"),
     [
         ([op(), ALLOC, op(), op("-> a"), op(), FREE, op()], ((1, 5),)),
-        # Never allocated, it is there for the whole program; without a free, to the end of the block.
+        # Without an alloc, the scope is the whole program; without a free, it ends with the block.
         ([op(), op("-> a"), op()], ((0, 3),)),
         ([op(), choice([ALLOC, op("-> a"), op()], [op()]), op()], ((1, 4),)),
         ([op(), op("->", ALLOC, op("-> a"), op()), op()], ((1, 4),)),
         ([op(), loop(ALLOC, op("-> a"), op()), op()], ((1, 4),)),
-        # Each branch may free; what one frees is held by the other to the end.
+        # Each branch may free a buffer; one that does not free it holds it to its end.
         ([ALLOC, op("-> a"), choice([FREE, op()], [op("a ->"), FREE]), op()], ((0, 2), (4, 5))),
         ([ALLOC, op("-> a"), choice([FREE], []), op()], ((0, 2), (3, 4))),
         ([ALLOC, op("-> a"), FREE, op(), ALLOC, op("-> a"), FREE], ((0, 2), (4, 6))),
     ],
 )
-def test_a_scope_goes_from_alloc_to_free(body: list[Statement], intervals: tuple[tuple[int, int], ...]) -> None:
+def test_a_scope_extends_from_alloc_to_free(body: list[Statement], intervals: tuple[tuple[int, int], ...]) -> None:
     assert scope(*body) == intervals
 
 
@@ -233,7 +233,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("body", "rule"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
 @pytest.mark.parametrize("reading", [Reading(), BY_SCOPE], ids=["usage", "scope"])
-def test_uses_outside_of_scopes_are_errors_however_lifetimes_are_read(
+def test_uses_outside_of_scopes_are_refused_by_every_reading(
     body: list[Statement], rule: str, reading: Reading
 ) -> None:
     with pytest.raises(OperationsError) as caught:
@@ -251,7 +251,7 @@ def test_the_analysis_and_shadow_execution_agree_with_brute_force() -> None:
 
 
 @pytest.mark.drawn
-def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() -> None:
+def test_the_reading_by_usage_and_nested_has_the_least_live_peak() -> None:
     for seed in seeds(50):
         try:
             found = analyse(operations_from(random_program(seed)))
@@ -260,7 +260,7 @@ def test_by_usage_and_nested_nothing_is_alive_that_is_not_by_scope_and_lifted() 
         assert min(row.lost_bytes for row in found.readings) == 0, seed
 
 
-def test_a_long_analysis_ends_once_time_is_over_and_reports_its_progress() -> None:
+def test_a_long_analysis_stops_at_the_time_limit_and_reports_its_progress() -> None:
     looks = iter([False, True])
     with pytest.raises(TimeOverError, match="lifetimes of 10,001 buffers, got 10,001 of them, and no facts about them"):
         analyse(operations_from(statements(10_000)), None, lambda: next(looks))

@@ -1,4 +1,4 @@
-"""The facts about a program before it is planned, and the errors that its shadow execution catches afterwards."""
+"""Facts about a program before it is planned, and errors that shadow execution finds in its plans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def facts() -> Analysis:
     return analyse(program(MAIN, f=F, g=G, idle=IDLE))
 
 
-def test_each_step_has_its_path_its_operation_and_its_live_bytes() -> None:
+def test_analysis_lists_path_operation_and_live_bytes_of_each_step() -> None:
     assert [(step.time, step.path, step.label, step.live_bytes) for step in facts().steps] == [
         (0, "main/0:f/0", "op", 64),
         (1, "main/0:f/1", "op", 64),
@@ -36,7 +36,7 @@ def test_each_step_has_its_path_its_operation_and_its_live_bytes() -> None:
     ]
 
 
-def test_each_function_reports_its_need_including_all_calls() -> None:
+def test_analysis_lists_calls_temporaries_and_live_bytes_of_each_function() -> None:
     assert [(row.name, row.calls, row.temporaries, row.live_bytes) for row in facts().functions] == [
         ("main", 1, 1, 64),
         ("f", 1, 1, 60),
@@ -45,7 +45,7 @@ def test_each_function_reports_its_need_including_all_calls() -> None:
     ]
 
 
-def test_functions_with_no_one_and_several_temporaries_are_counted() -> None:
+def test_analysis_counts_functions_with_no_one_and_several_temporaries() -> None:
     main = function(call("none"), call("one"), call("many"), call("one"), a=1)
     counts = analyse(
         program(main, none=function(op()), one=function(op("-> t"), t=1), many=function(op("-> t u"), t=1, u=1))
@@ -53,7 +53,7 @@ def test_functions_with_no_one_and_several_temporaries_are_counted() -> None:
     assert (counts.none, counts.one, counts.many) == (1, 1, 1)
 
 
-def test_frees_follow_the_last_use_on_every_way() -> None:
+def test_free_points_follow_the_last_use_on_every_path() -> None:
     main = function(
         op("-> a b c"), choice([op("a ->"), call("f", "b ->")], []), loop(op("-> d"), op("d c ->")), a=1, b=1, c=1, d=1
     )
@@ -68,7 +68,7 @@ def test_frees_follow_the_last_use_on_every_way() -> None:
     ]
 
 
-def test_a_possible_read_before_the_first_write_is_a_warning() -> None:
+def test_a_possible_read_before_the_first_write_gives_a_warning() -> None:
     main = function(choice([op("-> a")], []), op("a -> y"), gives="y z", a=1, y=1, z=1)
     assert [(row.rule, row.message) for row in analyse(program(main)).warnings] == [
         ("read-before-written", 'buffer "main/a": may be read before it is written'),
@@ -76,7 +76,7 @@ def test_a_possible_read_before_the_first_write_is_a_warning() -> None:
     ]
 
 
-def test_a_buffer_written_in_parts_by_nested_loops_is_no_warning() -> None:
+def test_a_buffer_written_in_parts_by_nested_loops_gives_no_warning() -> None:
     nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
     analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
     assert analysed.warnings == ()
@@ -92,14 +92,14 @@ def test_a_buffer_written_in_parts_by_nested_loops_is_no_warning() -> None:
     assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
 
 
-def test_an_order_may_be_tentative_and_some_bytes_are_alive_in_any() -> None:
+def test_analysis_of_a_tentative_order_has_the_live_bytes_of_any_order() -> None:
     main = function(op("-> a"), op("-> b"), op("a ->"), op("b ->"), a=5, b=6)
     found = analyse(operations_from({"order": "tentative", "functions": {"main": main}}))
     assert (found.order, found.workspace.live_bytes, found.workspace.any_order_live_bytes) == ("tentative", 11, 6)
 
 
 def plan(**offsets: int) -> Plan:
-    """Place buffers of main; a double underscore is a slash."""
+    """Return a plan of main's buffers at these offsets; a double underscore in a name means a slash."""
     rows = [{"id": f"main/{name.replace('__', '/')}", "pool": "default", "offset": at} for name, at in offsets.items()]
     return Plan.model_validate({"placements": rows})
 
@@ -111,28 +111,28 @@ def clobbered_buffers(operations: Operations, placed: Plan) -> set[tuple[str, st
 CHAIN = program(function(op("-> a"), op("a -> b"), op("a b -> c"), op("c ->"), a=4, b=4, c=4))
 
 
-def test_the_shadow_run_names_the_operation_and_the_bytes_that_it_overwrites() -> None:
+def test_shadow_execution_names_the_overwriting_operation_and_the_bytes() -> None:
     assert shadow(CHAIN, plan(a=0, b=4, c=8)) == ()
     assert shadow(CHAIN, plan(a=0, b=4, c=6)) == (Clobber("main/b", "main/2", "main/c", "main/2", "default", (6, 8)),)
     assert shadow(CHAIN, plan(a=2, b=4, c=8))[0] == Clobber("main/a", "main/1", "main/b", "main/1", "default", (4, 6))
 
 
-def test_a_wrong_lifetime_that_the_verifier_believes_is_caught() -> None:
+def test_shadow_execution_finds_a_wrong_lifetime_that_verify_trusts() -> None:
     problem = problem_of(CHAIN)
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
-    rows[0]["end"] = 2  # although it is read at 2
+    rows[0]["end"] = 2  # but step 2 reads it
     wrong = Problem.model_validate({"buffers": rows})
     placed = plan(a=0, b=4, c=0)
     assert verify(wrong, placed) == ()
     assert clobbered_buffers(CHAIN, placed) == {("main/a", "main/2")}
 
 
-def test_a_value_that_is_lost_in_the_third_iteration_of_a_loop_is_found() -> None:
+def test_shadow_execution_finds_a_value_lost_in_the_third_iteration_of_a_loop() -> None:
     body = loop(choice([op("-> a")], [op("-> b")], [op("a ->")]))
     assert clobbered_buffers(program(function(body, a=4, b=4)), plan(a=0, b=3)) == {("main/a", "main/0.0.2.0")}
 
 
-def test_each_call_starts_with_empty_temporaries() -> None:
+def test_shadow_execution_starts_each_call_with_empty_temporaries() -> None:
     f = function(op("-> t"), op("t ->"), t=4)
     main = function(call("f"), op("-> a"), call("f"), op("a ->"), a=4)
     operations = program(main, f=f)
@@ -140,7 +140,7 @@ def test_each_call_starts_with_empty_temporaries() -> None:
     assert clobbered_buffers(operations, plan(a=0, **{"0:f__t": 0, "2:f__t": 0})) == {("main/a", "main/3")}
 
 
-def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
+def test_shadow_execution_tracks_parts_of_a_buffer_separately() -> None:
     low, high = ({"size": 4, "alias_of": "a", "alias_offset": at} for at in (0, 4))
     main = function(
         op("-> a"), op("-> b"), op("low ->"), op("high ->"), op("-> high"), op("a ->"), a=8, b=2, low=low, high=high
@@ -148,12 +148,12 @@ def test_a_part_is_lost_only_to_operations_that_write_it() -> None:
     assert clobbered_buffers(program(main), plan(a=0, b=6)) == {("main/high", "main/3")}
 
 
-def test_a_persistent_buffer_is_needed_at_the_end() -> None:
+def test_shadow_execution_needs_a_persistent_buffer_at_the_end() -> None:
     main = function(op("-> b"), b=4, s={"size": 4, "persistent": True})
     assert clobbered_buffers(program(main), plan(b=0, s=0)) == {("main/s", "main")}
 
 
-def test_arenas_may_be_as_large_as_they_like() -> None:
+def test_shadow_execution_accepts_offsets_near_the_64_bit_limit() -> None:
     main = function(op("-> a"), op("-> b"), op("a b ->"), a=2**60, b=2**60)
     assert shadow(program(main), plan(a=0, b=2**60)) == ()
     assert clobbered_buffers(program(main), plan(a=0, b=2**60 - 1)) == {("main/a", "main/2")}
@@ -167,7 +167,9 @@ def test_arenas_may_be_as_large_as_they_like() -> None:
         ({"a": 0, "b": 4, "c": 8, "d": 1}, 'placements[3].id: must be a buffer of the operations, got "main/d"'),
     ],
 )
-def test_a_plan_of_something_else_is_an_error(offsets: dict[str, int], sentence: str) -> None:
+def test_shadow_execution_refuses_a_plan_with_missing_or_unknown_buffers(
+    offsets: dict[str, int], sentence: str
+) -> None:
     with pytest.raises(PlanError) as caught:
         shadow(CHAIN, plan(**offsets))
     assert caught.value.sentences == (sentence,)

@@ -1,4 +1,4 @@
-"""How many planned bytes more precise lifetimes save."""
+"""Comparison of planned peaks for each reading of lifetimes, and for plans function by function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | Non
     return [(row.liveness, row.temporaries, row.planning, row.peak, row.lost_bytes) for row in found]
 
 
-def test_every_way_to_read_and_plan_has_its_peak() -> None:
+def test_compare_readings_returns_the_peak_of_each_variant() -> None:
     assert peaks(compare_peaks(program(MAIN, f=F))) == [
         ("usage", "nested", "global", 110, 0),
         ("scope", "nested", "global", 210, 100),
@@ -35,7 +35,7 @@ def test_every_way_to_read_and_plan_has_its_peak() -> None:
     ]
 
 
-def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() -> None:
+def test_local_plans_of_nested_calls_start_with_callees_and_keep_alignments() -> None:
     main = function(op("-> b"), call("g"), op("b ->"), b=1)
     g = function(op("-> a"), call("h"), op("a ->"), a=3)
     h = function(op("-> t"), op("t ->"), t={"size": 5, "alignment": 16})
@@ -45,7 +45,7 @@ def test_calls_of_calls_are_planned_from_the_inside_out_and_keep_alignments() ->
     assert found[-1].peak == 24  # the 8 bytes of a call of g at 16
 
 
-def test_pools_keep_their_sizes() -> None:
+def test_compare_readings_keeps_the_sizes_of_pools() -> None:
     raw = {"pools": [{"name": "sram", "size": 150}], "functions": {"main": MAIN, "f": F}}
     found = compare_peaks(operations_from(raw))
     assert [(row.status, row.peak, row.lost_bytes) for row in found] == [
@@ -57,12 +57,12 @@ def test_pools_keep_their_sizes() -> None:
     ]
 
 
-def test_calls_that_keep_something_are_not_planned_locally() -> None:
+def test_functions_with_persistent_buffers_have_no_local_plan() -> None:
     f = function(op("s ->"), s={"size": 4, "persistent": True})
     assert [row.planning for row in compare_peaks(program(function(call("f")), f=f))] == ["global"] * 4
 
 
-def test_a_cancelled_reading_is_unknown_or_has_a_quick_plan() -> None:
+def test_a_cancelled_comparison_returns_unknown_peaks() -> None:
     cancelled = threading.Event()
     cancelled.set()
     assert {row.status for row in compare_readings(program(MAIN, f=F), Reading(), Control(cancelled=cancelled))} == {
@@ -70,7 +70,7 @@ def test_a_cancelled_reading_is_unknown_or_has_a_quick_plan() -> None:
     }
 
 
-def test_once_time_is_over_no_problem_is_made_of_a_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_without_time_creates_no_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     over, made = threading.Event(), list[object]()
     over.set()
     monkeypatch.setattr(comparing, "pose", lambda *arguments, **_: made.append(arguments))

@@ -1,4 +1,4 @@
-"""Programs that are written in Python."""
+"""Programs written in Python by the program builder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.programs import call, choice, function, loop, op, program
 EXAMPLE = Path(__file__).parents[4] / "examples" / "operations.json"
 
 
-def test_calls_loops_and_choices_are_written_as_they_are_run() -> None:
+def test_program_builder_writes_calls_loops_and_choices() -> None:
     written = ProgramBuilder(name="tiny", order="tentative")
     f = written.function("f")
     p = f.param("p", size=4)
@@ -43,7 +43,7 @@ def test_calls_loops_and_choices_are_written_as_they_are_run() -> None:
     assert (found.functions, found.name, found.order) == (whole.functions, "tiny", "tentative")
 
 
-def test_the_program_in_the_document_can_be_built() -> None:
+def test_the_python_program_in_liveness_md_can_be_built() -> None:
     text = (EXAMPLE.parents[1] / "docs" / "liveness.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     known: dict[str, Any] = {}

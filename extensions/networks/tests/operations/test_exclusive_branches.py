@@ -1,4 +1,4 @@
-"""Buffers that are written in different branches of one choice: no execution has both, so that they may share bytes."""
+"""Buffers written in different branches of one choice may share bytes, as no execution writes both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALSO = {"inputs": ["c"], "branches": [[_writes("s")], [_writes("s"), _writes("t"
         ([_writes("s"), CHOICE, READ], 129),
     ],
 )
-def test_only_what_no_execution_writes_both_of_shares_bytes(body: list[Any], peak: int) -> None:
+def test_buffers_share_bytes_only_if_no_execution_writes_both(body: list[Any], peak: int) -> None:
     rows = [{"id": "c", "size": 1}, {"id": "s", "size": 64}, {"id": "t", "size": 64}, {"id": "r", "size": 1}]
     function = {"params": ["c"], "results": ["r"], "buffers": rows, "body": body}
     operations = operations_from({"functions": {"main": function}})

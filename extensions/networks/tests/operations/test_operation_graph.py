@@ -1,4 +1,4 @@
-"""Graphs of operations: their rules, the check of their orders, and outputs written over inputs."""
+"""Graphs of operations: their rules, the check of their orders, and outputs that overwrite inputs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def graph_with(**change: Any) -> OperationGraph:
     return graph_from({**DIAMOND, **change})
 
 
-def test_a_written_graph_reads_back_unchanged() -> None:
+def test_a_graph_is_unchanged_after_writing_and_reading() -> None:
     data = json.dumps(DIAMOND).encode()
     graph = read_graph(data)
     assert json.loads(write_graph(graph)) == DIAMOND
     assert read_graph(write_graph(graph)) == graph
 
 
-def test_makers_readers_and_predecessors_follow() -> None:
+def test_a_graph_derives_makers_readers_and_predecessors() -> None:
     graph = graph_with()
     assert graph.maker == (None, 0, 1, 2)
     assert graph.readers == ((0, 1), (2,), (2,), ())
@@ -58,7 +58,7 @@ def test_a_tensor_that_is_made_again_waits_for_its_readers_and_counts_once() -> 
     assert graph.readers == ((1, 2, 3), (4,))
 
 
-def test_facts_are_read_and_written_as_they_were() -> None:
+def test_facts_of_a_graph_are_unchanged_after_writing_and_reading() -> None:
     inside = {"size": [20, 7], "resident": [0], "ops": [{"in": [0], "out": [1], "kind": "relu"}]}
     row = {
         "in": [0, 3],
@@ -87,7 +87,7 @@ def test_facts_are_read_and_written_as_they_were() -> None:
 ADD: dict[str, Any] = {"in": [0, 1], "out": [2], "may_overwrite": [[0, 0], [0, 1]]}
 
 
-def test_the_last_reader_writes_its_output_over_the_input() -> None:
+def test_only_the_last_reader_overwrites_an_input() -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [{"in": [0]}, ADD]})
     assert input_of_output(graph, 1, {0}) == {2: 0}
     assert bytes_along(graph, [0, 1]) == [16, 16]
@@ -107,19 +107,19 @@ def test_the_last_reader_writes_its_output_over_the_input() -> None:
         {"given": [2]},
     ],
 )
-def test_nothing_is_written_over_what_is_needed_or_too_small(change: dict[str, Any]) -> None:
+def test_inputs_that_are_needed_or_too_small_are_not_overwritten(change: dict[str, Any]) -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [ADD], **change})
     assert input_of_output(graph, 0, set()) == {}
 
 
-def test_outputs_that_compete_take_the_most_bytes_together() -> None:
+def test_competing_outputs_are_matched_to_save_the_most_bytes() -> None:
     pairs = [[0, 0], [0, 1], [1, 0], [2, 0]]
     graph = graph_from({"size": [9, 9, 5, 6, 7], "ops": [{"in": [0, 1], "out": [2, 3, 4], "may_overwrite": pairs}]})
     assert input_of_output(graph, 0, set()) == {2: 1, 4: 0}
     assert peak_of(graph, [0]) == 9 + 9 + 6
 
 
-def test_a_chain_of_outputs_stays_at_one_offset() -> None:
+def test_a_chain_of_overwriting_operations_uses_one_offset() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5], "ops": ops})
     assert input_of_output_in_order(graph, [0, 1, 2]) == {1: 0, 2: 1, 3: 2}
@@ -156,7 +156,7 @@ GRAPH = graph_from(
 )
 
 
-def test_bytes_are_counted_along_an_order() -> None:
+def test_bytes_along_counts_the_live_bytes_of_each_operation() -> None:
     assert bytes_along(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
     assert bytes_along(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
     assert bytes_along(GRAPH, [0, 1]) == [19, 34]
@@ -177,13 +177,13 @@ def test_a_given_tensor_counts_before_the_first_operation() -> None:
         ([0, 2, 1, 3], "order[1]: must come after operation 1, got 2"),
     ],
 )
-def test_an_invalid_order_is_refused(order: list[int], sentence: str) -> None:
+def test_peak_of_refuses_an_invalid_order(order: list[int], sentence: str) -> None:
     with pytest.raises(OperationsError) as error:
         peak_of(GRAPH, order)
     assert error.value.sentences == (sentence,)
 
 
-def test_a_state_that_no_order_has_is_refused() -> None:
+def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_has() -> None:
     with pytest.raises(OperationsError, match="done: must hold operation 0, which comes before 2"):
         bytes_after(GRAPH, {1, 2})
     with pytest.raises(OperationsError, match="done: must hold operation 1, which comes before 2"):
@@ -193,7 +193,7 @@ def test_a_state_that_no_order_has_is_refused() -> None:
 
 
 @pytest.mark.drawn
-def test_bytes_of_states_and_of_orders_agree() -> None:
+def test_bytes_beside_agrees_with_bytes_along() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 12))

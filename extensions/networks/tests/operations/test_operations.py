@@ -1,4 +1,4 @@
-"""Operations as files spell them: their meaning, and the messages about wrong ones."""
+"""Programs in the wire format: the bytes of their buffers, and the example in the documentation."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from memplan.extensions.networks.operations.operations import DeclaredBuffer, op
         ("int64", [0, 9], 0),
     ],
 )
-def test_types_and_shapes_are_bytes(dtype: str, shape: list[int], size: int) -> None:
+def test_a_declared_buffer_has_the_bytes_of_its_type_and_shape(dtype: str, shape: list[int], size: int) -> None:
     assert DeclaredBuffer.model_validate({"id": "a", "dtype": dtype, "shape": shape}).bytes == size
 
 
-def test_the_operations_in_the_document_are_what_they_should_be() -> None:
+def test_the_json_program_in_liveness_md_is_valid() -> None:
     text = (Path(__file__).parents[4] / "docs" / "liveness.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert set(operations_from(json.loads(block)).functions) == {"main", "convolve"}

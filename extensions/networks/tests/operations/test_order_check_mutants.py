@@ -1,4 +1,4 @@
-"""The checks of orders and of writes in place: each small change to their code changes a count or refusal."""
+"""Mutation tests of the checks of orders and of in-place execution: each mutant must change a result."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ EQUIVALENT = {
     "in_place: if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:"
     " -> 0 <= size[output] <= size[tensor]": "an output of no bytes saves none",
 }
-"""The mutants that count the same of every order, and why."""
+"""The mutants that change no result, with the reason."""
 Case = tuple[Callable[..., object], tuple[object, ...]]
 
 
 def cases() -> Iterator[Case]:
-    """Yield calls of all functions: orders that are right, and wrong in one place; states that orders have, or not."""
+    """Yield calls of all checked functions, with valid and invalid orders and states of random graphs."""
     for seed in range(GRAPHS):
         draw = random.Random(seed)
         graph = random_graph(draw, draw.randint(1, 7))
@@ -43,7 +43,7 @@ def cases() -> Iterator[Case]:
 
 
 def draw_order(graph: OperationGraph, draw: random.Random) -> list[int]:
-    """Return an order of all operations, each after its predecessors."""
+    """Return a random order of all operations, each after its predecessors."""
     order: list[int] = []
     while left := [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]:
         order.append(draw.choice(left))
@@ -51,7 +51,7 @@ def draw_order(graph: OperationGraph, draw: random.Random) -> list[int]:
 
 
 def outcome_of(case: Case) -> object:
-    """Return what a call gives, or its refusal or fault in words."""
+    """Return the result of a call, or the text of its exception."""
     try:
         return case[0](*case[1])
     except Exception as fault:  # noqa: BLE001 - a mutant may raise anything
@@ -59,7 +59,7 @@ def outcome_of(case: Case) -> object:
 
 
 @pytest.mark.parametrize(("module", "least"), [(order_check, 40), (in_place, 15)])
-def test_each_mutant_of_the_check_changes_the_count_of_some_order(module: ModuleType, least: int) -> None:
+def test_each_mutant_of_the_checks_changes_the_result_of_some_order(module: ModuleType, least: int) -> None:
     count, alive = survivors(module, [(case, outcome_of(case)) for case in cases()], outcome_of)
     assert count >= least
     assert alive == equivalent_names(module, EQUIVALENT)

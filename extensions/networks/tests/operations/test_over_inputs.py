@@ -1,4 +1,4 @@
-"""Results that are written over inputs: by hand, and drawn, where programs are run on the bytes of their plan."""
+"""In-place problems: expected aliases, and random programs that are executed on the bytes of their plan."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def program(steps: Sequence[Step], results: Sequence[str], params: Sequence[str]
 
 
 def aliases_of(problem: Problem) -> dict[str, str]:
-    """Return the buffers that lie in others, without the name of their function."""
+    """Return the aliased buffer of each alias, by names without their function."""
     rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
     return {str(row["id"])[5:]: str(row["alias_of"])[5:] for row in rows if "alias_of" in row}
 
 
-def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
+def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() -> None:
     model = program([("relu", ("x",), "a"), ("neg", ("a",), "b"), ("relu", ("b",), "y")], ["y"])
     assert aliases_of(problem_in_place(model, ())) == {"a": "x", "b": "x", "y": "x"}
     for name in ("x", "main/x"):
@@ -66,19 +66,19 @@ def test_a_chain_lies_in_its_first_input_and_a_spared_one_is_kept() -> None:
 @pytest.mark.parametrize(
     ("steps", "results", "found"),
     [
-        # It is read later, by another operation and through a view.
+        # The input is read later, by another operation or through a view.
         ([("relu", ("x",), "a"), ("add", ("x", "a"), "y")], ["y"], {"y": "x"}),
         ([("reshape", ("x",), "v"), ("relu", ("x",), "a"), ("conv", ("v",), "y")], ["a", "y"], {"v": "x"}),
-        # It is handed to the caller, or no operation of its kind writes it.
+        # The input is a result, or the operation is not element-wise.
         ([("relu", ("x",), "a"), ("relu", ("a",), "y")], ["a", "y"], {"a": "x"}),
         ([("conv", ("x",), "y")], ["y"], {}),
-        # A view of an output written over its source is in that source, too.
+        # A view of an output that overwrites its input is an alias of that input, too.
         ([("relu", ("x",), "a"), ("reshape", ("a",), "v"), ("conv", ("v",), "y")], ["y"], {"a": "x", "v": "x"}),
-        # An input that is read twice may be read in part.
+        # An input that is also read through a view must not be overwritten.
         ([("reshape", ("x",), "v"), ("add", ("x", "v"), "y")], ["y"], {"v": "x"}),
     ],
 )
-def test_only_what_nothing_reads_later_is_written_over(
+def test_only_inputs_without_later_readers_are_overwritten(
     steps: list[Step], results: list[str], found: dict[str, str]
 ) -> None:
     assert aliases_of(problem_in_place(program(steps, results), ())) == found
@@ -98,7 +98,7 @@ def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
 def values_from(
     steps: Sequence[Step], params: Sequence[str], wanted: Sequence[str], place: dict[str, int]
 ) -> dict[str, object]:
-    """Run steps on a memory of bytes; return the values that each of them finds, and the `wanted` values at the end."""
+    """Run steps on a memory of bytes; return the operands that each step reads, and the final `wanted` values."""
     memory: dict[int, object] = {}
 
     def write(name: str, value: object) -> None:
@@ -123,7 +123,7 @@ def values_from(
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(40))
-def test_drawn_programs_compute_the_same_in_place_and_keep_what_is_spared(seed: int) -> None:
+def test_random_programs_compute_the_same_in_place_and_keep_spared_buffers(seed: int) -> None:
     rng = random.Random(seed)
     steps, results, params = draw_program(rng)
     spared = params[: rng.randint(0, 1)]
@@ -143,14 +143,14 @@ def graph(names: Sequence[str] = ()) -> OperationGraph:
 
 
 @pytest.mark.parametrize("name", ["0", "tensor_0", "image", "main/image"])
-def test_an_order_spares_a_tensor_by_name_or_number(name: str) -> None:
+def test_order_spares_a_tensor_given_by_name_or_number(name: str) -> None:
     given = graph() if name.endswith("0") else graph(["image", "a", "b", "c"])
     assert order(given, OrderOptions(in_place=True)).written_over[:1] == ((1, 0),)
     found = order(given, OrderOptions(in_place=True, spare=(name,)))
     assert (found.peak, found.written_over) == (16, ((2, 1), (3, 2)))
 
 
-def test_sparing_is_refused_where_nothing_is_written_over_or_there_is_no_such_tensor() -> None:
+def test_order_refuses_spare_without_in_place_and_for_unknown_tensors() -> None:
     with pytest.raises(OptionError, match=r'^spare: must be given with in_place only, got "0"'):
         order(graph(), OrderOptions(spare=("0",)))
     with pytest.raises(OptionError, match=r'^spare: must name one tensor, such as 0 to 3, got "4"$'):

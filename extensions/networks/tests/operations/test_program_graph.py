@@ -1,4 +1,4 @@
-"""Programs as graphs of operations: the same bytes, and any order that the graph allows computes the same."""
+"""Programs as graphs of operations: equal live bytes, and equal results in any valid order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.random_programs import random_program
 
 
 def program(*body: dict[str, Any], **fields: Any) -> Operations:
-    """Return a program whose buffers take as many bytes as their names have letters."""
+    """Return a program in which each buffer has as many bytes as its name has letters."""
     names = dict.fromkeys(fields.pop("names").split())
     views = fields.pop("views", {})
     buffers = [{"id": name, "size": len(name)} | ({"alias_of": views[name]} if name in views else {}) for name in names]
@@ -27,7 +27,7 @@ def program(*body: dict[str, Any], **fields: Any) -> Operations:
 
 
 def live_bytes(operations: Operations) -> int:
-    """Return the most bytes alive at a statement."""
+    """Return the live peak in bytes of a program's statements."""
     return max((step.live_bytes for step in analyse(operations).steps), default=0)
 
 
@@ -35,7 +35,7 @@ def peak(found: ProgramGraph) -> int:
     return peak_of(found.graph, range(len(found.graph.ops)))
 
 
-def test_buffers_are_tensors_and_views_are_what_they_lie_in() -> None:
+def test_program_graph_maps_buffers_to_tensors_and_views_to_viewed_buffers() -> None:
     found = program_graph(
         program(
             {"op": "conv", "inputs": ["in", "weight"], "outputs": ["sum"], "temporaries": ["columns"]},
@@ -57,7 +57,7 @@ def test_buffers_are_tensors_and_views_are_what_they_lie_in() -> None:
     assert peak(found) == 12
 
 
-def test_a_region_counts_what_only_it_uses_and_the_operation_what_others_use() -> None:
+def test_a_region_counts_its_own_tensors_and_those_that_only_its_operation_uses() -> None:
     body = (
         {"op": "begin", "outputs": ["four", "b"]},
         {
@@ -97,7 +97,7 @@ def test_state_of_called_functions_counts_for_each_call() -> None:
     assert peak(program_graph(operations_from({"functions": {"main": main, "f": state}}))) == 10
 
 
-def test_calls_that_multiply_are_refused_and_so_is_deep_nesting() -> None:
+def test_program_graph_refuses_too_many_operations_and_too_deep_nesting() -> None:
     body: dict[str, Any] = {"op": "leaf"}
     functions: dict[str, Any] = {"f0": {"body": [body] * 10}}
     functions |= {f"f{k}": {"body": [{"call": f"f{k - 1}"}] * 10} for k in range(1, 8)}
@@ -109,7 +109,7 @@ def test_calls_that_multiply_are_refused_and_so_is_deep_nesting() -> None:
 
 
 @pytest.mark.drawn
-def test_random_programs_have_the_bytes_that_lifetimes_say_in_any_order_and_compute_the_same() -> None:
+def test_random_programs_keep_their_live_bytes_and_results_in_any_order() -> None:
     exact = tried = 0
     for seed in seeds(30):
         rng = random.Random(seed)

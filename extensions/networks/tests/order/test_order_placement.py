@@ -1,4 +1,4 @@
-"""`order_and_place`: plans of orders, orders near the given one, what may be preferred, and limits."""
+"""Tests of `order_and_place`: plans of orders, nearby orders, goals, and limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def legal_orders(graph: OperationGraph) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.drawn
-def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
+def test_problem_of_order_has_the_live_bytes_of_bytes_along() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8))
@@ -61,7 +61,7 @@ def test_buffers_are_alive_together_as_the_check_counts_them() -> None:
 
 
 @pytest.mark.drawn
-def test_the_plan_of_an_order_is_verified_and_not_below_the_live_bytes() -> None:
+def test_order_and_place_returns_a_valid_plan_of_the_least_live_peak() -> None:
     for seed in seeds(20):
         rng = random.Random(seed)
         graph = add_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
@@ -81,7 +81,7 @@ def test_operations_outside_the_longest_ascending_subsequence_count_as_moved() -
 
 
 @pytest.mark.drawn
-def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> None:
+def test_nearby_orders_keep_the_budget_and_mostly_have_the_fewest_moves() -> None:
     more = 0
     graphs = [random_graph(random.Random(seed), 6) for seed in seeds(40)]
     for graph in graphs:
@@ -94,14 +94,14 @@ def test_orders_nearby_keep_the_budget_and_are_mostly_the_nearest_of_all() -> No
     assert more <= len(graphs) // 40
 
 
-def test_an_order_that_is_planned_with_less_may_have_more_alive() -> None:
+def test_the_goal_placed_may_have_more_live_bytes_but_a_lower_planned_peak() -> None:
     graph = layered_graph(random.Random(4), 40, 8)
     alive, placed = (order_and_place(graph, DETERMINISTIC.limit_to(3), goal=g) for g in ("alive", "placed"))
     assert alive.peak <= placed.peak
     assert (placed.placed_peak or 0) <= (alive.placed_peak or 0)
 
 
-def test_limits_and_alignments_are_kept() -> None:
+def test_order_and_place_respects_time_limits_and_alignments() -> None:
     placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.limit_to(1), alignment=64).placed
     assert placed is not None
     assert all(row.offset % 64 == 0 for row in placed.plan.placements)
@@ -114,7 +114,7 @@ def test_limits_and_alignments_are_kept() -> None:
         order_and_place(graph, DETERMINISTIC, alignment=0)
 
 
-def test_tensors_at_one_offset_form_one_stack_of_buffers() -> None:
+def test_a_chain_of_overwriting_tensors_becomes_aliases_and_rest_buffers() -> None:
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
     placed = order_and_place(graph, DETERMINISTIC)
@@ -145,7 +145,7 @@ def refutation_of(found: OrderAnswer, options: OrderOptions = COUNTED, graph: Op
     return QUESTION.refutes({"graph": graph, "options": options}, found)
 
 
-def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
+def test_an_order_answer_prints_the_same_after_writing_and_reading() -> None:
     found = order(GRAPH, COUNTED)
     assert (found.peak, found.placed_peak, found.given_peak) == (107, 107, 206)
     assert list(QUESTION.lines(read_again(found))) == list(QUESTION.lines(found))
@@ -157,13 +157,13 @@ def test_an_order_that_is_written_and_read_has_the_same_table() -> None:
     assert refutation_of(read_again(again)) is None
 
 
-def test_the_orders_inside_of_operations_are_checked_too() -> None:
+def test_refutation_checks_the_orders_of_regions() -> None:
     found = read_again(order(GRAPH, COUNTED))
     assert refutation_of(found) is None
     assert refutation_of(found.model_copy(update={"regions": ()})) == "has a peak of 206, and not of 107"
 
 
-def test_an_order_is_checked_with_the_options_of_its_search() -> None:
+def test_refutation_uses_the_options_of_the_search() -> None:
     graph = graph_from({"size": [8, 4, 2], "resident": [0], "ops": [{"in": [0], "out": [1]}, {"in": [1], "out": [2]}]})
     counted = OrderOptions(deterministic=True, count_resident=True)
     found = read_again(order(graph, counted))
@@ -173,7 +173,7 @@ def test_an_order_is_checked_with_the_options_of_its_search() -> None:
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_orders_are_noted_before_there_is_a_plan(recompute: bool) -> None:
+def test_order_notes_answers_before_it_has_a_plan(recompute: bool) -> None:
     ops = [{"out": [0]}, {"out": [1]}, *({"in": [k], "out": [k + 2]} for k in range(1998))]
     graph, noted = graph_from({"size": [8] * 2000, "ops": ops}), list[OrderAnswer]()
     options = OrderOptions(time_limit_s=0.2, recompute=recompute, within=8 if recompute else None)

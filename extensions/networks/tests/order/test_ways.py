@@ -1,4 +1,4 @@
-"""Operations that can be computed in several ways: the least peak of all orders and ways, then the cheapest ways."""
+"""Alternatives of operations: the least peak over all orders and ways, then the cheapest ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def draw_graph(seed: int) -> OperationGraph:
-    """Return a graph some of whose operations have one or two alternatives."""
+    """Return a random graph in which some operations have one or two alternatives."""
     rng = random.Random(seed)
     graph = random_graph(rng, rng.randint(2, 5))
     fields = graph.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -41,7 +41,7 @@ def draw_graph(seed: int) -> OperationGraph:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
-def test_the_ways_are_the_cheapest_with_the_least_peak_of_all_orders_and_ways(seed: int) -> None:
+def test_order_chooses_the_cheapest_ways_with_the_least_peak(seed: int) -> None:
     graph = draw_graph(seed)
     found = order(graph, OrderOptions(time_limit_s=5, with_certificate=True))
     every = list(product(*(range(1 + len(row.alternatives)) for row in graph.ops)))
@@ -71,7 +71,7 @@ def test_an_alternative_with_more_work_is_chosen_only_if_it_does_not_raise_the_p
 
 
 @pytest.mark.parametrize("ways", [(3, 0), (0,), (-1, 0)])
-def test_an_answer_with_ways_that_there_are_not_is_refuted(ways: tuple[int, ...]) -> None:
+def test_an_answer_with_nonexistent_alternatives_is_refuted(ways: tuple[int, ...]) -> None:
     graph = graph_from({"size": [8, 4, 100], "kept": [2], "ops": ROWS})
     found = order(graph).model_copy(update={"alternatives": ways})
     assert "must name a way of each operation" in str(
@@ -79,7 +79,7 @@ def test_an_answer_with_ways_that_there_are_not_is_refuted(ways: tuple[int, ...]
     )
 
 
-def test_an_operation_with_regions_has_no_alternatives() -> None:
+def test_an_operation_with_regions_must_not_have_alternatives() -> None:
     inside = {"kind": "call", "graph": {"size": [1], "ops": []}}
     with pytest.raises(OperationsError) as caught:
         graph_from({"size": [1], "ops": [{"out": [0], "regions": [inside], "alternatives": [{"cost": 1}]}]})

@@ -13,7 +13,7 @@ from tests.support.depth import seeds
 
 
 @pytest.mark.drawn
-def test_the_cheapest_closed_set_is_found() -> None:
+def test_close_cheaply_finds_the_best_closed_set() -> None:
     for seed in seeds(60):
         rng = random.Random(seed)
         n = rng.randint(1, 7)

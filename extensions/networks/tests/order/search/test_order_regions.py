@@ -1,4 +1,4 @@
-"""Operations that run regions, ordered inside; and certificates of bounds, which prove no more than there is."""
+"""Orders of regions inside operations, and certificates of lower bounds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPAIRS = ExplainOptions(repairs=3, with_plans=True)
 
 
 def add_regions(rng: random.Random, graph: OperationGraph, depth: int) -> OperationGraph:
-    """Return a graph some of whose operations run one or two small random graphs, which may do so in turn."""
+    """Return a graph in which some operations have one or two random graphs as regions, nested `depth` deep."""
     rows: list[GraphOperation] = []
     for row in graph.ops:
         inner = [random_graph(rng, rng.randint(2, 4)) for _ in range(rng.choice([0, 1, 1, 2]))]
@@ -47,7 +47,7 @@ def add_regions(rng: random.Random, graph: OperationGraph, depth: int) -> Operat
 
 
 def min_peak_with_regions(graph: OperationGraph) -> int:
-    """Return the least peak over all orders of a graph and of all that its operations run."""
+    """Return the least peak over all orders of a graph and of its regions."""
     rows = []
     for row in graph.ops:
         given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)
@@ -57,7 +57,7 @@ def min_peak_with_regions(graph: OperationGraph) -> int:
 
 
 def apply_orders(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: tuple[int, ...] = ()) -> OperationGraph:
-    """Return a graph whose regions are in the given orders, with the work that operations then have."""
+    """Return a graph with its regions in the given orders, and with the resulting work of operations."""
     found = {each.path: each.order for each in orders}
     rows = []
     for v, row in enumerate(graph.ops):
@@ -72,7 +72,7 @@ def apply_orders(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: t
     return graph.model_copy(update={"ops": tuple(rows)})
 
 
-def test_the_peak_is_that_of_the_best_orders_inside() -> None:
+def test_order_finds_the_best_orders_of_regions() -> None:
     for found in (
         order_operations(CALL, deterministic=True),
         order_and_place(CALL, Control(counted_s=10.0)),
@@ -86,7 +86,7 @@ def test_the_peak_is_that_of_the_best_orders_inside() -> None:
     assert (again.given_peak, first.peak, first.status, len(again.regions)) == (206, 107, "optimal", 1)
 
 
-def test_repairs_know_the_orders_inside() -> None:
+def test_repairs_include_the_orders_of_regions() -> None:
     asked = problem_of_order(CALL, range(len(CALL.ops)))
     found = repairs_of_graph(CALL, asked.with_capacity(150), REPAIRS, Control.from_limit(2, deterministic=True))
     assert [(each.kind, each.live_peak, len(each.regions)) for each in found.repairs] == [("reorder", 107, 1)]
@@ -100,7 +100,7 @@ def test_no_certificate_is_written_if_the_bound_depends_on_orders_inside_regions
 
 
 @pytest.mark.parametrize("limit_s", [0.0, 1e-6, 5.0])
-def test_bounds_and_peaks_hold_over_all_orders_inside(limit_s: float) -> None:
+def test_bounds_and_peaks_are_valid_over_all_orders_of_regions(limit_s: float) -> None:
     for seed in range(20):
         rng = random.Random(seed)
         graph = add_regions(rng, random_graph(rng, rng.randint(1, 4)), 1)
@@ -128,7 +128,7 @@ ROOT = Path(__file__).parents[5]
 GRAPHS = ROOT / "examples" / "graphs"
 
 
-def test_the_checker_accepts_the_certificates_that_the_command_writes(tmp_path: Path) -> None:
+def test_checker_accepts_the_certificate_that_the_order_command_writes(tmp_path: Path) -> None:
     graph, proof, told = GRAPHS / "synth_intree100_s0.json", tmp_path / "order.proof", tmp_path / "order.json"
     assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
     facts = json.loads(told.read_text())
@@ -143,7 +143,7 @@ def test_the_checker_accepts_the_certificates_that_the_command_writes(tmp_path: 
 @pytest.mark.parametrize(
     "name", ["cells_amoeba_8x36@32", "cells_darts_cell_1x48@56", "torch_resnet18_b1_sgd", "layered_layered50w5_s1"]
 )
-def test_a_bound_by_a_complete_search_is_certified_state_by_state(name: str) -> None:
+def test_certificate_of_a_complete_search_lists_all_states(name: str) -> None:
     graph = read_graph(str(GRAPHS / f"{name}.json"))
     result = order_operations(graph, deterministic=True)
     found, text = certify_order(graph, result), write_graph(graph).decode()
@@ -156,7 +156,7 @@ def test_a_bound_by_a_complete_search_is_certified_state_by_state(name: str) -> 
     assert not is_accepted(text, [*lines, "all 1"])
 
 
-def test_a_search_that_is_too_large_to_be_written_says_so() -> None:
+def test_a_complete_search_with_too_many_states_has_a_reason_instead_of_a_certificate() -> None:
     graph = read_graph(str(GRAPHS / "layered_layered50w5_s1.json"))
     result = order_operations(graph, deterministic=True)
     found = certify_order(graph, result, time_limit_s=0.01)
@@ -165,13 +165,13 @@ def test_a_search_that_is_too_large_to_be_written_says_so() -> None:
     assert "not all there are in the time" in (found.reason or "")
 
 
-def test_random_certificates_of_orders_agree_with_enumeration() -> None:
+def test_certificates_of_random_graphs_agree_with_enumeration() -> None:
     tally: Counter[str] = Counter()
     assert [line for seed in range(12) for line in faults(seed, tally)] == []
     assert min(tally["joins"], tally["runs"], tally["swaps"]) > 0
 
 
-def test_a_graph_that_two_readers_could_read_differently_is_wrong_input() -> None:
+def test_checker_refuses_ambiguous_json_of_a_graph() -> None:
     lines = ["memplan-order/1", "least 1", "state"]
     assert is_accepted('{"size": [1], "kept": [0], "ops": []}', lines)
     assert not is_accepted('{"size": [0], "size": [1], "kept": [0], "ops": []}', lines)

@@ -1,4 +1,4 @@
-"""`order_operations`: recorded peaks, bounds with witnesses, limits, and results that it never returns."""
+"""Tests of `order_operations`: recorded peaks, bounds with witnesses, time limits, and refused results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memplan.extensions.networks.order.search.macros import macro_graph, single_
 from memplan.extensions.networks.order.search.parts import part_of, parts_of
 from memplan.extensions.networks.order.search.solve import check_bound, order_operations
 from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
-from memplan.extensions.networks.order.search.twins import _Looks, encode_twins
+from memplan.extensions.networks.order.search.twins import _MacroFacts, encode_twins
 from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, descend
 from memplan.planner.errors import InvalidPlanError, OptionError
 from tests.support.depth import GRACE_S, seeds
@@ -41,7 +41,7 @@ RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
 
 
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
-def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) -> None:
+def test_order_operations_proves_the_recorded_peak_of_each_example(row: dict[str, Any]) -> None:
     graph = read_graph((FOLDER / row["file"]).read_bytes())
     result = order_operations(graph, time_limit_s=30, deterministic=True)
     assert (len(graph.ops), result.given_peak, result.peak) == (row["operations"], row["given_peak"], row["best_peak"])
@@ -51,7 +51,7 @@ def test_recorded_graphs_reach_the_least_peak_and_prove_it(row: dict[str, Any]) 
 
 
 @pytest.mark.drawn
-def test_a_bound_has_a_witness() -> None:
+def test_each_bound_has_a_valid_witness() -> None:
     kinds = set()
     for seed in seeds(300):
         rng = random.Random(seed)
@@ -71,14 +71,14 @@ def test_a_bound_has_a_witness() -> None:
     assert kinds == {"state", "cut", "exhaustion"}
 
 
-def test_a_large_graph_without_time_has_the_bound_of_one_operations_need() -> None:
+def test_a_large_graph_without_time_has_the_bound_of_a_single_operation() -> None:
     ops = [{"out": [0]}, *({"in": [k], "out": [k + 1], "work": 5 * (k == 7)} for k in range(2500))]
     graph = OperationGraph.model_validate({"size": [2] * 2501, "ops": ops})
     found = order_operations(graph, time_limit_s=0)
     assert (found.lower_bound, found.peak, found.witness) == (9, 9, NeedWitness(8))
 
 
-def test_no_start_is_better_than_the_result() -> None:
+def test_the_result_is_never_worse_than_the_starting_orders() -> None:
     for seed in range(2):
         graph = layered_graph(random.Random(seed), 300, 12)
         result = order_operations(graph, time_limit_s=0.3)
@@ -87,7 +87,7 @@ def test_no_start_is_better_than_the_result() -> None:
         assert result.lower_bound <= result.peak == peak_of(graph, result.order)
 
 
-def test_a_search_of_orders_ends_at_its_limit_and_when_it_is_cancelled() -> None:
+def test_order_operations_ends_at_its_time_limit_and_when_cancelled() -> None:
     graph = layered_graph(random.Random(1), 1500, 40)
     order_operations(graph_from({}))
     started = time.monotonic()
@@ -101,7 +101,7 @@ def test_a_search_of_orders_ends_at_its_limit_and_when_it_is_cancelled() -> None
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
-def test_a_time_limit_is_a_finite_number_of_seconds(limit: float) -> None:
+def test_order_operations_refuses_a_negative_or_infinite_time_limit(limit: float) -> None:
     with pytest.raises(OptionError, match="time_limit_s: must be at least 0 and finite"):
         order_operations(graph_from({}), time_limit_s=limit)
 
@@ -116,7 +116,7 @@ def test_a_time_limit_is_a_finite_number_of_seconds(limit: float) -> None:
         ({"size": [0, 0], "ops": [{"out": [0]}, {"in": [0], "out": [1]}]}, 0),
     ],
 )
-def test_graphs_with_little_in_them_have_an_order(graph: dict[str, Any], peak: int) -> None:
+def test_trivial_graphs_have_an_optimal_order(graph: dict[str, Any], peak: int) -> None:
     result = order_operations(graph_from(graph), deterministic=True)
     assert (result.peak, result.lower_bound, result.status) == (peak, peak, "optimal")
 
@@ -125,7 +125,7 @@ def test_graphs_with_little_in_them_have_an_order(graph: dict[str, Any], peak: i
     ("bound", "witness"),
     [(5, StateWitness((0,))), (3, CutWitness(0, ())), (4, StateWitness(())), (4, StateWitness((0,)))],
 )
-def test_a_bound_that_its_witness_does_not_bear_out_never_leaves(bound: int, witness: Witness) -> None:
+def test_check_bound_refuses_a_bound_that_its_witness_does_not_prove(bound: int, witness: Witness) -> None:
     graph = graph_from({"size": [4], "ops": [{"out": [0]}]})
     check_bound(graph, 4, 4, CutWitness(0, ()))
     with pytest.raises(InvalidPlanError, match="lower_bound: must be"):
@@ -139,7 +139,7 @@ def test_a_deterministic_search_repeats_its_result() -> None:
     assert first.wall_time_s is None
 
 
-def test_the_seven_operations_of_liberis_and_lane_need_4960_bytes() -> None:
+def test_the_example_of_liberis_and_lane_has_the_published_peak_of_4960_bytes() -> None:
     # arXiv 1910.05110: 5216 bytes in the given order, 4960 in the order 1, 4, 6, 2, 3, 5, 7.
     rows = [([0], 1), ([1], 2), ([2], 3), ([1], 4), ([3], 5), ([4], 6), ([5, 6], 7)]
     ops = [{"in": inputs, "out": [output]} for inputs, output in rows]
@@ -164,7 +164,7 @@ def graph_number(seed: int, largest: int = 8) -> OperationGraph:
 
 
 @pytest.mark.drawn
-def test_the_least_peak_is_that_of_all_orders() -> None:
+def test_order_operations_finds_the_least_peak_of_all_orders() -> None:
     for seed in seeds(400):
         graph = graph_number(seed, 9)
         best = min_peak(graph)
@@ -175,7 +175,7 @@ def test_the_least_peak_is_that_of_all_orders() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("is_merged", [True, False])
-def test_every_search_finds_the_optimum_and_refuses_a_budget_below_it(is_merged: bool) -> None:
+def test_each_kind_of_search_finds_the_optimum_and_refuses_a_lower_budget(is_merged: bool) -> None:
     for seed in seeds(400):
         graph = graph_number(seed)
         best = min_peak(graph)
@@ -197,11 +197,11 @@ class _CountingControl(list[int]):
         return super().__iter__()
 
 
-def test_siblings_are_found_in_two_passes_over_all_macros() -> None:
+def test_siblings_iterates_over_the_macros_only_twice() -> None:
     macros = single_macros(layered_graph(random.Random(1), 300, 8))
     part = part_of(macros, list(range(len(macros.macros))), lambda _: False, macros.start)
     members = _CountingControl(range(len(part.members)))
-    assert list(_Looks(part).siblings(members)) == []
+    assert list(_MacroFacts(part).siblings(members)) == []
     assert members.looks == 2
 
 
@@ -212,7 +212,7 @@ def assert_refused(outcome: OrderOutcome, best: int, about: object) -> None:
 
 
 @pytest.mark.drawn
-def test_no_cut_is_above_the_least_peak() -> None:
+def test_no_cut_bound_exceeds_the_least_peak() -> None:
     for seed in seeds(80):
         graph = graph_number(seed)
         best = min_peak(graph)
@@ -226,7 +226,7 @@ def test_no_cut_is_above_the_least_peak() -> None:
 
 
 @pytest.mark.parametrize("n", [10, 50, 200, 1000])
-def test_trees_are_solved_as_liu_does(n: int) -> None:
+def test_peaks_of_trees_equal_those_of_lius_algorithm(n: int) -> None:
     for seed in range(3):
         tree = random_tree(random.Random(seed), n)
         result = order_operations(tree, time_limit_s=30, deterministic=True)
