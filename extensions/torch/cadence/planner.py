@@ -2,7 +2,7 @@
 
 The planners know the size and the alignment of each pool; they ignore alignments of buffers. Offsets are multiples of
 the pool's alignment, and the end of a buffer, rounded up to that alignment, must be within the pool's size. A view,
-which is placed relative to another buffer, gets no placement of its own ("skipped"): the other buffer lives as long as
+which is placed relative to another buffer, gets no separate placement ("skipped"): the other buffer lives as long as
 any of its views. Buffers pinned to an offset are placed first, then buffers that may use one pool only, pool by pool,
 then all others.
 

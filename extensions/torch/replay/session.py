@@ -57,7 +57,7 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
 
     The step must have run once before, so that lasting allocations, such as the state of an optimizer, exist.
     Allocations that the step does not free are not planned and get separate bytes. The options are those of
-    `ReplayOptions`; the default `library` is the one that `install` sets. Raises InputError, and any exception of the
+    `ReplayOptions`; the default `library` is that of `install`. Raises InputError, and any exception of the
     step.
     """
     asked = validate_options(ReplayOptions, options)
