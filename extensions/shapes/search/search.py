@@ -105,7 +105,7 @@ class _Search:
         self._add_points(samples(sized.space, SAMPLES))
         if (order := order_for_any_sizes(sized)) is not None:
             self._add_order(order)
-            # With conflicts or views, buffers may conflict in pairs but not all at once: the optimum may exceed the bound.
+            # With conflicts or views, buffers may conflict pairwise only, and the optimum may then exceed the bound.
             is_at_bound = not (sized.apart or sized.views) or self._prove_ratio([order], Fraction(0)).found == "proved"
             if is_at_bound:
                 return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
