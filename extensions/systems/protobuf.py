@@ -52,7 +52,7 @@ class ProtobufMessage:
     def integers(self, field: int, name: str) -> tuple[int, ...]:
         """Return the values of a repeated int64 field, packed or not."""
         values: list[int] = []
-        for at, end in _pairs(self._fields.get(field)):
+        for at, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
                 values.append(at)
                 continue
@@ -64,21 +64,21 @@ class ProtobufMessage:
 
     def text(self, field: int, name: str) -> str:
         """Return a text field; bytes that are not UTF-8 are escaped."""
-        start, end = next(self._ranges(field, name), (0, 0))
+        start, end = next(self._byte_ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
     def messages(self, field: int, name: str) -> Iterator[ProtobufMessage]:
         """Yield the messages of a repeated field."""
-        for k, (start, end) in enumerate(self._ranges(field, name)):
+        for k, (start, end) in enumerate(self._byte_ranges(field, name)):
             yield ProtobufMessage(self.data, start, end, f"{self.path}.{name}[{k}]")
 
     def message(self, field: int, name: str) -> ProtobufMessage | None:
         """Return the first message in a field; None if the field is absent."""
-        span = next(self._ranges(field, name), None)
+        span = next(self._byte_ranges(field, name), None)
         return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
-    def _ranges(self, field: int, name: str) -> Iterator[Range]:
-        for start, end in _pairs(self._fields.get(field)):
+    def _byte_ranges(self, field: int, name: str) -> Iterator[Range]:
+        for start, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
                 raise FormatError(f"{self.path}.{name}: must have a length, got the integer {start}")
             yield start, end
@@ -121,5 +121,5 @@ class ProtobufMessage:
         raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")
 
 
-def _pairs(found: array[int] | None) -> Iterator[Range]:
+def _value_pairs(found: array[int] | None) -> Iterator[Range]:
     return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)

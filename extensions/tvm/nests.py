@@ -43,6 +43,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of parameters of a nest such that the second may be written over the first."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

@@ -162,10 +162,11 @@ class ProofByBoxes:
         is_proved = np.asarray(is_sure.any(axis=1))
         for i in np.flatnonzero(~is_proved & is_open.any(axis=1)):
             loads = np.flatnonzero(is_open[i]).tolist()
-            is_proved[i] = any(self._is_allowed(self.peaks[program][rows[i]], self.loads[at], box) for at in loads)
+            is_proved[i] = any(self._is_within_ratio(self.peaks[program][rows[i]], self.loads[at], box) for at in loads)
         return rows[~is_proved]
 
-    def _is_allowed(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
+    def _is_within_ratio(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
+        """Return True if a form is proved to be at most `1 + over` times a load in a box."""
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))

@@ -78,6 +78,8 @@ def search_programs(
 
 @dataclass
 class _Search:
+    """The search of one call: sampled values, known orders with their ratios to the bound, and their programs."""
+
     sized: CompiledSizes
     most: int
     control: Control
@@ -315,6 +317,7 @@ class _Search:
     def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
+        """Return the programs of some orders with the outcome of their proof, and the worst sampled value."""
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text

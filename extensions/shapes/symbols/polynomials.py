@@ -75,11 +75,11 @@ def scale(polynomial: Polynomial, factor: int) -> Polynomial:
 
 def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
     """Return `left / right` if that is an integer polynomial, else None; `right` must not be 0."""
-    lead = max(right, key=_rank)
+    lead = max(right, key=_monomial_rank)
     quotient: Polynomial = {}
     rest = dict(left)
     while rest:
-        top = max(rest, key=_rank)
+        top = max(rest, key=_monomial_rank)
         factors = list(top)
         for name in lead:
             if name not in factors:
@@ -93,7 +93,7 @@ def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
     return quotient
 
 
-def _rank(monomial: Monomial) -> tuple[int, Monomial]:
+def _monomial_rank(monomial: Monomial) -> tuple[int, Monomial]:
     return len(monomial), monomial
 
 

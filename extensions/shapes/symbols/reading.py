@@ -96,12 +96,12 @@ class _Reader:
             case ast.Mult():
                 return self._limited_product(left, right, tree)
             case ast.FloorDiv():
-                return self.space.floor(left, self._divisor(right, tree.right))
+                return self.space.floor(left, self._positive_divisor(right, tree.right))
             case ast.Mod():
-                divisor = self._divisor(right, tree.right)
+                divisor = self._positive_divisor(right, tree.right)
                 return minus(left, scale(self.space.floor(left, divisor), divisor))
             case ast.Div():
-                divisor = self._divisor(right, tree.right)
+                divisor = self._positive_divisor(right, tree.right)
                 if any(value % divisor for value in left.values()):
                     self.refuse("must divide without a rest for all values, or be written with //", tree)
                 return {monomial: value // divisor for monomial, value in left.items()}
@@ -119,7 +119,7 @@ class _Reader:
             self.refuse(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
         return times(left, right)
 
-    def _divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
+    def _positive_divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
         value = number(polynomial)
         if value is None or value < 1:
             self.refuse("must divide by a number from 1", tree)
@@ -128,7 +128,7 @@ class _Reader:
     def _dividend_and_divisor(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
         if len(parts) != 2:
             self.refuse("must have two arguments", tree)
-        return parts[0], self._divisor(parts[1], tree.args[1])
+        return parts[0], self._positive_divisor(parts[1], tree.args[1])
 
     def _read_floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
         return self.space.floor(*self._dividend_and_divisor(parts, tree))

@@ -195,13 +195,13 @@ class Space:
         for monomial, coefficient in polynomial.items():
             least = most = coefficient
             for name in monomial:
-                a, b = self._interval(name)
+                a, b = self._value_interval(name)
                 ends = (least * a, least * b, most * a, most * b)
                 least, most = min(ends), max(ends)
             low, high = low + least, high + most
         return low, high
 
-    def _interval(self, name: str) -> tuple[int, int]:
+    def _value_interval(self, name: str) -> tuple[int, int]:
         if name in self.symbols:
             low, high = self.symbols[name].steps
             assert high is not None
@@ -220,7 +220,7 @@ class Space:
         for monomial, coefficient in polynomial.items():
             term = abs(coefficient)
             for name in monomial:
-                term *= max(map(abs, self._interval(name)))
+                term *= max(map(abs, self._value_interval(name)))
             total += term
         return total
 

@@ -45,6 +45,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
+    """Return the fields of a memplan problem for a problem of dsa-solver."""
     rules = given.get("constraints", {})
     excluded = _id_pairs(rules.get("temporal_exclusions", ()))
     pools = {pool["id"]: pool for pool in given["pools"]}
@@ -68,7 +69,7 @@ def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
         "conflicts": conflicts,
         "reuse": [{"pairs": pairs, "cost": cost} for cost, pairs in sorted(prices.items()) if cost],
         "pools": [_pool_fields(pool) for pool in given["pools"]],
-        "objective": _objective(given.get("objective", {}).get("terms", ()), has_prices=any(prices)),
+        "objective": _objective_name(given.get("objective", {}).get("terms", ()), has_prices=any(prices)),
     }
 
 
@@ -115,7 +116,8 @@ def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozens
     ]
 
 
-def _objective(terms: Sequence[str], has_prices: bool) -> str:
+def _objective_name(terms: Sequence[str], has_prices: bool) -> str:
+    """Return memplan's objective for the terms of dsa-solver's objective; raises ValueError for others."""
     if "reuse_cost" in terms:
         return "cost" if has_prices else "fit"
     if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:

@@ -119,6 +119,7 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
 
 
 def _parse_line(number: int, line: bytes) -> WireValue:
+    """Return a line as a header, buffer, tensor or node; raises FormatError with the line's number."""
     try:
         value: Any = from_json(line)
         kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)

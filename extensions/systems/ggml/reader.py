@@ -92,7 +92,7 @@ class _Program:
         )
         self.draft.results = tuple(outputs)
         for k in dict.fromkeys(self.home.values()):
-            self._declare(k)
+            self._declare_tensor(k)
         for k, row in enumerate(self.graph.nodes):
             if row.op not in _VIEWS:
                 reads = dict.fromkeys(self._buffer_name(each) for each in row.reads)
@@ -130,7 +130,7 @@ class _Program:
             return k not in self.maker and not row.input
         return not self.graph.buffers[row.buffer].computed
 
-    def _declare(self, k: int) -> None:
+    def _declare_tensor(self, k: int) -> None:
         row = self.graph.tensors[k]
         kind: Kind = "plain"
         if self._is_outside(k):

@@ -299,6 +299,7 @@ def _is_overwritten_by_reader(
 
 
 def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> ImportedProblem:
+    """Return the imported problem of all kernels, with their own plan if all tiles have addresses."""
     tiles, home = kernels.tiles, _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}

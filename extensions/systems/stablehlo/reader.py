@@ -266,6 +266,7 @@ class _Program:
         return bool(given) and not _buffer_names(given) and is_plain and is_pure and known_before
 
     def _draw_operation(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+        """Add an operation or a view with buffers for its results, and return the results."""
         if (
             operation.regions
             and not _ELEMENTWISE.fullmatch(operation.kind)
@@ -329,6 +330,7 @@ class _Program:
         return function is not None and not function.has_body
 
     def _call_function(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
+        """Convert the body of a called function in place of the call, and return its results."""
         function = self.functions.get(operation.callee)
         if function is None or self.depth == _DEEPEST:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
@@ -341,6 +343,7 @@ class _Program:
         return results
 
     def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
+        """Add the branches of a `case` or `if`, each of which writes the results; return the results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
@@ -356,6 +359,7 @@ class _Program:
         return targets
 
     def _add_while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
+        """Add a loop whose state is in its results, copied there at the end of each iteration; return the state."""
         if len(operation.regions) != 2 or not operation.regions[1].body:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions

@@ -30,6 +30,7 @@ class UnknownNumber:
 
 
 def _sum(a: Any, b: Any) -> Any:
+    """Return the sum of two numbers, one of which may be unknown."""
     return a.plus(b) if isinstance(a, UnknownNumber) else b.plus(a) if isinstance(b, UnknownNumber) else a + b
 
 
@@ -53,6 +54,7 @@ def _is_equal(a: int, b: int) -> bool:
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
+    """Return `a` or `b` by a condition; for an unknown condition, their common value or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b

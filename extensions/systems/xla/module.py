@@ -79,8 +79,9 @@ class _Program:
         return tuple(dict.fromkeys(name for name in self.values[self.root] if not self.draft.is_constant(name)))
 
     def _add_instruction(self, number: int, row: ProtobufMessage) -> None:
+        """Convert one instruction, and record the buffers of its result."""
         opcode = row.text(2, "opcode")
-        operands = [self._operand(row, one) for one in row.integers(36, "operand_ids")]
+        operands = [self._operand_values(row, one) for one in row.integers(36, "operand_ids")]
         self.uses.add(sum(map(len, operands)))
         flat = list(dict.fromkeys(name for names in operands for name in names))
         name = row.text(1, "name") or f"#{number}"
@@ -100,7 +101,7 @@ class _Program:
                 self.draft.operation(opcode, flat, dict.fromkeys(operands[0]))
         else:
             kind = {"parameter": "param", "constant": "constant"}.get(opcode, "plain")
-            made = self._declare(name, row, kind)
+            made = self._declare_result(name, row, kind)
             self.values[number] = made
             if kind == "plain":
                 with self.draft.drawing(facts, has_effects=has_effects):
@@ -114,12 +115,12 @@ class _Program:
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._array_shapes(row)) == len(held)
 
-    def _operand(self, row: ProtobufMessage, number: int) -> Values:
+    def _operand_values(self, row: ProtobufMessage, number: int) -> Values:
         if number not in self.values:
             raise FormatError(f"{row.path}.operand_ids: must be instructions before it, got {number}")
         return self.values[number]
 
-    def _declare(self, name: str, row: ProtobufMessage, kind: str) -> Values:
+    def _declare_result(self, name: str, row: ProtobufMessage, kind: str) -> Values:
         leaves = self._array_shapes(row)
         names = (name,) if len(leaves) == 1 else tuple(f"{name}:{k}" for k in range(len(leaves)))
         for one, leaf in zip(names, leaves, strict=True):

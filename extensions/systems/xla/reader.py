@@ -94,6 +94,7 @@ class _Trace:
         return new_trace
 
     def _process_event(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
+        """Apply an event of a trace: an allocation, a release, or the sharing of a place."""
         kind, buffer = event.integer(1, "kind"), event.integer(2, "buffer_id")
         if buffer not in sizes:
             raise FormatError(f"{event.path}.buffer_id: must be the id of a logical buffer, got {buffer}")

@@ -110,6 +110,7 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
 
 def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
+    """Place pinned tensors, then tensors of one pool each, then all others, each at the offset that a rule gives."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -122,11 +123,11 @@ def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sort
             turn = [tensor for tensor, only_pool in zip(others, confined, strict=True) if only_pool == only]
             for tensor in sorted(turn, key=attrgetter("size"), reverse=True):
                 stop_check()
-                if not _place(pools, tensor, rule, problem, stop_check, is_sorted=is_sorted):
-                    return PlannerAnswer(_placements(pools), (tensor.position,))
+                if not _place_in_first(pools, tensor, rule, problem, stop_check, is_sorted=is_sorted):
+                    return PlannerAnswer(_placements_in(pools), (tensor.position,))
     except _CollisionError as collision:
-        return PlannerAnswer(_placements(pools), because=str(collision))
-    return PlannerAnswer(_placements(pools))
+        return PlannerAnswer(_placements_in(pools), because=str(collision))
+    return PlannerAnswer(_placements_in(pools))
 
 
 def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
@@ -136,7 +137,7 @@ def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None
 
 
-def _place(
+def _place_in_first(
     pools: list[_PoolState],
     tensor: Tensor,
     rule: _FindOffset,
@@ -165,5 +166,5 @@ def _add_to_pool(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem
     pool.contents.append(_PlacedTensor(tensor, offset, offset + tensor.size))
 
 
-def _placements(pools: list[_PoolState]) -> dict[int, tuple[int, int]]:
+def _placements_in(pools: list[_PoolState]) -> dict[int, tuple[int, int]]:
     return {held.tensor.position: (pool.position, held.offset) for pool in pools for held in pool.contents}

@@ -88,7 +88,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             plan = self.source.plan(problem)
         except NothingFitsError as reason:
             raise MemoryPlanningAlgoFailure(f"memplan: {reason}") from reason
-        self._place(asked, plan, state)
+        self._apply_plan(asked, plan, state)
         state.bufsizes = [max(pair) for pair in zip_longest(state.bufsizes, taken[: len(state.bufsizes)], fillvalue=0)]
         self.planned.append(PlannedCall(problem, plan, tuple(state.bufsizes)))
 
@@ -98,7 +98,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         buffers = [self._free_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
         for q in memories:
             for k, spec in enumerate(state.allocated_buffers[q]):
-                row = _row(spec, f"placed:{q}:{k}")
+                row = _buffer_row(spec, f"placed:{q}:{k}")
                 buffers.append(row | {"pools": [str(q)], "offset": spec.mem_offset})
         pools = [
             {
@@ -124,7 +124,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         if not pools:
             raise MemoryPlanningAlgoFailure(f"memplan: no memory may have {spec}")
         offset = None if pin is None else pin.offset
-        return _row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
+        return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable_size(self, mem_id: int) -> int:
         """Return a memory's size rounded down to its alignment, since ExecuTorch rounds up the end of a spec."""
@@ -133,7 +133,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         return size // alignment * alignment
 
     @staticmethod
-    def _place(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
+    def _apply_plan(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
         at = {row.id: row for row in plan.placements}
         for k, spec in enumerate(specs):
             place = at[f"spec:{k}"]
@@ -141,7 +141,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             state.place_spec(spec)
 
 
-def _row(spec: Any, name: str) -> dict[str, Any]:
+def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
     first, last = spec.lifetime
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 

@@ -105,7 +105,7 @@ def pose(request: SpecsRequest) -> Problem:
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
     return Problem.model_validate(
         {
-            "buffers": [_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
+            "buffers": [_buffer_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
             "pools": [{"name": f"{_MEMORY}{mem_id}"} for mem_id in sorted({*mem_ids.values()}) or [1]],
         }
     )
@@ -126,7 +126,7 @@ def _memory(spec: Spec, name: str) -> int:
     return mem_id
 
 
-def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
+def _buffer_row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
     first, last = spec.lifetime
     if first is None or last is None:
         raise ProblemError(f"spec {excerpt(names[spec])}: lifetime must be known, got {excerpt(spec.lifetime)}")

@@ -160,7 +160,7 @@ class _Graph:
         self.of: dict[str, _Node] = {}
         for row in _list(graph, "inputs"):
             for name in _names(row):
-                self._add(name, _Node(name, "placeholder", None, (), self._value(name)))
+                self._add_node(name, _Node(name, "placeholder", None, (), self._tensor_of(name)))
         for k, row in enumerate(_list(graph, "nodes")):
             self._add_call(row, f"nodes[{k}]")
         outputs = [self._find_node(name, "outputs") for row in _list(graph, "outputs") for name in _names(row)]
@@ -173,16 +173,16 @@ class _Graph:
         outputs = [name for one in _list(row, "outputs") for name in _names(one)]
         kind = HigherOrderOperator if target.startswith("higher_order") else _Operator
         what = kind(target, [str(one.get("name")) for one in inputs])
-        values = [self._value(name) for name in outputs]
+        values = [self._tensor_of(name) for name in outputs]
         if len(outputs) == 1:
-            self._add(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
+            self._add_node(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
             return
         whole = _Node(f"{path} {target}", "call_function", what, arguments, values)
         self.nodes.append(whole)
         for k, (name, value) in enumerate(zip(outputs, values, strict=True)):
-            self._add(name, _Node(name, "call_function", getitem, (whole, k), value))
+            self._add_node(name, _Node(name, "call_function", getitem, (whole, k), value))
 
-    def _add(self, name: str, node: _Node) -> None:
+    def _add_node(self, name: str, node: _Node) -> None:
         if name in self.of:
             raise FormatError(f"nodes: must make each value once, got {excerpt(name)} again")
         self.of[name] = node
@@ -193,7 +193,7 @@ class _Graph:
             raise FormatError(f"{path}: must read what was made before, got {excerpt(name)}")
         return self.of[name]
 
-    def _value(self, name: str) -> _Tensor | None:
+    def _tensor_of(self, name: str) -> _Tensor | None:
         row = self.values.get(name)
         return _Tensor(row, self.dims, f"tensor_values.{excerpt(name)}") if isinstance(row, dict) else None
 

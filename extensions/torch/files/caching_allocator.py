@@ -224,10 +224,10 @@ class CachingAllocator:
 
     def _add_segment(self, address: int, length: int, pool: BlockPool) -> Block:
         self.segments[address] = length
-        self._reserve(length)
+        self._add_reserved(length)
         return Block(address, length, pool, address)
 
-    def _reserve(self, length: int) -> None:
+    def _add_reserved(self, length: int) -> None:
         self.reserved += length
         self.peak = max(self.peak, self.reserved)
 
@@ -255,7 +255,7 @@ class CachingAllocator:
             if length < hole.size:
                 pool.add(_split_block(hole, length))
             hole.is_mapped = True
-            self._reserve(length)
+            self._add_reserved(length)
             block = _merge_block(hole)
             pool.add(block)
         pool.remove(block)

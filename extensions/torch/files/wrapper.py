@@ -67,7 +67,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             f"wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none{unknown}"
         )
     used = {row.storage: wrapper.storages[row.storage] for row in buffers}
-    own = _problem(
+    own = _problem_of(
         [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
         [{"name": name, "size": storage.size} for name, storage in used.items()],
     )
@@ -79,7 +79,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         for is_later, held in enumerate(lives)
     ]
     return ImportedProblem(
-        _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
+        _problem_of(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
         warnings=findings,
         own_peak=sum(storage.size for storage in used.values()),
         own_problem=own,
@@ -108,7 +108,7 @@ def _extent(buffers: Sequence[WrapperBuffer]) -> int:
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 
 
-def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
+def _problem_of(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
     return Problem.model_validate({"buffers": rows} | ({"pools": pools} if pools else {}))
 
 

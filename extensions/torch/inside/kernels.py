@@ -125,7 +125,7 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else the profiler logs its start to stderr
     try:
         with _disable_current_modes():
-            args, kwargs = tree_map_only(torch.Tensor, _zeros, (args, kwargs))
+            args, kwargs = tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs))
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as run:
                 results = func(*args, **kwargs)
     except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
@@ -137,7 +137,7 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     return max(0, most - outputs)
 
 
-def _zeros(value: Any) -> Any:
+def _zero_tensor(value: Any) -> Any:
     shape, stride, dtype, device = _layout(value)
     return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
 
@@ -146,7 +146,7 @@ def _run_on_zeros(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of an operator's results on zeros; None if the operator fails."""
     try:
         with _disable_current_modes():  # gradient mode stays as it is, since kernels depend on it
-            made = func(*(inputs := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **inputs[1])
+            made = func(*(inputs := tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs)))[0], **inputs[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]

@@ -94,16 +94,17 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         """Add hooks to a model that track the name of the running module."""
         self.names = tuple(name for name, _ in model.named_modules())
         for name, module in model.named_modules():
-            module.register_forward_pre_hook(partial(self._enter, name))
-            module.register_forward_hook(self._leave)
+            module.register_forward_pre_hook(partial(self._enter_module, name))
+            module.register_forward_hook(self._leave_module)
 
-    def _enter(self, name: str, *_: Any) -> None:
+    def _enter_module(self, name: str, *_: Any) -> None:
         self.modules.append(name)
 
-    def _leave(self, *_: Any) -> None:
+    def _leave_module(self, *_: Any) -> None:
         self.modules.pop()
 
     def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Record an operation that ran, with the storages that it reads, makes and changes."""
         origin = self._origin()
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant in the program's source
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))

@@ -123,7 +123,7 @@ class TorchStep:
         if optimizer is not None:
             optimizer.zero_grad()
         with torch.set_grad_enabled(self.is_training):
-            args, kwargs = _arguments(inputs)
+            args, kwargs = _call_arguments(inputs)
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
         found.assign(tree_leaves((_result_values(result), _result_values(loss))), "outputs")
@@ -149,7 +149,7 @@ class TorchStep:
         state = dict(model.named_parameters()), dict(model.named_buffers())
 
         def call_model(parameters: Any, buffers: Any, given: Any) -> Any:
-            args, kwargs = _arguments(given)
+            args, kwargs = _call_arguments(given)
             return torch.func.functional_call(model, {**parameters, **buffers}, args, kwargs)
 
         compiled = aot_function(
@@ -196,7 +196,7 @@ class TorchStep:
         return make(parameters)
 
 
-def _arguments(inputs: Any) -> tuple[Any, Any]:
+def _call_arguments(inputs: Any) -> tuple[Any, Any]:
     return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 

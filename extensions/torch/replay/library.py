@@ -99,19 +99,19 @@ class ReplayLibrary:
 
     def load(self, path: str | Path) -> None:
         """Load a file of planned addresses; raises InputError, also while blocks of the previous plan are alive."""
-        self._check(self.functions.memplan_load(os.fsencode(path)))
+        self._raise_failure(self.functions.memplan_load(os.fsencode(path)))
 
     def begin(self, scope: str) -> None:
         """Begin a scope of the loaded plan; raises InputError if that is not possible."""
-        self._check(self.functions.memplan_begin(scope.encode()))
+        self._raise_failure(self.functions.memplan_begin(scope.encode()))
 
     def record(self) -> None:
         """Begin to record events; raises InputError within a scope."""
-        self._check(self.functions.memplan_record())
+        self._raise_failure(self.functions.memplan_record())
 
     def end(self) -> None:
         """End the scope or the recording; raises InputError if none has begun."""
-        self._check(self.functions.memplan_end())
+        self._raise_failure(self.functions.memplan_end())
 
     def events(self) -> list[AllocatorEvent]:
         """Return the events of the last recording."""
@@ -127,9 +127,9 @@ class ReplayLibrary:
     def stats(self) -> dict[str, int | str]:
         """Return the counters of `struct memplan_stats` by name, and the last message."""
         stats = _Stats(bytes=ctypes.sizeof(_Stats))
-        self._check(self.functions.memplan_stats(ctypes.byref(stats)))
+        self._raise_failure(self.functions.memplan_stats(ctypes.byref(stats)))
         return {name: getattr(stats, name) for name in _NAMES} | {"message": stats.message.decode(errors="replace")}
 
-    def _check(self, status: int) -> None:
+    def _raise_failure(self, status: int) -> None:
         if status:
             raise InputError(str(self.stats()["message"]))

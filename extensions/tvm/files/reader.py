@@ -194,7 +194,7 @@ class _Program:
             results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
             if node.op == "null":
                 for output in results:
-                    self._declare(output, "constant" if output.name in self.weights else "param")
+                    self._declare_output(output, "constant" if output.name in self.weights else "param")
             elif node.op == "tvm_op":
                 with self.draft.drawing(OperationFacts(node.name, None, {}, (k,))):
                     self._add_operation(k, node, results)
@@ -202,7 +202,7 @@ class _Program:
                 raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {excerpt(node.op)}")
         for name, output in self.given_back.items():
             if name != output.name:
-                self._declare(output._replace(name=name))
+                self._declare_output(output._replace(name=name))
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
@@ -234,14 +234,14 @@ class _Program:
             for j, reference in enumerate(node.inputs)
         ]
         for output in results:
-            self._declare(output)
+            self._declare_output(output)
         if node.attrs.func_name == _NOTHING and len(inputs) == len(results) == 1:
             self.draft.view(_NOTHING, inputs[0], results[0].name)
         else:
             op = node.attrs.func_name or node.name
             self.draft.operation(op, dict.fromkeys(inputs), [output.name for output in results])
 
-    def _declare(self, output: Output, kind: Kind = "plain") -> None:
+    def _declare_output(self, output: Output, kind: Kind = "plain") -> None:
         self.draft.declare(output.name, output.size, kind, output.pool)
 
     def _weight_names(self) -> Iterator[str]:

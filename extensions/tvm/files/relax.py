@@ -143,13 +143,13 @@ class _Program:
             if isinstance(statement, ast.With):
                 self.follow(statement.body)
             elif isinstance(statement, ast.Return):
-                self._return(statement)
+                self._add_results(statement)
             elif isinstance(statement, ast.Expr):
-                self._bind(None, None, statement.value)
+                self._bind_value(None, None, statement.value)
             elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-                self._bind(statement.target.id, statement.annotation, statement.value)
+                self._bind_value(statement.target.id, statement.annotation, statement.value)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                self._bind(statement.targets[0].id, None, statement.value)
+                self._bind_value(statement.targets[0].id, None, statement.value)
             else:
                 kind = type(statement).__name__
                 rule = _INSTEAD.get(kind, "must be a binding, a call or the return")
@@ -196,7 +196,7 @@ class _Program:
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
-    def _bind(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
+    def _bind_value(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
         called = _called_name(value) if isinstance(value, ast.Call) else ""
         if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
             if name is not None:
@@ -234,6 +234,7 @@ class _Program:
         self._memory = memory
 
     def _add_call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
+        """Add a call as a step, and bind its result to a name if one is given."""
         used = dict.fromkeys(self._used_buffers(call))
         stated = annotation or stated_type(call)
         if (
@@ -255,7 +256,7 @@ class _Program:
         if used or made:
             self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
 
-    def _return(self, statement: ast.Return) -> None:
+    def _add_results(self, statement: ast.Return) -> None:
         names = () if statement.value is None else self._value_of_expression(statement.value)
         results = []
         for name in dict.fromkeys(_buffer_names(names)):

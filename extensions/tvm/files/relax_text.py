@@ -82,7 +82,7 @@ class RelaxTensor:
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):
             raise FormatError(f"{line(call)}: must have a shape and a type, got {_cut(call)}")
-        return cls(_shape(call.args[place], dims), dtype or _dtype(kind or call), line(call))
+        return cls(_shape_of(call.args[place], dims), dtype or _type_name(kind or call), line(call))
 
     @cached_property
     def bits(self) -> int:
@@ -221,7 +221,7 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | No
     dtype = named.get("dtype") or (annotation.args[1] if len(annotation.args) > 1 else None)
     if not annotation.args or dtype is None:
         raise FormatError(f"{line(annotation)}: must be a tensor of known shape and type, got {_cut(annotation)}")
-    return [RelaxTensor(_shape(annotation.args[0], dims), _dtype(dtype), line(annotation))]
+    return [RelaxTensor(_shape_of(annotation.args[0], dims), _type_name(dtype), line(annotation))]
 
 
 def dotted_name(name: ast.expr) -> str:
@@ -253,7 +253,7 @@ def _is_relax(mark: ast.expr) -> bool:
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
-def _shape(found: ast.expr, dims: Dims) -> tuple[int, ...]:
+def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # the size of a storage is a single number
@@ -263,7 +263,7 @@ def _shape(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     return tuple(dims.size(entry) for entry in found.elts)
 
 
-def _dtype(found: ast.expr) -> str:
+def _type_name(found: ast.expr) -> str:
     if isinstance(found, ast.Call) and len(found.args) == 1:  # R.dtype("float32")
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):

@@ -84,7 +84,7 @@ class _OrderSearch:
                         break
             else:
                 # As in the original, the last swap is undone, even if it was accepted in an earlier attempt.
-                self._swap(*self.swapped)
+                self._swap_positions(*self.swapped)
                 current = before
             self._swap_below_the_top(current)
         return accepted
@@ -128,7 +128,7 @@ class _OrderSearch:
                 break
         if one != other:
             self.swapped = self.position[one], self.position[other]
-            self._swap(*self.swapped)
+            self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
         """Return the conflicts of `i` that precede it in the order, and conflicts of its conflicts that precede those.
@@ -140,7 +140,7 @@ class _OrderSearch:
         far = [d for c in infos[i].conflicts for d in infos[c].conflicts if position[d] < position[c]]
         return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
 
-    def _swap(self, a: int, b: int) -> None:
+    def _swap_positions(self, a: int, b: int) -> None:
         self.order[a], self.order[b] = self.order[b], self.order[a]
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 
