@@ -21,7 +21,7 @@ class Stacking(NamedTuple):
     sets: I64
     size: Rows  # (n, k)
     least: Rows  # (n, k)
-    bound: I64  # (k,), none is 0
+    bound: I64  # (k,), all at least 1
     order: I64  # (n,)
     random: I64  # (1,)
     live_sets: int

@@ -274,7 +274,7 @@ class _Search:
     def _first_result(self, order: Order) -> ProvedPrograms:
         """Return the result for an order before any proof."""
         program = program_of(self.sized, order, lambda: True)
-        assert program is not None  # as it was added
+        assert program is not None  # orders were adapted to pins when added
         before, self.programs = self.programs, {order: program}
         try:
             return self._proved_result([order], Verdict("open"), None)

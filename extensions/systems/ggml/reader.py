@@ -108,7 +108,7 @@ class _Program:
     def _merge_in_place(self) -> None:
         """Assign the buffer of a source to each tensor that ggml computed in place."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # of each home, the last node that reads its contents
+        ends = dict(self.last)  # for each home, the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():

@@ -208,7 +208,7 @@ class _Draft:
         self.steps.append(Step(CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
 
     def model(self) -> DrawnModel:
-        if self.how.keeps_unread:  # in ggml's files, some node reads every input
+        if self.how.keeps_unread:  # ggml's files have no unread inputs
             for t in set(self.given).difference(*(step.inputs for step in self.steps)):
                 self.add("relu", (t,), self.shapes[t])
         read = {t for step in self.steps for row in (step, *sum(step.branches, ())) for t in row.inputs}

@@ -29,7 +29,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 def models() -> Iterator[tuple[str, bytes]]:
     """Yield the unique name and the bytes of further files with operations, used by the project's other tests."""
-    from memplan.extensions.models.tests import onnx_models  # of an extra
+    from memplan.extensions.models.tests import onnx_models  # needs the extra onnx
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))

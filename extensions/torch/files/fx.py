@@ -166,7 +166,7 @@ def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
 def values_of(node: Any) -> tuple[Any, ...]:
     """Return the values of a node as a tuple, even if there is only one."""
     if "val" not in node.meta:
-        if node.op == "get_attr":  # such as a submodule
+        if node.op == "get_attr":  # an attribute such as a submodule has no value
             return ()
         raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]

@@ -210,7 +210,7 @@ class Partition:
         """Return the joint graph in the best order, with recomputed operations if needed; None if it is unreadable."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
-        except FormatError:  # symbolic shapes
+        except FormatError:  # raised for symbolic shapes
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart
