@@ -1,4 +1,4 @@
-"""Problems whose sizes are expressions: plans for all values, and how far the symbols may grow."""
+"""Plans of problems whose sizes are expressions, once for all values of their symbols, and limits of the symbols."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from memplan.questions.question import Question
 
 
-def _shapes() -> "Question[Any]":
+def _load_question() -> "Question[Any]":
     from memplan.extensions.shapes.shapes import QUESTION
 
     return QUESTION
 
 
 SHAPES = Row(
-    _shapes,
+    _load_question,
     panel="Networks",
     document="shapes.md",
     former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},

@@ -1,4 +1,4 @@
-"""`memplan shapes`: its page, and offsets as the source of a program."""
+"""The command `memplan shapes`, with an HTML page of curves, and source code that computes the offsets."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from memplan.extensions.shapes.shapes import QUESTION
 from memplan.planner.errors import OptionError
 
 SOURCES = {".c": "c", ".py": "python"}
-"""The language of a source file with offsets, by its suffix."""
+"""The language of a source file that computes offsets, by its suffix."""
 
 
 @command_of(QUESTION, forms=SOURCES, beside=(PAGE,))
 def shapes(line: CommandLine) -> int:
-    """Answer, also as source in the language of a file."""
+    """Answer the question, also as source code in the language of the output file."""
     call = read(line)
     _prepare_source(call)
     answer = ask(call)
     source = None if answer.source is None else answer.source.encode()
     show(call, answer, dict.fromkeys(SOURCES, lambda _path: source))
-    write_beside(call, {PAGE: lambda path: _page(call, answer, path)})
+    write_beside(call, {PAGE: lambda path: _curves_page(call, answer, path)})
     return end(call, answer)
 
 
-def _page(call: Call, answer: Any, path: str) -> bytes | None:
+def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
     from memplan.api.reports.views import view
 
     if not answer.curves:
@@ -37,7 +37,7 @@ def _page(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _prepare_source(call: Call) -> None:
-    """Request the offsets in the language of the file that -o names."""
+    """Set the option `to` to the language of the file that -o names; raises OptionError for several languages."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
         languages.add(wanted)

@@ -1,4 +1,4 @@
-"""How far the symbols of a problem may grow within a capacity."""
+"""The largest values of symbols with which a problem fits a capacity."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from memplan.planner.errors import Option, OptionError, count_text, excerpt
 from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000
-"""The most values tried one by one if the peak is not monotone in a symbol."""
+"""The most values that are tried one by one if the peak is not monotone in a symbol."""
 MOST_VALUE = 2**62
 _STEPS = 40
-"""The most steps of the staircase in the lines for people."""
+"""The most steps of a staircase that the terminal lines show."""
 Peak = Callable[[Values], int]
 
 
@@ -49,7 +49,7 @@ class ShapesLimits(Answer):
         return bool(self.stairs) or any(row.by_plan is not None for row in self.limits)
 
     def lines(self) -> Iterator[str]:
-        """Yield the limits for people."""
+        """Yield the limits as lines for a terminal."""
         beside = f" at {point_text(self.at)}" if self.at else ""
         yield f"within {self.capacity:,} bytes{beside}:"
         for limit in self.limits:
@@ -69,7 +69,7 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity, and its symbols without a value, one or two; raises OptionError."""
+    """Return the capacity in bytes, and the one or two symbols without a value in `at`; raises OptionError."""
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError.from_rule(
@@ -93,9 +93,9 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
 
 
 def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
-    """Return how far free symbols may grow within a capacity: the limit of one, or the staircase of two.
+    """Return how far free symbols may grow within a capacity: the limit of one symbol, or the staircase of two.
 
-    Each limit has two values: the plan's, and one that no plan can pass. Raises OptionError.
+    Each limit has two values: that of the plan, and one that no plan can exceed. Raises OptionError.
     """
     sized = planned.sized
     evaluator = Evaluator(sized.problem, planned.programs)
@@ -114,14 +114,14 @@ def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], fre
 
 
 def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
-    """Return the function from values to the bound: the largest live-set sum."""
+    """Return a function from values of the symbols to the lower bound in bytes: the largest load."""
     return lambda values: max(sized.space.values(loads, values))
 
 
 def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
-    """True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
+    """Return True if a polynomial is proved to be monotone in a symbol, through all variables that contain it.
 
-    Variables are taken to be independent of each other, so that one may be raised after the other.
+    The variables (symbols and atoms) are assumed to be independent, so that each may be raised separately.
     """
     for variable in sorted(names([polynomial])):
         atom = space.atoms.get(variable)
@@ -139,7 +139,7 @@ def grows(space: Space, polynomial: Polynomial, name: str) -> bool:
 
 
 def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
-    """Return a polynomial at `variable + 1`."""
+    """Return a polynomial with `variable` replaced by `variable + 1`."""
     total: Polynomial = {}
     for monomial, value in polynomial.items():
         term: Polynomial = {tuple(each for each in monomial if each != variable): value}
@@ -151,7 +151,7 @@ def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
 
 @dataclass
 class SymbolLimits:
-    """Limits of one problem; `peak` must fit at a value of each symbol."""
+    """Limits of the symbols of one problem; `peak` returns the bytes needed at given values."""
 
     sized: CompiledSizes
     peak: Peak
@@ -160,8 +160,8 @@ class SymbolLimits:
     def max_fitting(self, name: str, at: Values, capacity: int) -> int | None:
         """Return the largest fitting value of a symbol, others as in `at`; None if its least value does not fit.
 
-        Where the peak may fall as the symbol grows, all smaller values need not fit. Raises ValueError where the symbol
-        has no largest value and the peak does not grow with it, or where there are too many values to look at.
+        If the peak may fall while the symbol grows, smaller values need not fit. Raises ValueError if the symbol has no
+        largest value and the peak does not grow with it, or if there are too many values to try.
         """
         symbol = self.sized.space.symbols[name]
         low, high = symbol.steps
@@ -188,17 +188,17 @@ class SymbolLimits:
         return low * symbol.multiple_of
 
     def grows(self, name: str) -> bool:
-        """True if no size is known to fall as a symbol grows."""
+        """Return True if all sizes are proved not to fall while a symbol grows."""
         if name not in self._grows:
             self._grows[name] = all(grows(self.sized.space, form, name) for form in self.sized.forms)
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
-        """Return the maximal fitting pairs of values of two symbols; raises ValueError as `largest` does."""
+        """Return the maximal fitting pairs of values of two symbols; raises ValueError as `max_fitting` does."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.grows(first) and self.grows(second)
-        if is_smooth:  # otherwise the largest value need not fit with the other symbol's least
+        if is_smooth:  # without monotone sizes, a large value may fit only with a larger value of the other symbol
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
@@ -207,7 +207,7 @@ class SymbolLimits:
         while step <= high:
             value = step * symbol.multiple_of
             limit = self.max_fitting(second, {**at, first: value}, capacity)
-            # The largest value of the first symbol at that limit: one step of the stairs.
+            # The largest value of the first symbol at that limit of the second one is a corner of the staircase.
             widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})

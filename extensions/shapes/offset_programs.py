@@ -1,4 +1,4 @@
-"""Offsets for all values of the symbols, as data for answers, evaluation, source code and verification."""
+"""Offset programs, which give offsets for all values of the symbols, as data, and their evaluation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""Pairs of indices of a value and a size, which are added."""
+"""Pairs of indices, of an earlier value and of a size; a term is the sum of both."""
 
 
 class OffsetProgram(Value):
@@ -37,16 +37,16 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return the number of sums in each value, and in the peak, with all references expanded."""
+        """Return the number of sums in each value, and in the peak, if all references are expanded."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
     def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
-        """Return the offset of each buffer, and the ends whose maximum is the peak, as expressions of padded sizes.
+        """Return the offset of each buffer, and the end offsets whose maximum is the peak, as expressions.
 
-        These are padded; `largest` returns the largest of some sums, 0 where there are none.
+        `sizes` are the padded sizes by index; `largest` returns the maximum of some sums, 0 for none. Ends are padded.
         """
         made: list[Any] = []
         for terms in self.values:
@@ -80,27 +80,27 @@ class ProgramsProof(Answer):
 
 
 UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)
-"""The proof in an answer without programs."""
+"""The proof in an answer that claims nothing for all values."""
 
 
 class Evaluator:
-    """The evaluation of offsets and peak at given values of the symbols, in exact integers."""
+    """Evaluates offsets and peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
         self.found, self.sized = found, compile_sizes(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
     def offsets(self, given: Values) -> tuple[int, list[int]]:
-        """Return the peak and the offset of each buffer; raises ProblemError if sizes overflow."""
-        peak, values, program = self._run(given)
+        """Return the peak and the offset of each buffer in bytes; raises ProblemError if sizes overflow."""
+        peak, values, program = self._best_program(given)
         return peak, [values[each] for each in program.which]
 
     def peak(self, given: Values) -> int:
-        """Return the peak; raises ProblemError as `offsets` does."""
-        return self._run(given)[0]
+        """Return the peak in bytes; raises ProblemError if sizes overflow."""
+        return self._best_program(given)[0]
 
-    def _run(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the least peak, with the values of its program."""
+    def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
+        """Return the least peak of all programs, with the values of its program, and the program."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must add up to less than 2^63 bytes at {point_text(given)}")
@@ -114,7 +114,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    # A loop takes half of the time of max() over a generator; values and sizes are not below 0.
+    # This loop takes half the time of max() over a generator; starting at 0 is right, as no term is negative.
     most = 0
     for value, size in terms:
         end = values[value] + sizes[size]

@@ -1,4 +1,4 @@
-"""Offset programs as source code: a function from the symbols' values to the peak and all offsets."""
+"""Source code of offset programs: a function from the values of the symbols to the peak and all offsets."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ static inline int64_t over(int64_t a, int64_t d) {{ int64_t q = a / d; return q 
 
 
 _TAKEN = re.compile(r"(_|[sam]\d+$|p\d+_)|(off|bad|v|i|plan|mul|add|larger|over|max|min|run|which\d+|u?int\d+_t)$")
-"""The names that the function itself uses."""
+"""The names that the generated function uses."""
 _KEPT = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"""
 """The reserved words of C."""
 
 
 def argument(name: str) -> str:
-    """Return a symbol's name as an argument, with `x_` before it if the name is taken."""
+    """Return the name of a symbol as an argument; a name that is taken or reserved gets the prefix `x_`."""
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
 @dataclass(frozen=True)
 class _Language:
-    """A target language: how names, numbers and operations are written."""
+    """A target language: functions that write names, operations and definitions in its syntax."""
 
     symbol: Callable[[str, int], str]
     sum: Callable[[Sequence[str]], str]
@@ -60,12 +60,12 @@ class _Language:
 
 
 def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return a writer of a binary operation for any number of terms."""
+    """Return a writer that applies a binary operation to any number of terms."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a writer of a function call; a single term is written alone."""
+    """Return a writer of a call with all terms as arguments; a single term is written without the call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -88,7 +88,7 @@ _C = _Language(
 
 
 class _Writer:
-    """Writes the lines of a function: sizes first, with common parts, then the values of each program."""
+    """Writes the lines of the function: sizes first, with shared subexpressions, then the values of each program."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
         self.sized, self.found, self.language = sized, found, language
@@ -99,41 +99,41 @@ class _Writer:
     def lines(self) -> list[str]:
         rows = [row for program in self.found.programs for row in (*program.values, program.last)]
         for i in sorted({size for row in rows for _, size in row}):
-            self.written.append(self.language.define(f"s{i}", self._polynomial(self.sized.forms[i])))
+            self.written.append(self.language.define(f"s{i}", self._write_polynomial(self.sized.forms[i])))
         for k, program in enumerate(self.found.programs):
             for i, terms in enumerate(program.values):
-                self.written.append(self.language.define(f"p{k}_v{i}", self._maximum(terms, k)))
-            self.written.append(self.language.define(f"p{k}_peak", self._maximum(program.last, k)))
+                self.written.append(self.language.define(f"p{k}_v{i}", self._write_maximum(terms, k)))
+            self.written.append(self.language.define(f"p{k}_peak", self._write_maximum(program.last, k)))
         return self.written
 
-    def _maximum(self, terms: Terms, program: int) -> str:
+    def _write_maximum(self, terms: Terms, program: int) -> str:
         sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
         return self.language.largest(sums)
 
-    def _polynomial(self, polynomial: Polynomial) -> str:
+    def _write_polynomial(self, polynomial: Polynomial) -> str:
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
-            factors = [self._product(monomial)] if monomial else []
+            factors = [self._shared_product(monomial)] if monomial else []
             terms.append(self.language.product([str(value), *factors] if value != 1 or not factors else factors))
         return self.language.sum(terms)
 
-    def _product(self, monomial: Monomial) -> str:
-        """Return the name of a product, which is computed once for all sizes."""
+    def _shared_product(self, monomial: Monomial) -> str:
+        """Return the name of a product, which the generated function computes once for all sizes."""
         if monomial not in self.products:
-            text = self.language.product([self._factor(name) for name in monomial])
+            text = self.language.product([self._write_factor(name) for name in monomial])
             self.products[monomial] = text
             if not text.isidentifier():
                 self.products[monomial] = made = f"m{len(self.products)}"
                 self.written.append(self.language.define(made, text))
         return self.products[monomial]
 
-    def _factor(self, name: str) -> str:
+    def _write_factor(self, name: str) -> str:
         space = self.sized.space
         if name in space.symbols:
             return self.language.symbol(argument(name), space.symbols[name].multiple_of)
         if name not in self.atoms:
             atom = space.atoms[name]
-            inner = self._polynomial(atom.inner)
+            inner = self._write_polynomial(atom.inner)
             if isinstance(atom, Floor):
                 text = self.language.floor(inner, atom.divisor)
             else:
@@ -144,9 +144,9 @@ class _Writer:
 
 
 def python_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
-    """Return a Python function: `plan(b, n) -> (peak, offsets)`, with plain integers."""
+    """Return the source of a Python function `plan(b, n) -> (peak, offsets)`, which uses plain integers."""
     names = [argument(name) for name in sized.space.symbols]
-    lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _python_ranges(sized))]
+    lines = [f"def plan({', '.join(names)}):", *(f"    {rule}" for rule in _range_checks(sized))]
     lines += _Writer(sized, found, _PYTHON).lines()
     lines.insert(0, f"AT = { {name: at for name, at, _ in _named_offsets(sized)} }\n")
     runs = [
@@ -157,7 +157,7 @@ def python_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
     return "\n".join([*lines, f"    return {best}", ""])
 
 
-def _python_ranges(sized: CompiledSizes) -> Iterator[str]:
+def _range_checks(sized: CompiledSizes) -> Iterator[str]:
     for limits, symbol in sized.space.symbols.items():
         name = argument(limits)
         upper = "" if symbol.max is None else f" <= {symbol.max}"
@@ -167,7 +167,7 @@ def _python_ranges(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield each placed tensor, or else buffer, with its index in `off` and its role."""
+    """Yield the name, the index in `off` and the role of each placed tensor; of each buffer if there are none."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -192,13 +192,13 @@ def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _c_string(text: str) -> str:
-    """Return a text as an ASCII string of C, with octal escapes, which cannot absorb following digits."""
+    """Return a text as an ASCII string literal of C, with octal escapes, which cannot absorb following digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 
 
 def c_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
-    """Return C99 with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
+    """Return C99 source with gcc's overflow builtins: `int64_t plan(int64_t b, int64_t n, int64_t *off)`."""
     count, symbols = sized.count, sized.space.symbols
     names = ", ".join(symbols) or "no symbols"
     lines = [_C_HEAD.format(count=count, names=names, tensors="\n".join(_tensors_in_c(sized)))]

@@ -30,7 +30,7 @@ from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
 
 CURVE_POINTS = 64
-"""The most points in the curve of a symbol: 5 ms for 700 buffers."""
+"""The most points in the curve of a symbol; evaluating them takes 5 ms for 700 buffers."""
 
 
 class Curve(Answer):
@@ -71,7 +71,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
 
 
 VERIFIED_AT, LEAST_VERIFIED = 24, 2
-"""The most values, apart from the corners, at which programs are verified (0.1 s for 700 buffers), and the least."""
+"""The most values besides corners at which programs are verified (0.1 s for 700 buffers), and the fewest in all."""
 _ROWS = 30
 _BY: Mapping[str, str] = {
     "sizes": "its chains are live sets, whatever the sizes are",
@@ -173,7 +173,7 @@ def shapes(
 def _answer(
     problem: SymbolicProblem, planned_programs: ProvedPrograms, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
-    """Return the answer for programs, verified at some values; at few once time is over."""
+    """Return the answer for programs after verifying them at some values; at few values once time is over."""
     programs = planned_programs.programs
     points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
     some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
@@ -202,7 +202,7 @@ def _answer(
 
 
 def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return the claims for all values that `checkers/all_values.py` did not decide, or None."""
+    """Return the claims for all values that `checkers/all_values.py` did not decide; None if it proved all."""
     if answer.proof.ratio is None:
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
@@ -221,7 +221,7 @@ def _unproved_text(answer: ShapesAnswer) -> str:
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
-    """Yield the requested source code, or a summary of the plan and its proof."""
+    """Yield the lines of an answer for a terminal: source code, limits, a verdict, or a summary of plan and proof."""
     if found.verified is not None:
         yield from verified_lines(found.verified)
         return
@@ -231,7 +231,7 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
     if found.source is not None:
         yield from found.source.splitlines()
         return
-    ranges = ", ".join(_range(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
+    ranges = ", ".join(_range_text(name, symbol) for name, symbol in found.symbols.items()) or "no symbols"
     orders = "one order" if len(found.programs) == 1 else f"the least of {len(found.programs)} orders"
     yield f"{found.status} for all values of {ranges}: {count_text(len(found.ids), 'buffer')}, {orders}"
     proof = found.proof
@@ -248,20 +248,20 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
     if proof.worst is not None:
         percent = f"{(proof.worst_ratio - 1) * 100:.3g} %"
         yield f"worst of what was tried: {percent} above the bound at {point_text(proof.worst)}"
-    yield from _largest_of("bound", found.bound)
+    yield from _maximum_lines("bound", found.bound)
     for i, program in enumerate(found.programs):
         name = "peak" if len(found.programs) == 1 else f"peak of order {i + 1}"
         if program.peak is not None and set(program.peak) != set(found.bound):
-            yield from _largest_of(name, program.peak)
+            yield from _maximum_lines(name, program.peak)
         yield f"{name}: {count_text(len(program.values), 'different offset')}"
 
 
-def _range(name: str, symbol: SymbolRange) -> str:
+def _range_text(name: str, symbol: SymbolRange) -> str:
     upper = "and above" if symbol.max is None else f"to {symbol.max}"
     return f"{name} from {symbol.min} {upper}" + (f" by {symbol.multiple_of}" if symbol.multiple_of > 1 else "")
 
 
-def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
+def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
     if len(forms) == 1:
         yield f"{name}: {forms[0]}"
         return
@@ -271,7 +271,7 @@ def _largest_of(name: str, forms: tuple[str, ...]) -> Iterator[str]:
         yield f"    and {count_text(len(forms) - _ROWS, 'other')}"
 
 
-def _check(values: InputValues, options: ShapesOptions) -> None:
+def _check_options(values: InputValues, options: ShapesOptions) -> None:
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
             raise OptionError(f"{name}: must be given with limits only")
@@ -298,6 +298,6 @@ QUESTION = Question(
         1: "no value fits",
         3: "the offsets are not valid for all values, or that is not known",
     },
-    check=_check,
+    check=_check_options,
     example={"problem": EXAMPLE, "options": {"limits": True, "within": 67_108_864, "at": {"b": 8}, "time_limit_s": 5}},
 )

@@ -1,4 +1,4 @@
-"""The input of questions about problems with expressions as sizes."""
+"""The inputs and options of questions about problems whose sizes are expressions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from memplan.questions.reading import Reader
 _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
 
 
-def _ranges(given: object) -> object:
-    """Return the mapping for ranges given as texts such as `n=2..2048:8`."""
+def _parsed_ranges(given: object) -> object:
+    """Return the range of each symbol from texts such as `n=2..2048:8`; return other values unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
@@ -45,7 +45,7 @@ def _ranges(given: object) -> object:
 class SymbolicOptions(ForeignOptions):
     """The options for reading a model with symbols as dimensions."""
 
-    symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_ranges)] = Field(
+    symbol: Annotated[dict[Name, SymbolRange], BeforeValidator(_parsed_ranges)] = Field(
         {},
         description="The values of a symbol: n=2..2048, or n=8..2048:8 for multiples of eight, or n=1.. without "
         "an upper bound. The default is what the file says.",
@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the problem of a question, also from a model's file, with the ranges of the options.
+    """Return the symbolic problem of a question, read from a model's file if given, with the ranges of the options.
 
     Raises InputError.
     """
@@ -67,7 +67,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
     return given.model_copy(update=changed)
 
 
-def _read(value: object) -> SymbolicProblem | bytes:
+def _parsed_problem(value: object) -> SymbolicProblem | bytes:
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = object_in(value, "problem", ProblemError)
@@ -77,7 +77,7 @@ def _read(value: object) -> SymbolicProblem | bytes:
 
 
 def _symbolic_form(problem: Problem) -> SymbolicProblem:
-    """Return a problem without symbols in symbolic form; raises ProblemError unless it has only sizes and lifetimes."""
+    """Return a plain problem in symbolic form; raises ProblemError unless it has sizes and lifetimes alone."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
     if features - {"alignment", "capacity"} or len(alignments) > 1:
@@ -100,7 +100,7 @@ def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) 
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"
-    return _read(memplan_json.parse(data)) if is_json else _symbolic_form(formats.read_problem(data, name))
+    return _parsed_problem(memplan_json.parse(data)) if is_json else _symbolic_form(formats.read_problem(data, name))
 
 
 def _problem_json(problem: SymbolicProblem | bytes) -> Any:
@@ -108,7 +108,7 @@ def _problem_json(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the facts about a symbolic problem or a model's file, for listing it."""
+    """Return the hash, the name and the number of buffers of a symbolic problem or a model's file, for lists."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
@@ -118,7 +118,7 @@ def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
 SYMBOLIC = Input(
     "problem",
     SymbolicProblem | Base64,
-    _read,
+    _parsed_problem,
     _problem_json,
     "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
     from_file=_read_file,
@@ -136,8 +136,8 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-def _values(given: object) -> object:
-    """Return the mapping for values given as texts such as `n=128`."""
+def _parsed_values(given: object) -> object:
+    """Return the value of each symbol from texts such as `n=128`; return other values unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}
@@ -153,4 +153,4 @@ def _values(given: object) -> object:
     return values
 
 
-GivenValues = Annotated[dict[str, int], BeforeValidator(_values)]
+GivenValues = Annotated[dict[str, int], BeforeValidator(_parsed_values)]

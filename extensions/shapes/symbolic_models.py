@@ -1,7 +1,7 @@
-"""Models whose dimensions are symbols: each size an expression, exact, and lifetimes that are the same for all values.
+"""Reader of models whose dimensions are symbols: sizes are exact expressions, and lifetimes hold for all values.
 
-A reader computes with numbers that record how they follow from symbols, so that its sizes are expressions in the end.
-The problem read is then compared with the problems read with plain numbers as dimensions, at several values.
+A model reader computes with numbers that record how they depend on symbols, so that sizes become expressions. The
+problem is then compared with problems read with plain numbers as dimensions, at several values of the symbols.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from memplan.planner.model.rows import Id
 from memplan.planner.systems import file_readers
 
 _COMPARED = 3
-"""The number of values, besides two corners, at which the symbolic problem is compared with plain numbers."""
+"""The number of values, besides corners, at which the symbolic problem is compared with plain numbers."""
 
 
 def read_symbolic(
     data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ModelOptions | None = None
 ) -> SymbolicProblem:
-    """Return the problem of a model for all values of the symbols that its dimensions name; raises InputError.
+    """Return the problem of a model for all values of the symbols in its dimensions; raises InputError.
 
     A symbol has the given range, or else the range in the file, or any value from 1. Dimensions with a size in the
-    options are no symbols.
+    options are not symbols.
     """
     options = options or ModelOptions()
     kind = detect(data, name)
@@ -76,19 +76,19 @@ def read_symbolic(
         raise OptionError.from_rule(
             "views", "must be given where the file has views, and it has none", way="leave it out"
         )
-    for point in _points(numbers.space):
-        _compare(read, read_at(point).problem, point)
-    return _problem(read, symbols)
+    for point in _compared_points(numbers.space):
+        _require_equal_problem(read, read_at(point).problem, point)
+    return _symbolic_problem(read, symbols)
 
 
 def _identifier(name: str) -> str:
-    """Return the name of a dimension as expressions can have it."""
+    """Return the name of a dimension changed to a valid identifier for expressions."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
 
 
-def _points(space: Space) -> list[Values]:
-    """Return the values at which plain numbers are read: corners, and some between them."""
+def _compared_points(space: Space) -> list[Values]:
+    """Return the values at which plain numbers are read: corners of the ranges, and some values inside."""
     if not space.symbols:
         return []
     inner = samples(space, _COMPARED, seed=3)
@@ -98,8 +98,8 @@ def _points(space: Space) -> list[Values]:
     return few if None in largest.values() else [*few, top]
 
 
-def _compare(read: ImportedProgram, plain: Problem, point: Values) -> None:
-    """Raise FormatError if the model at some value differs from the symbolic problem."""
+def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values) -> None:
+    """Raise FormatError if the model read at some value differs from the symbolic problem there."""
     mine = read.problem.buffers
     there = f"must have one form for all values of the symbols: at {point_text(point)}"
     if mine.ids != plain.buffers.ids:
@@ -116,12 +116,12 @@ def _compare(read: ImportedProgram, plain: Problem, point: Values) -> None:
             )
 
 
-def _problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
+def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
     problem = read.problem
     if len(problem.pools) > 1:
         raise ProblemError("model: must have one memory where its sizes have symbols")
     sizes: dict[Id, int] = {}
-    for row in problem.buffers:  # an alias, which has the bytes of its buffer, may be the larger one
+    for row in problem.buffers:  # an alias may be larger than the buffer that it shares bytes with
         home = row.id if row.alias_of is None else row.alias_of
         sizes[home] = max_number(sizes.get(home, 0), read.symbolic_sizes.get(str(row.id), row.size))
     buffers = [row for row in problem.buffers if row.alias_of is None]
@@ -135,12 +135,12 @@ def _problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> Symbo
         for row in buffers
     )
     alignment = max((row.alignment for row in buffers), default=1)
-    tensors = tuple(_tensors(read, {str(row.id): row.alias_of or row.id for row in problem.buffers}))
+    tensors = tuple(_named_tensors(read, {str(row.id): row.alias_of or row.id for row in problem.buffers}))
     return SymbolicProblem(symbols=dict(symbols), buffers=rows, alignment=alignment, tensors=tensors, name=problem.name)
 
 
-def _tensors(read: ImportedProgram, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
-    """Yield the tensors that lie in buffers, by their homes, and the weights, which lie in none."""
+def _named_tensors(read: ImportedProgram, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
+    """Yield the tensors of a model with the buffers that contain them, and the weights, which have no buffer."""
     entry = read.operations.functions[read.operations.entry]
     roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
     for row in entry.buffers:

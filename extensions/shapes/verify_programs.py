@@ -1,4 +1,4 @@
-"""The check of offset programs at given values, independent of the code that makes them."""
+"""Verification of offset programs at given values, independent of the code that computes them."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ _CALLS: Mapping[str, Callable[..., int]] = {
 
 
 class CheckResult(WireValue):
-    """The result of the check: the number of values, and at most 20 violations."""
+    """The result of a verification: the number of values, and at most 20 violations."""
 
     points: int
     violations: tuple[str, ...]
 
     @property
     def is_valid(self) -> bool:
-        """True if nothing was violated."""
+        """True if there is no violation."""
         return not self.violations
 
 
 def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> CheckResult:
-    """Check each program at values of the symbols: no two buffers that are alive together share bytes, all is aligned.
+    """Verify each program at values of the symbols: conflicting buffers share no bytes, and offsets are aligned.
 
-    Offsets are those of stacking in the program's order, too: an order keeps buffers apart for all sizes.
+    Offsets must also be those of stacking in the program's order, since an order keeps buffers apart for all sizes.
     """
-    violations = list(_shape_violations(problem, found))
+    violations = list(_structure_violations(problem, found))
     if violations:
         return CheckResult(points=0, violations=tuple(violations[:MOST_FOUND]))
     rules = _Rules(problem)
-    trees = [_tree(buffer.size) for buffer in problem.buffers]
-    made = [_tree(text) for text in found.sizes]
+    trees = [_syntax_tree(buffer.size) for buffer in problem.buffers]
+    made = [_syntax_tree(text) for text in found.sizes]
     count = 0
     for point in points:
         count += 1
@@ -72,19 +72,19 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
         for i, program in enumerate(found.programs):
             violations += (
                 f"programs[{i}] at {point_text(point)}: {rule}"
-                for rule in _violations(rules, program, padded, sizes, point)
+                for rule in _program_violations(rules, program, padded, sizes, point)
             )
         if len(violations) >= MOST_FOUND:
             break
     return CheckResult(points=count, violations=tuple(violations[:MOST_FOUND]))
 
 
-def _tree(text: int | str) -> ast.expr:
+def _syntax_tree(text: int | str) -> ast.expr:
     return ast.parse(str(text).strip(), mode="eval").body
 
 
 def value_of(tree: ast.expr, values: Values) -> int:
-    """Return the value of a parsed expression; raises KeyError for anything else."""
+    """Return the value of a parsed expression; raises KeyError for unsupported syntax."""
     match tree:
         case ast.Constant(value=int() as value):
             return value
@@ -99,7 +99,7 @@ def value_of(tree: ast.expr, values: Values) -> int:
     raise KeyError(ast.unparse(tree))
 
 
-def _shape_violations(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
+def _structure_violations(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
     every = list(range(len(problem.buffers)))
     if len(found.size_of) != len(every) or max(found.size_of, default=-1) >= len(found.sizes):
         yield "size_of: must have a size for each buffer"
@@ -114,15 +114,15 @@ def _shape_violations(problem: SymbolicProblem, found: OffsetPrograms) -> Iterat
 
 
 class _Rules:
-    """The pairs of buffers that may not share bytes, and the required places of views and pins."""
+    """The pairs of buffers that may not share bytes, and the required offsets of views and pins."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
         plain = problem.sizeless_problem()
         self.roots = {i: root for i, (root, _) in plain.roots.items()}
-        self.pins = {i: _tree(row.offset) for i, row in enumerate(problem.buffers) if row.offset is not None}
+        self.pins = {i: _syntax_tree(row.offset) for i, row in enumerate(problem.buffers) if row.offset is not None}
         self.far = {
-            i: (plain.index[row.alias_of], _tree(row.alias_offset or 0))
+            i: (plain.index[row.alias_of], _syntax_tree(row.alias_offset or 0))
             for i, row in enumerate(problem.buffers)
             if row.alias_of is not None
         }
@@ -136,16 +136,16 @@ class _Rules:
             alive.append((row.end, root))
 
     def view_violations(self, point: Values, sizes: Sequence[int]) -> Iterator[str]:
-        """Yield the views that do not lie inside their buffers."""
+        """Yield a sentence for each view that is not inside its buffer."""
         for i, (upper, distance) in self.far.items():
             if not 0 <= value_of(distance, point) <= sizes[upper] - sizes[i]:
                 yield f"{self.names[i]!r} must lie inside of {self.names[upper]!r}"
 
 
-def _violations(
+def _program_violations(
     rules: _Rules, program: OffsetProgram, padded: Sequence[int], sizes: Sequence[int], point: Values
 ) -> Iterator[str]:
-    """Yield the violations of a program at one value."""
+    """Yield a sentence for each violation of a program at one value."""
     values: list[int] = []
     for terms in program.values:
         values.append(max((values[value] + sizes[size] for value, size in terms), default=0))

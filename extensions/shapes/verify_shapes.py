@@ -1,4 +1,4 @@
-"""The check of symbolic offsets from another system, for all values of the symbols."""
+"""Verification of another system's symbolic offsets, for all values of the symbols."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class VerifiedShapes(Answer):
 
 
 def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: float) -> VerifiedShapes:
-    """Check symbolic offsets from another system's plan for dynamic shapes, for all values of the symbols.
+    """Verify the symbolic offsets of another system for all values of the symbols.
 
-    Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and nothing may
-    end beyond the arena. Each fault comes with a value at which it occurs. `deadline` is a moment of the monotonic
-    clock. Raises PlanError for offsets of other buffers than the problem's.
+    Buffers that are alive together must not share bytes, offsets must be multiples of the alignment, and no buffer may
+    end beyond the arena. Each fault has a value at which it occurs. `deadline` is a time of the monotonic clock. Raises
+    PlanError if the offsets are not those of the problem's buffers.
     """
     sized = compile_sizes(problem)
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
@@ -79,7 +79,7 @@ def _faults(
     arena: Polynomial | None,
     deadline: float,
 ) -> Iterator[ShapesFault]:
-    """Yield the violations of offsets for all values of the symbols, within a time limit."""
+    """Yield the violations of offsets for all values of the symbols, until the deadline."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
@@ -102,7 +102,7 @@ def _faults(
 
 
 class _Claims:
-    """Claims that at each value one of several forms is at most 0; results are cached."""
+    """Claims that at each value of the symbols one of several forms is at most 0; results are cached."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         self.sized, self.deadline = sized, deadline
@@ -119,7 +119,7 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return a value at which all forms are above 0; False if there is none, True if that is unknown."""
+        """Return a value at which all forms are positive; False if there is none, True if that is unknown."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:
@@ -129,7 +129,7 @@ class _Claims:
 
 
 def verified_lines(found: VerifiedShapes) -> Iterator[str]:
-    """Yield the verdict and the violations for people."""
+    """Yield the verdict and the violations as lines for a terminal."""
     yield f"{found.status} for all values" if found.status != "invalid" else "invalid"
     for row in found.faults:
         names = " and ".join(excerpt(name) for name in row.buffers)
@@ -140,17 +140,17 @@ def verified_lines(found: VerifiedShapes) -> Iterator[str]:
         )
 
 
-def _plan(value: object) -> SymbolicOffsets:
+def _parsed_offsets(value: object) -> SymbolicOffsets:
     return SymbolicOffsets.model_validate(object_in(value, "verify", PlanError))
 
 
 OFFSETS = Input(
     "verify",
     SymbolicOffsets,
-    _plan,
+    _parsed_offsets,
     lambda plan: plan.model_dump(mode="json", exclude_none=True),
     "Check these offsets instead of planning: a JSON file with the offset of each buffer as an expression.",
-    from_file=lambda _reader, data, _name, _question: _plan(memplan_json.parse(data)),
+    from_file=lambda _reader, data, _name, _question: _parsed_offsets(memplan_json.parse(data)),
     required=False,
     named_by_flag=True,
 )

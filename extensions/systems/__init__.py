@@ -1,1 +1,1 @@
-"""Sixteen further systems, a folder each: readers of their files, their planners, and writers."""
+"""Sixteen compilers and runtimes, one folder each: readers of their files, their planners, and writers of plans."""

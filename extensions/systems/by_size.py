@@ -1,4 +1,4 @@
-"""Planners that place the largest buffers first, each in a gap between buffers alive at the same time."""
+"""Placement rules of planners by size: each buffer is placed in a gap between buffers alive at the same time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, granule, tensors
 
 Gap = tuple[int, int]
-"""(size, offset) of bytes between others."""
+"""The size and the offset, in bytes, of a free range between two placed buffers."""
 
 
 def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
-    """Return the tensors with sizes rounded up to the problem's alignments."""
+    """Return each tensor with its size in bytes, rounded up to a common multiple of the problem's alignments."""
     rows = tensors(problem)
     unit = granule(problem, rows)
     return [(align(tensor.size, unit), tensor) for tensor in rows]
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> PlannerAnswer:
-    """Place buffers in the given order, each in the lowest or smallest sufficient gap, or else above all live ones."""
+    """Place buffers in the given order, each in the lowest or the smallest gap with room, else above all live ones."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

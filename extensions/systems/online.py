@@ -1,4 +1,4 @@
-"""Planners that are allocators: they see allocations and releases in time order, without lookahead."""
+"""Planners that work like an allocator: they see allocations and releases in time order, without lookahead."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, g
 
 
 class Allocator(Protocol):
-    """Hands out ranges of bytes, and takes them back."""
+    """An allocator that returns ranges of bytes and takes them back."""
 
     def allocate(self, size: int) -> int:
-        """Return the offset of `size` bytes, now in use."""
+        """Allocate `size` bytes and return their offset."""
 
     def release(self, offset: int, size: int) -> None:
-        """Take back what `allocate` returned."""
+        """Free `size` bytes at an offset that `allocate` returned."""
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> PlannerAnswer:
-    """Place buffers by start time, equal ones as given; at equal times releases come before allocations.
+    """Place buffers by start time, equal ones in the given order; at one time, releases precede allocations.
 
-    Sizes are rounded up to `block` bytes, and to what the alignments of the problem require.
+    Sizes are rounded up to multiples of `block` bytes and of the problem's alignments.
     """
     rows = tensors(problem)
     unit = align(block, granule(problem, rows))
@@ -41,21 +41,21 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
 
 
 class FreeBlocks:
-    """The free blocks of an unlimited memory, by offset; adjacent ones are merged."""
+    """The free blocks of an unlimited memory in ascending order of offset; adjacent blocks are merged."""
 
     def __init__(self) -> None:
         self.blocks: list[tuple[int, int]] = []
-        """(offset, size) of those below `top`."""
+        """The offset and the size of each free block below `top`."""
         self.top = 0
 
     def take(self, k: int, size: int) -> int:
-        """Take the first bytes of a block; return their offset."""
+        """Take the first `size` bytes of free block k; return their offset."""
         offset, whole = self.blocks[k]
         self.blocks[k : k + 1] = [(offset + size, whole - size)] if whole > size else []
         return offset
 
     def grow(self, size: int) -> int:
-        """Take bytes from the last block below the top, extending the top as needed; return their offset."""
+        """Take `size` bytes from a free block that ends at the top, or at the top, which rises; return their offset."""
         offset = self.top
         if self.blocks and sum(self.blocks[-1]) == self.top:
             offset, _ = self.blocks.pop()
@@ -63,7 +63,7 @@ class FreeBlocks:
         return offset
 
     def release(self, offset: int, size: int) -> None:
-        """Add a block, merged with its neighbours."""
+        """Add a free block, and merge it with adjacent ones."""
         merged: list[tuple[int, int]] = []
         for start, length in sorted([*self.blocks, (offset, size)]):
             if merged and sum(merged[-1]) == start:

@@ -1,7 +1,7 @@
-"""Protocol buffers read field by field with every bound checked, for formats of which few fields matter.
+"""Parser of protocol buffers that reads single fields and checks every bound, for formats with few relevant fields.
 
-A message is split into its fields once; messages inside it are split when they are read, so that what no importer reads
-for (a whole program, say) costs nothing. Source: the wire format, https://protobuf.dev/programming-guides/encoding/.
+A message is split into its fields once; nested messages are split when they are read, so that parts that no reader
+uses, such as a whole program, cost nothing. Source: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import cached_property
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# Wire types of protocol buffers; 3 and 4 are groups, which none of these formats has.
+# Wire types of protocol buffers; types 3 and 4 are groups, which none of the formats read here uses.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
-# Seven bits a byte, so 64 bits take ten.
+# Each byte of a varint holds seven bits, so 64 bits need ten bytes.
 _LONGEST_VARINT = 10
 _NO_END = (1 << 64) - 1
 
@@ -26,7 +26,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class ProtobufMessage:
-    """Bytes `start` to `end` of a file as a message; fields are identified by number, and by `name` in errors."""
+    """A message in bytes `start` to `end` of a file; fields are read by number, and named by `name` in errors."""
 
     data: bytes
     start: int
@@ -35,24 +35,24 @@ class ProtobufMessage:
 
     @classmethod
     def root(cls, data: bytes, path: str) -> ProtobufMessage:
-        """Return the message of a whole file."""
+        """Return the whole file as a message."""
         return cls(data, 0, len(data), path)
 
     def integer(self, field: int, name: str, default: int = 0) -> int:
-        """Return an int64 field; of several values, the last."""
+        """Return an int64 field; if it has several values, the last one."""
         field_value = self._fields.get(field)
         if field_value is None:
             return default
-        # The last one counts where a field that is not repeated comes several times, says the format.
+        # The specification says: if a field that is not repeated occurs several times, the last value counts.
         value, end = field_value[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
-        """Return a repeated int64 field, packed or not."""
+        """Return the values of a repeated int64 field, packed or not."""
         values: list[int] = []
-        for at, end in _pairs(self._fields.get(field)):
+        for at, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
                 values.append(at)
                 continue
@@ -64,28 +64,28 @@ class ProtobufMessage:
 
     def text(self, field: int, name: str) -> str:
         """Return a text field; bytes that are not UTF-8 are escaped."""
-        start, end = next(self._ranges(field, name), (0, 0))
+        start, end = next(self._byte_ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
     def messages(self, field: int, name: str) -> Iterator[ProtobufMessage]:
         """Yield the messages of a repeated field."""
-        for k, (start, end) in enumerate(self._ranges(field, name)):
+        for k, (start, end) in enumerate(self._byte_ranges(field, name)):
             yield ProtobufMessage(self.data, start, end, f"{self.path}.{name}[{k}]")
 
     def message(self, field: int, name: str) -> ProtobufMessage | None:
-        """Return the message in a field, None if it is absent."""
-        span = next(self._ranges(field, name), None)
+        """Return the first message in a field; None if the field is absent."""
+        span = next(self._byte_ranges(field, name), None)
         return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
-    def _ranges(self, field: int, name: str) -> Iterator[Range]:
-        for start, end in _pairs(self._fields.get(field)):
+    def _byte_ranges(self, field: int, name: str) -> Iterator[Range]:
+        for start, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
                 raise FormatError(f"{self.path}.{name}: must have a length, got the integer {start}")
             yield start, end
 
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
-        """Return each field's values by number, two numbers each: an integer and _NO_END, or a range of bytes."""
+        """Return the values of each field by number, as pairs: an integer and _NO_END, or a range of bytes."""
         fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:
@@ -109,7 +109,7 @@ class ProtobufMessage:
         return fields
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """Return an unsigned 64-bit number, and the position after it."""
+        """Return the unsigned 64-bit number at a position, and the position after it."""
         value = 0
         for k in range(_LONGEST_VARINT):
             if at + k >= self.end:
@@ -121,5 +121,5 @@ class ProtobufMessage:
         raise FormatError(f"{self.path}: must have numbers that end after at most 10 bytes, got none at byte {at}")
 
 
-def _pairs(found: array[int] | None) -> Iterator[Range]:
+def _value_pairs(found: array[int] | None) -> Iterator[Range]:
     return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""memplan with torch: steps and a memory, a backend of torch.compile, and the files that torch writes."""
+"""memplan for PyTorch: the command `fits`, a backend of torch.compile, and readers of the files that torch writes."""
 
 from typing import TYPE_CHECKING
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     import click
 
 
-def _fits(_name: str) -> "click.Command":
+def _load_fits(_name: str) -> "click.Command":
     from memplan.extensions.torch.command import fits
 
     return fits
 
 
 FITS = Command(
-    _fits,
+    _load_fits,
     help="Say whether a step of a torch model fits into memory: inference, or training with its optimizer.",
     panel="Networks",
 )

@@ -1,6 +1,6 @@
-"""`memplan fits`: a step of torch, which a script describes or a snapshot records, or a graph of ggml, and a memory.
+"""`memplan fits`: tells if a step of torch, from a script or a snapshot, or a graph of ggml, fits into a memory.
 
-No question: it runs code of the caller's, which no service may.
+The command is no question, as it runs the caller's code, which a service must not do.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
 
 
 def _lines_of_advice(advice: Advice) -> Iterator[str]:
-    """Yield the lines of a table about what the allocator reserves, and what would change that."""
+    """Yield the terminal lines of advice: the bytes that the allocator reserves, and changes that reduce them."""
     yield f"reserved now: {advice.reserved:,} bytes, for blocks of {advice.blocks:,} at most"
     for row in advice.stranded:
         yield f"  {row.bytes:>18,} bytes free in {row.segments} segments, kept by {row.held:,} of {row.line}"
@@ -91,7 +91,7 @@ def _lines_of_advice(advice: Advice) -> Iterator[str]:
 
 
 def _lines_of_ways(found: Ways) -> Iterator[str]:
-    """Yield the lines of a table about the ways to make a step fit."""
+    """Yield the terminal lines of the ways to make a step fit."""
     for each in found.sizes:
         text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
         yield f"largest {each.name}: {text} ({each.tried} tried)"
@@ -212,7 +212,7 @@ def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | Graph
     if others:
         raise OptionError(f"-o {path}: must be the answer as JSON, as the snapshot has {1 + len(others)} devices")
     problem, plan = row.problem, row.plan
-    # An answer that was made here has both.
+    # Both are set in this process; only an answer read from JSON lacks them.
     assert problem is not None
     assert plan is not None
     if suffix_of(path) == PICTURE:

@@ -1,4 +1,4 @@
-"""A ggml graph and a device's memory, for `memplan fits`: the bytes of weights, and a plan of other tensors."""
+"""`memplan fits` for a ggml graph: the bytes of its weights and of a plan for all other tensors, within a capacity."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from memplan.solvers.portfolio.solve import solve
 
 
 class GraphFits(Answer):
-    """The answer whether a graph fits, and why, in bytes.
+    """The answer whether a graph fits, and why; sizes are in bytes.
 
-    `weights` lie in memory all the time. `peak` is the need of a verified plan of computed values and state, summed
-    over memories, and `lower_bound` that of every plan. `own_peak` is what ggml took, if the file has the graph at this
-    size. `pools` are the uses of the memories. `fits` is None without a capacity, or where the plan may still get
-    within it.
+    `weights` are always in memory. `peak` is the peak of a verified plan of computed values and state, summed over
+    memories, and `lower_bound` the bytes that every such plan needs. `own_peak` is the peak of ggml's own plan, if the
+    file records one at this size. `pools` are the used bytes of each memory. `fits` is None without a capacity, or if a
+    better plan may still fit.
     """
 
     fits: bool | None
@@ -34,12 +34,12 @@ class GraphFits(Answer):
 
 
 def is_graph(data: bytes) -> bool:
-    """Return True if the bytes are a graph of ggml."""
+    """Return True if the bytes are a file of a ggml graph."""
     return detect(data) == "ggml"
 
 
 def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
-    """Return whether weights and plan of a graph of one size fit a capacity; raises FormatError and OptionError."""
+    """Return whether the weights and a plan of a ggml graph fit a capacity; raises FormatError and OptionError."""
     if not is_graph(data):
         raise FormatError("must be a graph of ggml, for which --dim is")
     model = read_model(data, options=validate_options(ModelOptions, {"dims": dims}))

@@ -1,4 +1,4 @@
-"""Switch every pipeline of Relax to memplan's passes, without a change to the pipeline itself."""
+"""Installation of memplan's passes in every pipeline of Relax, without changes to the pipelines."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _OWN = {name: getattr(relax.transform, name) for name in _NAMES}
 def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
     """Replace StaticPlanBlockMemory by PlanMemory in every pipeline that is built from now on.
 
-    With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings before ToNonDataflow.
+    With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings runs before ToNonDataflow. The
+    other options are those of PlanMemory.
     """
-    PlanMemory(**options)  # wrong options are refused here
+    PlanMemory(**options)  # raises at once if options are wrong
     uninstall()
     relax.transform.StaticPlanBlockMemory = lambda: PlanMemory(**options)
     if lift:
@@ -30,6 +31,6 @@ def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
 
 
 def uninstall() -> None:
-    """Give pipelines TVM's own passes back."""
+    """Restore TVM's own passes in pipelines that are built from now on."""
     for name, own in _OWN.items():
         setattr(relax.transform, name, own)

@@ -1,7 +1,8 @@
-"""A pass before `CallTIRRewrite` that makes temporaries of kernels part of the memory plan.
+"""A pass to run before `CallTIRRewrite`, which makes temporaries of kernels part of the memory plan.
 
-A PrimFunc that allocates buffers asks the runtime for a workspace at each call. `LiftWorkspaces` makes these buffers
-further outputs of the PrimFunc, and of the `R.call_tir` that calls it: whoever plans the function plans them, too.
+A PrimFunc that allocates buffers requests a workspace from the runtime at each call. `LiftWorkspaces` makes these
+buffers further outputs of the PrimFunc and of the `R.call_tir` that calls it, so that a plan of the function contains
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from memplan.extensions.tvm.nests import root_of
 
 LEAST_BYTES = 1024
-"""Smaller temporaries are on the stack (kMaxStackAlloca) and are not lifted."""
+"""The least bytes of a lifted temporary; TVM puts smaller ones on the stack (kMaxStackAlloca)."""
 _CALL_TIR = Op.get("relax.call_tir")
 
 
@@ -31,7 +32,7 @@ def LiftWorkspaces() -> Any:  # noqa: N802  as TVM names passes
 
 
 def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
-    """Return the buffers that a kernel allocates at its root in global memory, without those on the stack."""
+    """Return the buffers that a kernel allocates at its root in global memory, except those on the stack."""
     root = root_of(kernel)
     return [] if root is None else [each for each in root.alloc_buffers if _is_workspace(each)]
 
@@ -42,13 +43,13 @@ def _is_workspace(buffer: Any) -> bool:
     size = DataType(str(buffer.dtype)).itemsize
     for length in buffer.shape:
         if not isinstance(length, tirx.IntImm):
-            return True  # not a constant size, so never on the stack
+            return True  # TVM puts only buffers of constant size on the stack
         size *= int(length)
     return bool(size >= LEAST_BYTES)
 
 
 def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
-    """Return a kernel with these temporaries as parameters, inserted from `place` on."""
+    """Return a kernel with some temporaries as parameters, inserted at position `place`."""
     root = root_of(kernel)
     kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
     facts = (root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init)
@@ -60,7 +61,7 @@ def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -
 
 @mutator
 class _Lifter(PyExprMutator):  # type: ignore[misc]
-    """Rewrites calls of kernels that have temporaries: the temporaries become further outputs of the call."""
+    """Rewrites calls of kernels with temporaries so that the temporaries are further outputs of the call."""
 
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
@@ -92,8 +93,8 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
         outputs = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
         if not isinstance(kernel, tirx.PrimFunc) or not all(isinstance(each, relax.TensorType) for each in outputs):
             return None
-        values = _values(kernel, [*inputs, *outputs], call.args[2:])
-        types = {each: made for each in temporaries(kernel) if (made := _type_of(each, values)) is not None}
+        values = _symbol_values(kernel, [*inputs, *outputs], call.args[2:])
+        types = {each: made for each in temporaries(kernel) if (made := _tensor_type(each, values)) is not None}
         if not types:
             return None
         key = (name, len(types))
@@ -103,7 +104,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]
         return relax.op.call_tir(self._made[key], call.args[1], [*outputs, *types.values()], *call.args[2:])
 
 
-def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
+def _symbol_values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
     """Return the values of a kernel's symbols in a call, from the shapes of arguments and from explicit values."""
     values: dict[Any, Any] = {}
     given = [*arguments, *(symbols[0].values if symbols else ())]
@@ -117,7 +118,7 @@ def _values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[A
     return values
 
 
-def _type_of(buffer: Any, values: dict[Any, Any]) -> Any:
-    """Return the type of a temporary as a tensor, or None if a length is neither a number nor one of `values`."""
+def _tensor_type(buffer: Any, values: dict[Any, Any]) -> Any:
+    """Return the tensor type of a temporary; None if a length is neither a number nor a key of `values`."""
     lengths = [length if isinstance(length, tirx.IntImm) else values.get(length) for length in buffer.shape]
     return None if any(each is None for each in lengths) else relax.TensorType(lengths, str(buffer.dtype))

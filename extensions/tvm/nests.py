@@ -1,4 +1,4 @@
-"""Loop nests of a kernel, and the arguments that each nest uses: a plan may then use lifetimes within a call."""
+"""The loop nests of a kernel with the parameters that each uses, so that lifetimes can be shorter than a call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tvm import DataType, s_tir, tirx
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest: the positions of the parameters that it uses, and the pairs of which it may write the second in
-    place.
+    """A loop nest: the positions of the parameters that it uses, and pairs for writing in place.
 
-    In a pair `(i, j)`, the nest writes each element of parameter j once, and reads of parameter i that element alone.
+    In a pair `(i, j)`, j may be written over i: each element of j is written once, from the same element of i alone.
     """
 
     uses: frozenset[int]
@@ -23,14 +22,14 @@ class Nest:
 
 
 def root_of(kernel: tirx.PrimFunc) -> Any:
-    """Return the root block of a kernel, or None if the kernel has another form."""
+    """Return the root block of a kernel; None if the kernel has another form."""
     body = kernel.body
     is_root = isinstance(body, s_tir.SBlockRealize) and not body.iter_values
     return body.block if is_root else None
 
 
 def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
-    """Return the loop nests at the root of a kernel, in order, or one nest with all parameters if none can be read."""
+    """Return the loop nests at the root of a kernel, in order; one nest with all parameters if none can be read."""
     root = root_of(kernel)
     body = [] if root is None else root.body.seq if isinstance(root.body, tirx.SeqStmt) else [root.body]
     if not body or not all(isinstance(each, (tirx.For, s_tir.SBlockRealize)) for each in body):
@@ -44,6 +43,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of parameters of a nest such that the second may be written over the first."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):
@@ -60,10 +60,10 @@ def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[
     for read in block.reads:
         reads = [each for each in block.reads if each.source.same_as(read.source)]
         is_same = len(reads) == 1 and tvm_ffi.structural_equal(read.region, written.region)
-        if is_same and read.source in places and _is_like(read.source, written.source):
+        if is_same and read.source in places and _is_same_layout(read.source, written.source):
             yield places[read.source], places[written.source]
 
 
-def _is_like(one: Any, other: Any) -> bool:
+def _is_same_layout(one: Any, other: Any) -> bool:
     sizes = [DataType(str(each.dtype)).itemsize for each in (one, other)]
     return bool(sizes[0] == sizes[1] and tvm_ffi.structural_equal(one.shape, other.shape))

@@ -1,4 +1,4 @@
-"""A pass before `ToNonDataflow` that orders the bindings of dataflow blocks so that they need the fewest bytes.
+"""A pass to run before `ToNonDataflow`, which reorders the bindings of dataflow blocks to need the fewest bytes.
 
 The calls in a dataflow block are pure, so any order in which each call comes after its inputs is legal.
 """
@@ -22,7 +22,7 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  as TVM names passes
-    """Return the pass that orders each dataflow block anew where that needs fewer bytes."""
+    """Return the pass that reorders each dataflow block if another order needs fewer bytes."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         module = relax.transform.RewriteDataflowReshape()(module)
@@ -49,7 +49,7 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns: each has its own storage in any order."""
+    """Return the variables whose tensors a function returns; these have separate storages in any order."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -59,7 +59,7 @@ def _returned_variables(function: relax.Function) -> set[Any]:
 
 
 class _Block(Values):
-    """A dataflow block as operations: each call is one, and other bindings only give names to results."""
+    """A dataflow block as operations: each call is one, and other bindings only name results."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
         super().__init__()
@@ -67,10 +67,10 @@ class _Block(Values):
         self._bindings, self._bounds, self._sizes = list(block.bindings), bounds, list[int]()
         for binding in self._bindings:
             is_call = isinstance(binding.value, Call)
-            self.bind(binding.var, self._call(binding) if is_call else self.value_of(binding.value))
+            self.bind(binding.var, self._add_call(binding) if is_call else self.value_of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
-        """Return the operations as a graph: returned tensors are resident, those read outside are kept."""
+        """Return the operations as a graph: returned tensors are resident, tensors read outside the block are kept."""
         resident = {k for variable in returned for k in leaves_of(self.value_of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
         kept = {k for variable in outward for k in leaves_of(self.value_of(variable))} - resident
@@ -79,7 +79,7 @@ class _Block(Values):
         return OperationGraph.model_validate(content)
 
     def reorder(self, order: Sequence[int]) -> relax.DataflowBlock:
-        """Return the block with its operations in this order, each followed by the bindings that name its results."""
+        """Return the block with its operations in a given order, each followed by bindings that name its results."""
         turn: dict[Any, int] = {self.operations[k][0]: place for place, k in enumerate(order)}
         is_call = {*turn}
         for binding in self._bindings:
@@ -87,20 +87,20 @@ class _Block(Values):
             turn.setdefault(binding.var, max(read, default=-1))
         return relax.DataflowBlock(sorted(self._bindings, key=lambda each: (turn[each.var], each.var not in is_call)))
 
-    def _call(self, binding: Any) -> Value:
+    def _add_call(self, binding: Any) -> Value:
         call = binding.value
         if call.op.__chandle__() in VIEWS:
             return self.value_of(call.args[0])
         read = {k for each in relax.analysis.free_vars(call) for k in leaves_of(self.value_of(each))}
         types = list(call.ty.fields) if isinstance(call.ty, relax.TupleType) else [call.ty]
         outputs = [*range(len(self._sizes), len(self._sizes) + len(types))]
-        self._sizes += map(self._size, types)
+        self._sizes += map(self._max_size, types)
         self.operations.append((binding.var, sorted(read), outputs))
         entries = tuple(frozenset({k}) for k in outputs)
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
-    def _size(self, type_: Any) -> int:
-        """Return the most bytes of a tensor, or 0 if they are not known."""
+    def _max_size(self, type_: Any) -> int:
+        """Return the most bytes that a tensor can have; 0 if they are unknown."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0

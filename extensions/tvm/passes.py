@@ -1,4 +1,4 @@
-"""The pass that plans the memory of a module, in place of StaticPlanBlockMemory."""
+"""The pass that plans the memory of a module and replaces StaticPlanBlockMemory."""
 
 from __future__ import annotations
 
@@ -22,18 +22,16 @@ log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
 _STORAGE = Op.get("relax.memory.alloc_storage").__chandle__()
 _ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
-"""Targets whose device pointers can be moved by an offset, on the host or by Hexagon's storages. Elsewhere
-`ensure_zero_offset` copies.
-"""
+"""Targets whose device pointers can be moved by an offset; on others, `ensure_zero_offset` makes a copy."""
 UNREADABLE = "it cannot be read: "
 
 
 @dataclass(frozen=True)
 class PlannedFunction:
-    """Bytes of a function's storages by TVM's plan and by memplan's, and the least of any plan, at values of symbols.
+    """The bytes of a function's storages by TVM's plan and by memplan's, and a lower bound, at the symbol values `at`.
 
-    `reason` says why TVM's plan stays, and is empty where memplan's was taken. `triples` has of each tensor on
-    memplan's plan its number, in the order of allocations, the name of its pool, and its offset there.
+    `reason` states why TVM's plan is kept, and is empty if memplan's is used. `triples` has, for each tensor on
+    memplan's plan, its number in the order of allocations, the name of its storage, and its offset there.
     """
 
     name: str
@@ -64,11 +62,11 @@ def PlanMemory(  # noqa: N802  as TVM names passes
 ) -> Any:
     """Return the pass that plans all tensors of a function together: one storage for each device, and offsets in it.
 
-    It replaces StaticPlanBlockMemory, and never needs more bytes: a function for which TVM's own plan is as small, or
-    that cannot be read, keeps TVM's. `pools` are storages to be used instead of one that grows; a function that does
-    not fit is a PlanMemoryError. `offsets` is whether tensors may lie at offsets, by default where a device's pointers
-    can be moved. With `nests`, tensors are alive for the loop nests of a kernel that use them, and not for the whole
-    call. `on_plan` is called with each planned function; by default, the logger `memplan.tvm` gets a line.
+    It replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan is kept for a function for which it is as
+    small, or that cannot be read. `pools` are storages of limited size that replace the growing one; a function that
+    does not fit raises PlanMemoryError. `offsets` allows tensors at offsets other than 0, by default if the device's
+    pointers can be moved. With `nests`, tensors are alive during the loop nests of a kernel that use them, not during
+    the whole call. `on_plan` is called with each planned function; by default, the logger `memplan.tvm` gets a line.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:
@@ -89,7 +87,7 @@ def PlanMemory(  # noqa: N802  as TVM names passes
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason
             on_plan(planned)
-        for name in kernels if is_nested else ():  # all, as CodeGenLLVM has one word for a module
+        for name in kernels if is_nested else ():  # all kernels, as CodeGenLLVM uses one setting for a module
             ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
         return ours
 
@@ -100,7 +98,7 @@ class _PlannedBody:
     """A function on memplan's plan, or unchanged with a reason, and the bytes of its storages."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
-        """Plan the function of these lifetimes. Raises PlanMemoryError."""
+        """Plan the function with the given lifetimes; raises PlanMemoryError."""
         self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
         self._storages, self._bound, self._reason = list[Any](), 0, ""
         self._triples: list[tuple[int, str, Any]] = []
@@ -112,7 +110,7 @@ class _PlannedBody:
                 storages.require(lifetimes.bounds)
             for (device, scope), group in lifetimes.planned_groups().items():
                 tensors = [lifetimes.tensors[k] for k in group]
-                places = self._places(
+                places = self._place_group(
                     device, scope, group, _has_offsets(module, device) if offsets is None else offsets
                 )
                 storages.add(tensors, places)
@@ -124,7 +122,7 @@ class _PlannedBody:
         except (UnreadableError, MemplanError) as error:
             self._reason = f"{UNREADABLE}{error}"
 
-    def _places(self, device: int, scope: str, group: Sequence[int], has_offsets: bool) -> StoragePlaces:
+    def _place_group(self, device: int, scope: str, group: Sequence[int], has_offsets: bool) -> StoragePlaces:
         tensors = [self._lifetimes.tensors[k] for k in group]
         pools = [each for each in self._pools if (each.device, each.scope) == (device, scope)]
         if pools and not has_offsets:
@@ -143,16 +141,16 @@ class _PlannedBody:
 
     @property
     def leaves_some(self) -> bool:
-        """Return True if TVM's planner may plan the tensors that are left; in a function with branches it must not.
+        """True if TVM's planner may plan the remaining tensors; in a function with branches it must not.
 
-        TVM 0.27 gives a storage of one branch to the other one, where nobody has allocated it (apache/tvm issue 20191).
+        TVM 0.27 may use a storage of one branch in the other one, where it is not allocated (apache/tvm issue 20191).
         """
         attributes = self.function.attrs or {}
         has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, and why TVM's stays: memplan's is no smaller, or larger at some values."""
+        """Return the bytes of both plans, with a reason if TVM's is kept, as memplan's is not smaller at all values."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
@@ -172,16 +170,16 @@ class _PlannedBody:
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of this device can be moved by an offset; device -1 is the host."""
+    """Return True if pointers of a device can be moved by an offset; device -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph captures no call that moves a pointer
+        return False  # RewriteCUDAGraph does not capture calls that move a pointer
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
 def allocation_sizes(function: relax.Function) -> list[Any]:
-    """Return the bytes of what a planned function allocates, as expressions or numbers."""
+    """Return the bytes of each allocation of a planned function, as numbers or expressions."""
     sizes, bodies = [], [function.body]
     while bodies:
         body = bodies.pop()

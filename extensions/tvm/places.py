@@ -1,4 +1,4 @@
-"""Storages and offsets of tensors, by memplan's planner, and its verifier."""
+"""Storages and offsets of tensors, computed by memplan's planner and verified by its verifier."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.solvers.core.plain import offsets_at_bound
 
 ALIGNMENT = 64
-"""The alignment of TVM's allocators (kAllocAlignment)."""
+"""The alignment of TVM's allocators in bytes (kAllocAlignment)."""
 _NODES = 20_000
-"""Nodes of a first search, enough for problems of compilers; after that, all of memplan's solvers are tried."""
+"""The most search nodes of the first search, enough for problems of compilers; then all solvers are tried."""
 _OPTIONS = PlanOptions(deterministic=True)
 
 
 @register_error
 class PlanMemoryError(RuntimeError):
-    """Tensors do not fit into the given pools."""
+    """The tensors do not fit into the given pools."""
 
 
 @dataclass(frozen=True)
 class PoolInfo:
-    """A pool: its device, its scope, its name and its size if it is limited; the first pool of a list is preferred."""
+    """A pool: its device, its scope, its name and its size if it is limited; earlier pools of a list are preferred."""
 
     pool_name: str
     size_hint_bytes: int | None = None
@@ -48,7 +48,7 @@ class PoolInfo:
 
 @dataclass(frozen=True)
 class StoragePlaces:
-    """Storages with their bytes, the storage and offset of each tensor, and a lower bound for any plan.
+    """Storages with their bytes, the storage and offset of each tensor, and a lower bound on every plan's bytes.
 
     Bytes and offsets may be expressions.
     """
@@ -62,9 +62,9 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return offsets of tensors in one storage for each pool. Raises PlanMemoryError if the pools are too small.
+    """Return offsets of tensors in one storage for each pool; raises PlanMemoryError if the pools are too small.
 
-    Tensors of a pair of `in_place` may start at the same byte.
+    Two tensors of a pair of `in_place` may start at the same byte.
     """
     size, start, end = _columns(tensors)
     if not pools and not in_place:
@@ -80,7 +80,7 @@ def place_in_pools(
     own = [Pool(name=each.pool_name, size=each.size_hint_bytes, alignment=ALIGNMENT) for each in pools]
     answer = plan(_problem(tensors, own or [Pool(name="storage", alignment=ALIGNMENT)], in_place), options=_OPTIONS)
     if not answer.placements:
-        raise PlanMemoryError(_refusal(tensors, answer))
+        raise PlanMemoryError(_refusal_message(tensors, answer))
     used = {each.name: int(each.used) for each in answer.pools if each.used}
     number = {name: k for k, name in enumerate(used)}
     placed = sorted(answer.placements, key=lambda each: int(each.id))
@@ -89,7 +89,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return a plan with every tensor at the start of a storage, for devices on which tensors cannot have offsets."""
+    """Return a plan with each tensor at the start of a storage, for devices on which tensors cannot have offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,7 +101,7 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Return these numeric places; raises RuntimeError if memplan's verifier finds an error in them."""
+    """Return the given places unchanged; raises RuntimeError if memplan's verifier finds an error in them."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
@@ -116,11 +116,11 @@ def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: An
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Return sizes, starts and ends as three lists."""
+    """Return the sizes, the starts and the ends of tensors as three columns."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 
-def _refusal(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
+def _refusal_message(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
     why = answer.explanation
     if why is None:
         return "no places were found in the pools; increase size_hint_bytes"

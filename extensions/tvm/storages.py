@@ -1,4 +1,4 @@
-"""Writes a Relax function whose tensors are in storages that it allocates first."""
+"""Writer of a Relax function whose tensors are in storages that the function allocates first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, i
 
 
 class Storages:
-    """The storages of a function and the tensors in them; `function` returns the function that uses them.
+    """The storages of a function and the tensors in them; `function` returns the rewritten function.
 
-    Tensors of one shape and type at one offset are one: it is made once in a call of the function.
+    Tensors of one shape and type at one offset are created once per call of the function.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Storages:
         self._builder._begin_binding_block()
 
     def add(self, tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> None:
-        """Allocate storages on the device that all these tensors share, and put the tensors there."""
+        """Allocate the storages of `places` on the tensors' common device, and put the tensors there."""
         emit, (device, scope) = self._builder.emit, tensors[0].place
         storages = [
             emit(alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8"), name)
@@ -39,40 +39,43 @@ class Storages:
                 at = tirx.IntImm("int64", offset) if type(offset) is int else offset
                 one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
                 if type(offset) is not int or offset:
-                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse other offsets
+                    one = emit(ensure_zero_offset(one), "tensor")  # kernels refuse tensors with an offset
                 made[key] = one
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require(self, bounds: Bounds) -> None:
-        """Have the virtual machine refuse symbols above their limits: tensors would then write outside of their places.
+        """Make the virtual machine refuse symbol values above their bounds, for which tensors would overlap.
 
-        A separate storage for each tensor is itself a limit; offsets are not.
+        With a separate storage for each tensor, an allocation itself would enforce the bound; offsets do not.
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
-            none = relax.ShapeType([0] * len(above))  # no symbols: CanonicalizeBindings would replace them
+            none = relax.ShapeType([0] * len(above))  # numbers: CanonicalizeBindings would replace symbols
             shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
             self._builder.match_cast(shape, none, "within_bounds")
 
     def function(self, lifetimes: Lifetimes) -> relax.Function:
-        """Return the function of these lifetimes with its tensors at their places."""
+        """Return the function of some lifetimes with its tensors in the storages."""
         function = lifetimes.function
-        body = self._body(function.body, lifetimes, [self._builder._end_block()])
+        body = self._rewritten_body(function.body, lifetimes, [self._builder._end_block()])
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
-    def _body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
+    def _rewritten_body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
         blocks = [*head]
         for block, bindings in lifetimes.blocks[body.__chandle__()]:
             if lifetimes.has_branches:
-                bindings = [self._bind_branches(each, lifetimes) for each in bindings]
+                bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # all in it is in normal form, and has the types that it had
+        _update_type(made, body.ty)  # the body is in normal form already, and its type is unchanged
         return made
 
-    def _bind_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
+    def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
         choice = binding.value
         if type(choice) is not relax.If:
             return binding
-        branches = self._body(choice.true_branch, lifetimes), self._body(choice.false_branch, lifetimes)
+        branches = (
+            self._rewritten_body(choice.true_branch, lifetimes),
+            self._rewritten_body(choice.false_branch, lifetimes),
+        )
         return relax.VarBinding(binding.var, self._builder.normalize(relax.If(choice.cond, *branches)))

@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all values, computed when the function is called."""
+"""Offsets as expressions of a function's symbols: one plan for all values, evaluated when the function is called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 2000
-"""The most terms of an offset, written out."""
+"""The most terms of an offset with all references expanded."""
 SAMPLES = 8
 OPEN = 128
 """The value of a symbol without a bound at which bytes are reported."""
@@ -31,33 +31,33 @@ _CALLED = {tirx.Min: "min", tirx.Max: "max"}
 
 
 class UnreadableError(Exception):
-    """memplan cannot express a size, or offsets are too long; TVM's plan stays."""
+    """memplan cannot express a size, or an offset is too long, so that TVM's plan is kept."""
 
 
 class Symbols:
-    """The symbols of a function, each with a unique name, and values of expressions."""
+    """The symbols of a function, each with a unique name, and the evaluation of expressions over them."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
         self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
         spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}
         self.ranges = {name: SymbolRange(min=max(1, least), max=most) for name, (least, most) in spans.items()}
-        """The values that symbols may have; they start at 1, as a tensor of length 0 takes no bytes."""
+        """The range of each symbol; ranges start at 1, since tensors of length 0 take no bytes."""
         self.reported = {name: most or OPEN for name, (_, most) in spans.items()}
-        """The values at which bytes are reported: the largest of each symbol, or `OPEN` if it has no bound."""
+        """The values at which bytes are reported: the bound of each symbol, or `OPEN` if it has none."""
 
     def points(self) -> list[dict[str, int]]:
-        """Return values at which plans are compared, the values in `reported` first."""
+        """Return the values of the symbols at which plans are compared, beginning with `reported`."""
         parts = (1, 2, 3, 7, 16)
         return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
     def evaluator(self, values: Mapping[str, int]) -> Callable[[Any], int]:
-        """Return a function that evaluates expressions at these values of the symbols."""
+        """Return a function that evaluates expressions at the given values of the symbols."""
         simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
-        """Return a size as text in memplan's notation. Raises UnreadableError."""
+        """Return a size in memplan's syntax of expressions; raises UnreadableError."""
         if isinstance(size, tirx.IntImm):
             return str(int(size))
         if isinstance(size, Var) and size in self._names:
@@ -70,7 +70,7 @@ class Symbols:
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return places in one storage that hold for all values. Raises UnreadableError."""
+    """Return places in one storage that are valid for all values of the symbols; raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [
@@ -85,7 +85,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     program = found.programs.programs[0]
     if max(program.counts()) > MOST_PARTS:
         raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
-    padded = {form: _pad(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
+    padded = {form: _padded_size(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
 
     def max_expression(ends: list[Any]) -> Any:
         return symbols.simplify(reduce(tirx.max, ends or [tirx.const(0, "int64")]))
@@ -93,7 +93,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     offsets, ends = program.expressions(padded, max_expression)
     storage = max_expression(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
-    for point in samples(found.sized.space, SAMPLES):  # as TVM computes these expressions at run time
+    for point in samples(found.sized.space, SAMPLES):  # verifies values that TVM's own evaluation gives
         at = symbols.evaluator(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
         check_places(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))
@@ -107,5 +107,5 @@ def _analyzer(bound: Mapping[Any, Any]) -> Any:
     return analyzer
 
 
-def _pad(size: Any) -> Any:
+def _padded_size(size: Any) -> Any:
     return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT

@@ -1,8 +1,8 @@
-"""The tensors that a Relax function allocates, and the steps at which they are used: the input of a plan.
+"""The tensors that a Relax function allocates, with their lifetimes: the input of a plan.
 
 Functions are read after `CallTIRRewrite`, where each tensor is a `relax.builtin.alloc_tensor` that kernels write. The
-rules are those of TVM's StaticPlanBlockMemory: kernels, and functions of the runtime, keep nothing of their arguments;
-tensors passed to other calls, and returned tensors, are visible outside and stay apart.
+rules are those of TVM's StaticPlanBlockMemory: kernels and functions of the runtime keep no references to their
+arguments; tensors passed to other calls, and returned tensors, are visible outside and get separate storages.
 """
 
 from __future__ import annotations
@@ -24,34 +24,33 @@ MOST_BYTES = 2**62
 _ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetItem", "Size"))
 
 
-def _handles(*names: str) -> dict[int, str]:
+def _operator_handles(*names: str) -> dict[int, str]:
     return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
 
 
 ALLOCATES = Op.get("relax.builtin.alloc_tensor").__chandle__()
-VIEWS = _handles("reshape", "memory.view", "memory.ensure_zero_offset")
-_READERS = _handles("shape_of", "tensor_to_shape", "vm.call_tir_dyn")
-_EARLIER = _handles("call_tir", "call_tir_inplace", "call_dps_packed")
+VIEWS = _operator_handles("reshape", "memory.view", "memory.ensure_zero_offset")
+_READERS = _operator_handles("shape_of", "tensor_to_shape", "vm.call_tir_dyn")
+_EARLIER = _operator_handles("call_tir", "call_tir_inplace", "call_dps_packed")
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
 Value = frozenset[int] | tuple["Value", ...]
-"""The numbers of the tensors that an expression may be, or the entries of a tuple."""
+"""The numbers of the tensors that an expression may hold, or the entries of a tuple."""
 NOTHING: frozenset[int] = frozenset()
 itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
 def items(array: Any) -> list[Any]:
-    """Return the items of a TVM array, several times as fast as iteration does."""
+    """Return the items of a TVM array, several times as fast as by iteration."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
 @dataclass(slots=True)
 class AllocatedTensor:
-    """A tensor that a function allocates, with its first and last step.
+    """A tensor that a function allocates, with its first step and the step after its last.
 
-    It is allocated by the binding `bindings[index]` of a block. `lengths` are of its shape, numbers or expressions;
-    `place` is the device, by its index, and the scope. `size` is the most bytes that it has, None where there is no
-    bound.
+    The binding `bindings[index]` of a block allocates it. `lengths` are those of its shape, numbers or expressions;
+    `place` is the index of the device, and the scope. `size` is the most bytes that it can have, None without a bound.
     """
 
     bindings: list[Any]
@@ -67,29 +66,29 @@ class AllocatedTensor:
 
     @property
     def is_planned(self) -> bool:
-        """Return True if the tensor is used and nothing outside of the function sees it."""
+        """True if the tensor is used and not visible outside the function."""
         return self.start >= 0 and not self.escapes and self.size != 0
 
     @property
     def variable(self) -> Any:
-        """Return the variable that holds the tensor."""
+        """The variable that holds the tensor."""
         return self.bindings[self.index].var
 
     @property
     def bytes(self) -> Any:
-        """Return the tensor's bytes as an expression of symbols, or as a number if it has no symbols."""
+        """The bytes of the tensor, as a number or as an expression of symbols."""
         return bytes_of(self.lengths, self.dtype) if self.has_symbols else self.size
 
 
 class Bounds:
-    """The symbols of a function's signature, with the least and largest values that its attributes give."""
+    """The symbols in a function's signature, with the least and largest values that its attributes state."""
 
     def __init__(self, function: relax.Function) -> None:
         self._function, self._analyzer = function, sym.Analyzer()
 
     @cached_property
     def limits(self) -> dict[Any, tuple[int, int | None]]:
-        """Return the least and the largest value of each symbol; None where there is no largest one."""
+        """The least and the largest value of each symbol; the largest is None if it is not stated."""
         attributes = self._function.attrs or {}
         most, least = (dict(attributes.get(f"tir_var_{side}_bound") or {}) for side in ("upper", "lower"))
         limits: dict[Any, tuple[int, int | None]] = {}
@@ -101,11 +100,11 @@ class Bounds:
         return limits
 
     def know(self, length: Any) -> bool:
-        """Return True if a length has no symbols but these."""
+        """Return True if all symbols of a length are in the function's signature."""
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
     def max_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
-        """Return the most bytes of a tensor; None where there is no bound."""
+        """Return the most bytes that a tensor can have; None without a bound."""
         size = prod([each if type(each) is int else self._max_length(each) for each in lengths], start=itemsize(dtype))
         return size if size < MOST_BYTES else None
 
@@ -114,27 +113,27 @@ class Bounds:
 
 
 def lengths_of(shape: Any) -> list[Any]:
-    """Return the lengths of a shape; known ones are numbers."""
+    """Return the lengths of a shape, constant ones as plain integers."""
     return [each.value if type(each) is tirx.IntImm else each for each in items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
-    """Return the bytes of a tensor as an expression, or as a number if all lengths are known."""
+    """Return the bytes of a tensor, as a number if all lengths are constant, else as an expression."""
     return prod(lengths, start=itemsize(dtype))
 
 
 class Values:
-    """The tensors that the variables of a function hold."""
+    """Maps the variables of a function to the tensors that they hold."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Value] = {}  # by handles, as variables compare to expressions
+        self._known: dict[int, Value] = {}  # by handle, since `==` of variables returns an expression
 
     def bind(self, variable: Any, value: Value) -> None:
         """Record the value that a variable holds."""
         self._known[variable.__chandle__()] = value
 
     def value_of(self, value: Any) -> Value:
-        """Return the value of a variable, a tuple or an entry of a tuple."""
+        """Return the value of a variable, of a tuple, or of an entry of a tuple."""
         if (known := self._known.get(value.__chandle__())) is not None:
             return known
         kind = type(value)
@@ -147,11 +146,11 @@ class Values:
 
 
 class Lifetimes(Values):
-    """The tensors of a function and the steps at which they are used, one step for each binding.
+    """The tensors of a function and their lifetimes, with one time step for each binding.
 
-    Branches follow one another, as neither runs with the other, and no step runs twice. With `nests`, each loop nest of
-    a kernel is a step. `leaves_some` is set if there are allocations other than `tensors`, `earlier` if an operator
-    belongs to an earlier stage. `blocks` has the blocks of each body, by its handle, with their bindings.
+    Branches follow one another in time; only one of them runs, and no step runs twice. With `nests`, each loop nest of
+    a kernel is a step. `leaves_some` is True if there are allocations outside `tensors`; `earlier` names an operator of
+    an earlier stage of compilation, if any. `blocks` has the blocks of each body, by its handle, with their bindings.
     """
 
     def __init__(
@@ -168,15 +167,15 @@ class Lifetimes(Values):
         self._nests_of: dict[GlobalVar, tuple[Nest, ...]] = {}
         self._written_over: list[tuple[int, int, int]] = []
         self._step = 0
-        self._escape(self._body(function.body))
+        self._mark_escaped(self._read_body(function.body))
 
     @property
     def has_symbols(self) -> bool:
-        """Return True if the length of a tensor is not known."""
+        """True if some tensor has a length with symbols."""
         return any(each.has_symbols for each in self.tensors)
 
     def planned_groups(self) -> dict[tuple[int, str], list[int]]:
-        """Return, for each place, the numbers of its tensors that are used and not seen from outside."""
+        """Return the numbers of the planned tensors in each place (device and scope)."""
         groups: dict[tuple[int, str], list[int]] = {}
         for k, each in enumerate(self.tensors):
             if each.is_planned:
@@ -184,12 +183,12 @@ class Lifetimes(Values):
         return groups
 
     def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of tensors, by position in a group, of which the second may be written over the first."""
+        """Return pairs of positions in a group such that the second tensor may be written over the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
 
-    def _body(self, body: Any) -> Value:
+    def _read_body(self, body: Any) -> Value:
         if type(body) is not relax.SeqExpr:
             return self.value_of(body)
         blocks = [(block, items(block.bindings)) for block in items(body.blocks)]
@@ -199,44 +198,44 @@ class Lifetimes(Values):
                 self._step += 1
                 value = binding.value
                 if type(value) is not Call:
-                    made = self._known.get(value.__chandle__()) or self._escape_value(value)
+                    made = self._known.get(value.__chandle__()) or self._value_without_call(value)
                 elif (callee := value.op.__chandle__()) == ALLOCATES:
                     made = self._allocate(items(value.args), bindings, index)
                 else:
-                    made = self._call(value, callee)
+                    made = self._read_call(value, callee)
                 if made:
                     self._known[binding.var.__chandle__()] = made
         return self.value_of(body.body)
 
-    def _escape_value(self, value: Any) -> Value:
+    def _value_without_call(self, value: Any) -> Value:
         if type(value) is relax.If:
             self.has_branches = True
-            self._use([self.value_of(value.cond)])
-            branches = self._body(value.true_branch), self._body(value.false_branch)
+            self._extend_lifetimes([self.value_of(value.cond)])
+            branches = self._read_body(value.true_branch), self._read_body(value.false_branch)
             return branches[0] if branches[0] == branches[1] else frozenset(leaves_of(branches))
         if type(value) is relax.Function:
-            self._escape(tuple(map(self.value_of, relax.analysis.free_vars(value))))
+            self._mark_escaped(tuple(map(self.value_of, relax.analysis.free_vars(value))))
         return self.value_of(value)
 
-    def _call(self, call: Any, callee: int) -> Value:
+    def _read_call(self, call: Any, callee: int) -> Value:
         values = [*map(self.value_of, items(call.args))]
         if callee in self._kernels:
             if self.nests:
-                self._use_in_nests(call.op, values)
+                self._extend_by_nests(call.op, values)
             else:
-                self._use(values)
+                self._extend_lifetimes(values)
         elif callee in VIEWS:
             return values[0]
         elif type(call.op) is relax.ExternFunc:
             if call.op.global_symbol in _RUNTIME_VIEWS:
                 return values[0]
-            self._use(values)
+            self._extend_lifetimes(values)
             return frozenset(leaves_of(tuple(values))) if _has_tensor(call.ty) else NOTHING
         elif callee in _READERS:
-            self._use(values)
+            self._extend_lifetimes(values)
         else:
             self.earlier = _EARLIER.get(callee, self.earlier)
-            self._escape(tuple(values))
+            self._mark_escaped(tuple(values))
         return NOTHING
 
     def _allocate(self, arguments: list[Any], bindings: list[Any], index: int) -> Value:
@@ -254,31 +253,31 @@ class Lifetimes(Values):
         self.tensors.append(AllocatedTensor(bindings, index, *about))
         return frozenset((len(self.tensors) - 1,))
 
-    def _use_in_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
+    def _extend_by_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
         if kernel not in self._nests_of:
             self._nests_of[kernel] = nests_of(self._module[kernel])
         for nest in self._nests_of[kernel]:
-            self._use(arguments[k] for k in nest.uses)
+            self._extend_lifetimes(arguments[k] for k in nest.uses)
             for i, j in nest.in_place:
                 read, written = [*leaves_of(arguments[i])], [*leaves_of(arguments[j])]
                 if len(read) == len(written) == 1:
                     self._written_over.append((read[0], written[0], self._step))
             self._step += 1
 
-    def _use(self, values: Iterable[Value]) -> None:
+    def _extend_lifetimes(self, values: Iterable[Value]) -> None:
         for value in values:
             for k in value if type(value) is frozenset else leaves_of(value):
                 tensor = self.tensors[k]
                 tensor.start = self._step if tensor.start < 0 else tensor.start
                 tensor.end = self._step + 1
 
-    def _escape(self, value: Value) -> None:
+    def _mark_escaped(self, value: Value) -> None:
         for k in leaves_of(value):
             self.tensors[k].escapes = True
 
 
 def leaves_of(value: Value) -> Iterator[int]:
-    """Yield the tensors that a value may be or contains."""
+    """Yield the numbers of the tensors that a value may be or contain."""
     if isinstance(value, tuple):
         for entry in value:
             yield from leaves_of(entry)

@@ -1,4 +1,4 @@
-"""The compiled search of orders of stacking."""
+"""The compiled search for orders of stacking."""
 
 from pathlib import Path
 

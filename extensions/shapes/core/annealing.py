@@ -1,4 +1,4 @@
-"""The table of the search of one order that is good at several values; annealing.cpp."""
+"""The argument of annealing.cpp, which searches for one order that is good at several values of the symbols."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from memplan.solvers.core.tables import Rows
 
 
 class Stacking(NamedTuple):
-    """The search's input: `n` buffers at `k` values; buffer b is in sets[first[b]:first[b + 1]], at or above least[b].
+    """The input of the search: `n` buffers at `k` values of the symbols.
 
-    `order` becomes the best one that was met in all moves. A move may be worse by `heat` in the beginning;
-    `random[0]` is the state of a random sequence, not 0.
+    Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. `order` becomes the best
+    order found in all moves. At first a move may worsen the result by `heat`; `random[0]` is the seed, which must not
+    be 0.
     """
 
     first: I64  # (n + 1,)
     sets: I64
     size: Rows  # (n, k)
     least: Rows  # (n, k)
-    bound: I64  # (k,), none is 0
+    bound: I64  # (k,), all at least 1
     order: I64  # (n,)
     random: I64  # (1,)
     live_sets: int
@@ -29,4 +30,4 @@ class Stacking(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=1)
-"""`anneal(task)`: improve the largest ratio of peak to bound, then the mean; return the moves made."""
+"""`anneal(task)`: reduce the largest ratio of peak to bound, then the mean ratio; return the number of moves made."""

@@ -1,6 +1,7 @@
-"""Proofs that, for all values, the least peak of some programs is within a ratio of the bound.
+"""Proofs that, for all values, the least peak of some programs is within a ratio of the lower bound.
 
-If no comparison of forms gives a proof, the ranges are halved into boxes, and one program is proved in each.
+If comparing polynomials gives no proof, the ranges of the symbols are halved into boxes, and in each box one program is
+proved.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from memplan.extensions.shapes.symbols.tables import Box, sign_masks
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22
-"""The most entries in the table of live sets by sizes; bounds need no more."""
+"""The most entries in the table of live sets by sizes; further live sets are left out of the bound."""
 _MOST_UNCOMPARED = 16
-"""The most forms of a bound compared pairwise once time is over."""
+"""The most polynomials of a bound that are compared pairwise once time is over."""
 Found = Literal["proved", "refuted", "open"]
 
 
 def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
-    """Return polynomials whose maximum is the bound: undominated sums of live sets, and ends of pinned bytes.
+    """Return polynomials whose maximum is the lower bound: undominated sums of live sets, and ends of pinned buffers.
 
-    Once it `is_over`, they are fewer, and a bound all the same.
+    Once `is_over` returns True, fewer are returned, whose maximum is still a lower bound.
     """
     form_of, most = (
         sized.form_of[sized.members],
         np.array([float(sized.space.magnitude_bound(row) or 0) for row in sized.forms]),
     )
-    # Of too many sets for a table those with the most bytes are taken.
+    # If there are too many live sets for a table, the ones with the most bytes are kept.
     largest = np.argsort(-np.bincount(sized.sets, most[form_of], sized.live_sets), kind="stable")
     row_of = np.full(sized.live_sets, -1)
     row_of[largest] = np.arange(sized.live_sets)
@@ -70,7 +71,7 @@ def load_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a proof; `refuted` has the value `at` with the least peak `ratio` times the bound."""
+    """The outcome of a proof; if `refuted`, at the value `at` the least peak is `ratio` times the bound."""
 
     found: Found
     by: str = ""
@@ -83,8 +84,9 @@ def prove_within(
 ) -> Verdict:
     """Prove or refute that the least of some peaks is at most `1 + over` times the bound for all values.
 
-    A peak is the largest of its forms, and the bound that of `loads`. `deadline` is a time of the monotonic clock.
-    Without a largest value of a symbol only the first way is open: every form of a peak lies below one of the bound.
+    A peak is the maximum of its forms, and the bound the maximum of `loads`. `deadline` is a time of the monotonic
+    clock. If a symbol has no largest value, only one proof is tried: that every form of a peak is at most one form of
+    the bound.
     """
     if not peaks:
         return Verdict("open")
@@ -102,16 +104,16 @@ def prove_within(
 
 
 _ENDLESS = Fraction(2**62)
-"""The ratio of a peak to a bound of 0: above all ratios tried."""
+"""The ratio of a peak to a bound of 0, above all ratios that proofs try."""
 MOST_PAIRS = 2**24
 """The most numbers in the comparison of forms, 128 MB; 600 forms and 27 loads of T5's training need 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
-"""For each program, the forms not proved in a box."""
+"""For each program, the indices of the forms that are not yet proved in a box."""
 
 
 class ProofByBoxes:
-    """The proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
+    """A proof by boxes that the least peak of some programs is at most `1 + over` times the bound."""
 
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
@@ -129,9 +131,9 @@ class ProofByBoxes:
             ]
 
     def refutation(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return values that break the ratio, and the ratio there; False if there are none, None if out of time.
+        """Return values that break the ratio, and the ratio there; False if there are none.
 
-        None where neither is known by a time of the monotonic clock.
+        Returns None if neither is known at `deadline`, a time of the monotonic clock.
         """
         whole = box_ends(self.sized.compare.box)
         if not self.is_usable or whole is None:
@@ -145,14 +147,14 @@ class ProofByBoxes:
             if not all(map(len, indices)):
                 continue
             count = prod(high - low + 1 for low, high in box)
-            if (refuted := self._looked_at(box, indices, every=count <= LEAF)) is not None:
+            if (refuted := self._worst_breaking_value(box, indices, every=count <= LEAF)) is not None:
                 return refuted
             if count > LEAF:
                 work += [(half, indices) for half in halves(box)]
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return the peak forms of a program that are not proved to stay within the ratio in a box."""
+        """Return the forms of a program's peak that are not proved to stay within the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
@@ -160,27 +162,28 @@ class ProofByBoxes:
         is_proved = np.asarray(is_sure.any(axis=1))
         for i in np.flatnonzero(~is_proved & is_open.any(axis=1)):
             loads = np.flatnonzero(is_open[i]).tolist()
-            is_proved[i] = any(self._is_allowed(self.peaks[program][rows[i]], self.loads[at], box) for at in loads)
+            is_proved[i] = any(self._is_within_ratio(self.peaks[program][rows[i]], self.loads[at], box) for at in loads)
         return rows[~is_proved]
 
-    def _is_allowed(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
+    def _is_within_ratio(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
+        """Return True if a form is proved to be at most `1 + over` times a load in a box."""
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))
         return all(not_negative(case, ends) for case in cases)
 
-    def _looked_at(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the worst value of a box, or of its corners and middles, that breaks the ratio."""
+    def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
+        """Return the worst value that breaks the ratio, of all values of a box or of its corners and middles."""
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))
         symbols = self.sized.space.symbols
         columns = self.sized.space.fill_atoms({name: grid[:, i] for i, name in enumerate(symbols)} or {"": grid[:, 0]})
-        # The forms that are proved in the box break no rule in it.
+        # Forms proved in the box are within the ratio there, so only the others are evaluated.
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
         load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
-        # Where nothing has bytes, a pin may lie above the bound of 0 all the same, which no ratio allows.
+        # If all sizes are 0, the bound is 0, but a pin may still be above it, which breaks every ratio.
         worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
         for at in np.argsort(-worst, kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS

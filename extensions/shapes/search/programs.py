@@ -1,4 +1,4 @@
-"""The offsets of an order for all values: few distinct maxima of sums, with closed forms."""
+"""Offset programs of an order for all values: few distinct maxima of sums, as closed polynomials."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, key, 
 from memplan.extensions.shapes.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
-"""The most closed forms of an offset; good orders have few, as their chains are live sets."""
+"""The most polynomials of one offset; good orders have few, as their chains are live sets."""
 Term = tuple[int, int]
-"""The sum of an offset value and a size, by their indices."""
+"""The sum of an offset value and a size, given by their indices."""
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None if buffers below a pin are not proved to end there at all values.
+    """Return the program of an order; None if buffers below a pin are not proved to end below it for all values.
 
-    Once it `is_over`, offsets get no closed forms, where no pin needs them.
-    Two offsets with equal closed forms are one value. A term is kept where it has a form that can be the largest.
+    Once `is_over` returns True, offsets get no polynomials, unless a pin needs them. Offsets with equal polynomials are
+    one value. A term is kept if one of its polynomials can be the largest.
     """
     pins = dict(sized.pins)
-    maker = _Maker(sized, (lambda: False) if pins else is_over)
+    maker = _ProgramBuilder(sized, (lambda: False) if pins else is_over)
     which = [0] * sized.count
     standing = buffers_below(sized, order)
     for buffer in order:
@@ -48,8 +48,8 @@ def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] =
     )
 
 
-class _Maker:
-    """A program under construction; each value has closed forms, or None if they are too many."""
+class _ProgramBuilder:
+    """A program under construction; each value has polynomials whose maximum it is, or None if they are too many."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
         self.sized, self.is_over = sized, is_over
@@ -69,7 +69,7 @@ class _Maker:
         return self.known[form_keys]
 
     def max_forms(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
-        """Return the closed forms of a maximum of terms, and the fewest terms that yield them all."""
+        """Return the polynomials of a maximum of terms, and the fewest terms that yield them all."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}

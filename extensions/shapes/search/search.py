@@ -1,4 +1,4 @@
-"""The search for orders: first fits at some values, then plans of the values that are worst so far."""
+"""The search for orders: first-fit orders at some values, then plans for the values at which these are worst."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memplan.planner.errors import TimeOverError, count_text
 from memplan.solvers.search.control import Control, ignore_report
 
 _LARGE = 10_000
-"""The number of buffers from which no program is found soon, as conflicts form a full matrix."""
+"""The number of buffers above which no program is found quickly, as conflicts form a full matrix."""
 SAMPLES = 256
 CORNERS = 27
 NEAR = 16
@@ -40,22 +40,22 @@ MOST_COVERED = 400
 SEARCHING = 0.75
 """The share of the time for finding orders; the rest is for proofs."""
 CLOSE = Fraction(1, 2000)
-"""How far above the worst sample a value must be to be added."""
+"""The least excess over the worst sample with which a refuting value is added to the sample."""
 IDLE = 4
-"""The rounds without progress, for each kept order, after which the search ends."""
+"""The number of rounds without progress, per kept order, after which the search ends."""
 PROVING = 0.25
-"""The share of the search for proofs, whose refutations give new values."""
+"""The share of the search time for proofs, whose refutations give new values."""
 RATIOS = tuple(Fraction(each, 10_000) for each in (0, 1, 10, 20, 30, 50, 100, 200, 500, 1000, 2500, 5000, 10_000))
-"""The ratios above the bound that proofs try, the least first."""
+"""The ratios above the bound that proofs try, in ascending order."""
 PLANNING = 0.8
 """The share of the time for plans and proofs; the rest is for verification."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProvedPrograms:
-    """Programs of a problem, of which the least peak counts, with their proof.
+    """Programs of a problem with their proof; at each value the program with the least peak is used.
 
-    `loads` are the polynomials whose maximum is the bound.
+    `loads` are the polynomials whose maximum is the lower bound.
     """
 
     sized: CompiledSizes
@@ -69,7 +69,7 @@ def search_programs(
 ) -> ProvedPrograms:
     """Search for at most `most` offset programs within a call's time; raises ProblemError for wrong sizes.
 
-    `note` is called with the first that is found, of which nothing is proved.
+    `note` is called with the first program found, for which nothing is proved yet.
     """
     return _Search(compile_sizes(problem), most, running, time.monotonic() + PLANNING * running.remaining_s).result(
         note
@@ -78,6 +78,8 @@ def search_programs(
 
 @dataclass
 class _Search:
+    """The search of one call: sampled values, known orders with their ratios to the bound, and their programs."""
+
     sized: CompiledSizes
     most: int
     control: Control
@@ -94,7 +96,7 @@ class _Search:
     loads: list[Polynomial] = field(init=False)
 
     def result(self, note: Callable[[ProvedPrograms], object]) -> ProvedPrograms:
-        """Search until the best programs are proved or time is over."""
+        """Search until the best programs are proved or time is over, and return them."""
         sized = self.sized
         self.loads = load_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
@@ -102,55 +104,55 @@ class _Search:
             raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
         self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
         self.bound = np.zeros(0, np.int64)
-        self._sample(samples(sized.space, SAMPLES))
+        self._add_points(samples(sized.space, SAMPLES))
         if (order := order_for_any_sizes(sized)) is not None:
-            self._add(order)
-            # Buffers with holes may meet by pairs and not at one time: such an order is optimal above the bound.
-            is_at_bound = not (sized.apart or sized.views) or self._verdict([order], Fraction(0)).found == "proved"
+            self._add_order(order)
+            # With conflicts or views, buffers may conflict pairwise only, and the optimum may then exceed the bound.
+            is_at_bound = not (sized.apart or sized.views) or self._prove_ratio([order], Fraction(0)).found == "proved"
             if is_at_bound:
-                return self._result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
-        for order in map(self._add, self._first_fits()):
+                return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
+        for order in map(self._add_order, self._first_fit_orders()):
             if len(self.orders) == 1:
                 note(self._first_result(order))
             if self.orders[order].max() <= 1:
-                verdict = self._verdict([order], Fraction(0))
+                verdict = self._prove_ratio([order], Fraction(0))
                 if verdict.found == "proved":
-                    return self._result([order], verdict, Fraction(0))
-                self._learn(verdict)
+                    return self._proved_result([order], verdict, Fraction(0))
+                self._add_refuting_point(verdict)
             if self._is_late(self.deadline):
                 break
-        return self._refine()
+        return self._improve_orders()
 
-    def _refine(self) -> ProvedPrograms:
-        """Improve the worst of a few orders until they are proved or time is over."""
+    def _improve_orders(self) -> ProvedPrograms:
+        """Improve the worst of a few orders until they are proved optimal or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
         while idle < IDLE * self.most and not self._is_late(until):
-            worst, count = self._ratios(self._covering(self.orders)), len(self.points)
+            worst, count = self._least_ratios(self._best_cover(self.orders)), len(self.points)
             if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
                 if (proved := self._prove_orders()) is not None:
                     return proved
-                worst = self._ratios(self._covering(self.orders))
+                worst = self._least_ratios(self._best_cover(self.orders))
             self.rounds += 1
-            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal()
+            is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal_order()
             is_new |= len(self.points) > count
             idle = 0 if is_new else idle + 1
         return self._best_result()
 
     def _prove_orders(self) -> ProvedPrograms | None:
-        """Return the best orders if they are optimal; else add a value at which they are worse than at any sample."""
+        """Return the best orders if they are proved optimal; else add the refuting value to the sample."""
         begun = time.monotonic()
         chosen = self._orders_with_forms()
-        worst = float(self._ratios(chosen).max())
+        worst = float(self._least_ratios(chosen).max())
         over = Fraction(worst).limit_denominator(10**6) - 1 + CLOSE if worst > 1 else Fraction(0)
-        verdict = self._verdict(chosen, over, 0.1)
-        self._learn(verdict)
+        verdict = self._prove_ratio(chosen, over, 0.1)
+        self._add_refuting_point(verdict)
         self.proved_s += time.monotonic() - begun
-        return self._result(chosen, verdict, over) if verdict.found == "proved" and not over else None
+        return self._proved_result(chosen, verdict, over) if verdict.found == "proved" and not over else None
 
     def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
-        """Plan the worst value not yet planned; return False if all above the bound were planned."""
+        """Plan the worst value not yet planned; return False if all values above the bound were planned."""
         for at in np.argsort(-worst, kind="stable").tolist():
             if worst[at] <= 1:
                 return False
@@ -161,17 +163,17 @@ class _Search:
                     offsets_alone(self.sized, self.sizes[:, at], self.least[:, at], left_s) if left_s > 0 else None
                 )
                 if offsets is not None:
-                    self._add(order_of(self.sized, offsets))
+                    self._add_order(order_of(self.sized, offsets))
                 return True
         return False
 
-    def _anneal(self) -> bool:
-        """Improve one order where the other best orders are worst, or everywhere; return False without progress."""
+    def _anneal_order(self) -> bool:
+        """Improve one order at the values where the other best orders are worst; return False without progress."""
         draw = np.random.default_rng(self.rounds)
-        chosen = self._covering(self.orders)
+        chosen = self._best_cover(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)
         others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
-        worst = self._ratios(others or self._covering(self.orders, 1))
+        worst = self._least_ratios(others or self._best_cover(self.orders, 1))
         by_ratio = np.argsort(-worst, kind="stable")
         some = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
         start = min(self.orders, key=lambda order: (float(self.orders[order][some].max()), order))
@@ -179,11 +181,11 @@ class _Search:
         order = improve_order(
             self.sized, start, (self.sizes[:, some], self.least[:, some], self.bound[some]), heat, self.rounds
         )
-        self._add(order)
+        self._add_order(order)
         return len(self.orders) > count
 
-    def _first_fits(self) -> Iterator[Order]:
-        """Yield first-fit orders at corners: by size, by size and lifetime, by lifetime."""
+    def _first_fit_orders(self) -> Iterator[Order]:
+        """Yield first-fit orders at corners of the ranges: by size, by size times lifetime, and by lifetime."""
         sized = self.sized
         life = np.diff(sized.first)
         for point in samples(sized.space, 0)[::-1][:CORNERS]:
@@ -195,10 +197,10 @@ class _Search:
     def _is_late(self, until: float) -> bool:
         return time.monotonic() > until or self.control.is_over
 
-    # Known values
+    # Sampled values and known orders
 
-    def _sample(self, points: Sequence[Values]) -> None:
-        """Add values to the sample."""
+    def _add_points(self, points: Sequence[Values]) -> None:
+        """Add values of the symbols to the sample."""
         sizes, least = self.sized.sizes(points), self.sized.min_offsets(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
@@ -207,7 +209,7 @@ class _Search:
         self.sizes, self.least = np.append(self.sizes, sizes, axis=1), np.append(self.least, least, axis=1)
         self.bound = np.append(self.bound, bound)
 
-    def _add(self, order: Order) -> Order:
+    def _add_order(self, order: Order) -> Order:
         """Add an order, adapted to pins, to the known ones; return it."""
         if self.sized.pins:
             order = keeping_pins(self.sized, order, self.sizes, self.least)
@@ -217,8 +219,8 @@ class _Search:
             self.orders[order] = peaks(self.sized, order, self.sizes, self.least) / self.bound
         return order
 
-    def _learn(self, verdict: Verdict) -> bool:
-        """Add a refuting value and some near it to the sample; return False if none is new."""
+    def _add_refuting_point(self, verdict: Verdict) -> bool:
+        """Add a refuting value and some near it to the sample; return False if it is known."""
         if verdict.at is None or verdict.at in self.points:
             return False
         near = [verdict.at]
@@ -228,17 +230,17 @@ class _Search:
                 step = min(high or 2**40, max(low, round(verdict.at[name] // symbol.multiple_of * factor)))
                 near.append({**verdict.at, name: step * symbol.multiple_of})
         fresh = [point for i, point in enumerate(near) if point not in self.points and point not in near[:i]]
-        self._sample(fresh[:NEAR])
+        self._add_points(fresh[:NEAR])
         return True
 
-    def _ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
+    def _least_ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
         ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
         return ratios
 
     def _choose_orders(self) -> list[Order]:
-        """Return the fewest orders, at most `most`, that are optimal on the sample, else within 0.02 % of it.
+        """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
 
-        Of their peaks closed forms are known, where there are such orders: of others nothing could be proved.
+        Orders whose peaks have closed forms are preferred, since nothing can be proved about others.
         """
         while True:
             chosen = self._orders_with_forms()
@@ -247,12 +249,12 @@ class _Search:
                 return chosen
 
     def _orders_with_forms(self) -> list[Order]:
-        """Return the best orders not known to have too many closed forms."""
-        chosen = self._covering([order for order in self.orders if order not in self.formless] or self.orders)
-        self.formless |= {order for order in chosen if self._program(order).forms is None}
+        """Return the best orders, except those known to have too many closed forms."""
+        chosen = self._best_cover([order for order in self.orders if order not in self.formless] or self.orders)
+        self.formless |= {order for order in chosen if self._program_of(order).forms is None}
         return chosen
 
-    def _covering(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
+    def _best_cover(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
@@ -262,67 +264,68 @@ class _Search:
 
     # Proofs
 
-    def _program(self, order: Order) -> OffsetProgram:
+    def _program_of(self, order: Order) -> OffsetProgram:
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
-            assert program is not None  # as it was added
+            assert program is not None  # orders were adapted to pins when they were added
             self.programs[order] = program
         return self.programs[order]
 
     def _first_result(self, order: Order) -> ProvedPrograms:
-        """Return an order before any proof."""
+        """Return the result for an order before any proof."""
         program = program_of(self.sized, order, lambda: True)
-        assert program is not None  # as it was added
+        assert program is not None  # orders were adapted to pins when added
         before, self.programs = self.programs, {order: program}
         try:
-            return self._result([order], Verdict("open"), None)
+            return self._proved_result([order], Verdict("open"), None)
         finally:
             self.programs = before
 
-    def _verdict(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
+    def _prove_ratio(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
         now = time.monotonic()
         until = now + max(0.0, share * (self.deadline - now))
-        forms = [program.forms for program in map(self._program, orders) if program.forms is not None]
+        forms = [program.forms for program in map(self._program_of, orders) if program.forms is not None]
         return prove_within(self.sized, forms, self.loads, over, until)
 
     def _best_result(self) -> ProvedPrograms:
         """Return the best orders on the sample, with the least ratio that can be proved for them.
 
-        Orders without closed forms, of which nothing can be proved, are taken where nothing is proved of the others.
+        If nothing is proved for orders with closed forms, the best orders without closed forms are returned.
         """
         chosen = self._provable_orders(self._choose_orders())
-        seen = Fraction(float(self._ratios(chosen).max())).limit_denominator(10**6) - 1
-        # The smallest ratios take longest: a slightly larger one comes first, so that something is proved in time.
+        seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
+        # The smallest ratios take the longest to prove, so a slightly larger one is proved first.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
         while ratios and not self._is_late(self.deadline):
             at = len(ratios) // 4
-            verdict = self._verdict(chosen, ratios[at])
+            verdict = self._prove_ratio(chosen, ratios[at])
             if verdict.found == "proved":
                 proved, ratios = (verdict, ratios[at]), ratios[:at]
             else:
                 last, ratios = verdict, [over for over in ratios[at + 1 :] if over >= verdict.ratio - 1]
-        return self._result(chosen if proved else self._covering(self.orders), *(proved or (last, None)))
+        return self._proved_result(chosen if proved else self._best_cover(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders about which something can be proved, if any are known."""
+        """Return orders about which something can be proved, if any are known, else the chosen ones."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen
         best = min(having, key=lambda order: (float(self.orders[order].max()), order))
-        return [*(self._covering(self.orders, self.most - 1) if self.most > 1 else ()), best]
+        return [*(self._best_cover(self.orders, self.most - 1) if self.most > 1 else ()), best]
 
-    def _result(
+    def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
-        ratios = self._ratios(orders)
+        """Return the programs of some orders with the outcome of their proof, and the worst sampled value."""
+        ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text
         peak = min(int(peaks(self.sized, order, sizes, least)[0]) for order in orders)
         ratio = Fraction(peak, int(self.bound[at]))
         programs = [
             program.model_copy(update={"peak": None if program.forms is None else tuple(map(text, program.forms))})
-            for program in map(self._program, orders)
+            for program in map(self._program_of, orders)
         ]
         proof = ProgramsProof(
             ratio=None if over is None else float(over),

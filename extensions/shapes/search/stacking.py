@@ -1,8 +1,8 @@
-"""Orders of stacking: which buffer lies on which, and whether an order is optimal for any sizes.
+"""Orders of stacking, which place each buffer on earlier ones, and orders that are optimal for any sizes.
 
-That is so where the conflict graph has a transitive orientation: then all buffers of a chain of stacking are alive
-together, so that each peak is the sum of a live set. The orientation is Golumbic's: the directions that one edge
-forces, then without these edges again (Algorithmic Graph Theory, 5.6).
+An order is optimal for any sizes if the conflict graph has a transitive orientation: then all buffers of a chain are
+alive together, so that each peak is the sum of a live set. The orientation is found by Golumbic's algorithm: direct one
+edge and all edges that it forces, remove them, and repeat (Algorithmic Graph Theory, 5.6).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
 
 Order = tuple[int, ...]
-"""Positions of buffers in the order of placement."""
+"""The positions of buffers in the order of placement."""
 
 
 def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each buffer in an order, those directly below it: the topmost of each of its live sets."""
+    """Return, for each buffer in an order, the buffers directly below it: the topmost of each of its live sets."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
@@ -31,7 +31,7 @@ def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int,
 
 
 def peaks(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-    """Return the peak of an order at each point."""
+    """Return the peak of an order at each sampled value, in bytes."""
     tops, ends = np.zeros((sized.live_sets, sizes.shape[1]), np.int64), np.zeros(sizes.shape[1], np.int64)
     for buffer in order:
         alive = sized.sets_of(buffer)
@@ -42,14 +42,14 @@ def peaks(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> NDArr
 
 
 def pins_first(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order with pinned buffers first, the lowest first."""
+    """Return an order with pinned buffers first, in ascending order of their offsets."""
     ends = least + sizes
     pinned = sorted((buffer for buffer, _ in sized.pins), key=lambda b: (least[b].tolist(), ends[b].tolist()))
     return (*pinned, *(buffer for buffer in order if buffer not in pinned))
 
 
 def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -> Order:
-    """Return an order with pinned buffers before all buffers that do not always end below them."""
+    """Return an order with each pinned buffer before all buffers that may end above its offset."""
     pinned = pins_first(sized, (), sizes, least)
     tops = np.zeros((sized.live_sets, sizes.shape[1]), np.int64)
     offsets: list[int] = []
@@ -72,7 +72,7 @@ def keeping_pins(sized: CompiledSizes, order: Order, sizes: Rows, least: Rows) -
 
 
 def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
-    """Return the order of a plan by offsets, ties by position."""
+    """Return the order of a plan by ascending offset, ties by first live set and position."""
     first = np.append(sized.sets, 0)[sized.first[:-1]]
     return tuple(np.lexsort((np.arange(sized.count), first, offsets)).tolist())
 
@@ -80,7 +80,7 @@ def order_of(sized: CompiledSizes, offsets: NDArray[np.int64]) -> Order:
 def first_fit(
     sized: CompiledSizes, ranks: NDArray[np.float64], sizes: NDArray[np.int64], least: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return first-fit offsets at one value: buffers by `ranks`, each in the lowest gap that holds it."""
+    """Return first-fit offsets at one value: buffers by `ranks`, each in the lowest sufficient gap."""
     offsets = least.copy()
     is_placed = np.zeros(sized.count, bool)
     is_placed[[buffer for buffer, _ in sized.pins]] = True
@@ -98,12 +98,12 @@ def first_fit(
 
 
 MOST_STEPS = 20_000_000
-"""The most implications that are followed, about 10 s; graphs that need more count as having no order."""
+"""The most implications followed, about 10 s; graphs that need more count as having no orientation."""
 Edge = tuple[int, int]
 
 
 def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
-    """Return an order that is optimal for any sizes, or None."""
+    """Return an order that is optimal for any sizes; None if there is none, or if the search is too long."""
     together: dict[tuple[int, ...], list[int]] = {}
     for buffer in range(sized.count):
         together.setdefault(tuple(sized.sets_of(buffer).tolist()), []).append(buffer)
@@ -111,15 +111,15 @@ def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
     if sized.pins or len(different) ** 2 > MOST_STEPS:
         return None
     first = [together[each][0] for each in different]
-    beneath = _orientation([{*np.flatnonzero(row).tolist()} for row in sized.meets[np.ix_(first, first)]])
+    beneath = _transitive_orientation([{*np.flatnonzero(row).tolist()} for row in sized.meets[np.ix_(first, first)]])
     if beneath is None:
         return None
     sorter = TopologicalSorter({i: sorted(beneath[i]) for i in range(len(different))})
     return tuple(buffer for i in sorter.static_order() for buffer in together[different[i]])
 
 
-def _orientation(left: list[set[int]]) -> list[set[int]] | None:
-    """Return the predecessors of each buffer in a transitive orientation of the conflicts, or None."""
+def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
+    """Return the predecessors of each buffer in a transitive orientation of the conflicts; None without one."""
     beneath: list[set[int]] = [set() for _ in left]
     steps = 0
     for i in range(len(left)):
@@ -128,7 +128,7 @@ def _orientation(left: list[set[int]]) -> list[set[int]] | None:
             work = list(forced)
             while work:
                 edge = work.pop()
-                for other in _forced_by(edge, left):
+                for other in _forced_edges(edge, left):
                     steps += 1
                     if other[::-1] in forced:
                         return None
@@ -144,7 +144,7 @@ def _orientation(left: list[set[int]]) -> list[set[int]] | None:
     return beneath
 
 
-def _forced_by(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:
+def _forced_edges(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:
     a, b = edge
     for c in left[a] - left[b]:
         if c != b:

@@ -1,9 +1,9 @@
-"""Proof that one polynomial is never above another for any values of the symbols. Exact; a "no" means not proved.
+"""Exact proofs that one polynomial never exceeds another for any values of the symbols; a "no" means not proved.
 
-In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1`, with one `r`
-for each atom, so that what both sides share cancels; `max(p, 0)` is 0 or `p`, and both cases are proved. The rest is a
-polynomial over the symbols in a box. Its coefficients in Bernstein's basis never exceed its values there, so it is
-proved if none is negative; above a minimum without a maximum, the coefficients in `symbol - min` serve instead.
+In the difference, each atom is replaced by its range: `floor(p / d) = (p - r) / d` with `0 <= r <= d - 1` and one `r`
+(the rest) for each atom, so that common parts of both sides cancel; `max(p, 0)` is 0 or `p`, and both cases are proved.
+The result is a polynomial over the symbols in a box. Its least coefficient in Bernstein's basis is a lower bound of its
+values there, so it is proved if none is negative. For unbounded symbols, the coefficients in `symbol - min` are used.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart
 from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
 
 Box = Mapping[str, tuple[int, int | None]]
-"""The least and the largest step of each symbol; None if it is unbounded."""
+"""The least and the largest step of each symbol; None if the symbol is unbounded."""
 Exact = Mapping[Monomial, Fraction]
 Case = frozenset[str]
-"""The atoms `max(p, 0)` that equal `p` in this case; the others are 0."""
+"""The atoms `max(p, 0)` that equal `p` in a case; all others are 0 in it."""
 _REST = "~"
 _MOST_MAXIMA = 8
-"""The most `max` atoms that one comparison splits into cases: 256 cases."""
+"""The most `max` atoms for which one comparison considers all cases, 256."""
 _MOST_MIXED = 4
-"""The most rests whose two ends are tried in one comparison: 16 cases."""
+"""The most rests for which one comparison considers both ends, in 16 combinations."""
 _PAIRS_TRIED = 6
 LEAF, _MOST_BOXES = 1024, 2048
-"""Boxes of at most LEAF values are enumerated; at most `_MOST_BOXES` boxes are examined for one polynomial."""
+"""The most values of a box that are enumerated, and the most boxes that are examined for one polynomial."""
 SAMPLES = 64
 
 
@@ -55,7 +55,7 @@ def box_ends(box: Box) -> tuple[tuple[int, int], ...] | None:
 
 @dataclass
 class Comparer:
-    """Comparisons in one space; results are cached."""
+    """Compares polynomials over one space of symbols; results are cached."""
 
     space: Space
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Comparer:
 
     @property
     def box(self) -> Box:
-        """The steps over which comparisons hold."""
+        """The range of steps of each symbol, for which comparisons hold."""
         return {name: symbol.steps for name, symbol in self.space.symbols.items()}
 
     def is_never_above(self, left: Polynomial, right: Polynomial) -> bool:
@@ -85,7 +85,7 @@ class Comparer:
     def negative_point(self, polynomial: Polynomial) -> Values | bool:
         """Return a value at which a polynomial is negative; False if there is none, True if that is unknown.
 
-        What no single comparison proves is proved in halves of the ranges, or looked at value by value.
+        If no single comparison decides, the ranges are halved, and small boxes are enumerated.
         """
         if self.is_never_negative(polynomial):
             return False
@@ -114,7 +114,7 @@ class Comparer:
         return True
 
     def _is_plain(self, polynomial: Polynomial) -> bool:
-        """Return True if no value is negative even with independent variables: for `n//3`, but not for `n//3 - 1`."""
+        """Return True if no value is negative even if all variables are independent: for `n//3`, but not `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
@@ -125,8 +125,8 @@ class Comparer:
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
         """Return polynomials over the symbols alone, one of which is never above the given one at each value.
 
-        So if none of them is negative, the given polynomial is not either. There are several if it has atoms of `max`.
-        If it has too many of these, the only one returned is negative, so that nothing is proved.
+        So if none of them is negative, neither is the given polynomial. There are several if it has `max` atoms; if it
+        has too many of these, the only polynomial returned is negative, so that nothing is proved.
         """
         bounds: list[Exact] = []
         for case in self._cases([polynomial]):
@@ -137,7 +137,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_rests(self, polynomial: Exact) -> list[str]:
-        """Return the rests with both positive and negative terms; a polynomial linear in one is least at its ends."""
+        """Return the rests that occur linearly, in positive and negative terms; the least value is at their ends."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -147,7 +147,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _end_polynomial(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial that is linear in a remainder, with that at 0 (end 0) or at its largest (end 1)."""
+        """Return a polynomial that is linear in a rest, with the rest set to 0 (end 0) or to its maximum (end 1)."""
         most = self._max_rest(rest)
         assert most is not None
         total: Exact = {}
@@ -174,7 +174,7 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return polynomials as rows, for comparing many; None if they have too many `max` atoms."""
+        """Return polynomials as rows of a table, for comparing many; None if they have too many `max` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
@@ -183,7 +183,7 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Replace atoms, also nested ones; `~@3` is the rest of atom `@3`, divided."""
+        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest over its divisor."""
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -205,7 +205,7 @@ class Comparer:
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
     def _max_rest(self, name: str) -> Fraction | None:
-        """Return the largest value of a rest; None for a symbol."""
+        """Return the largest value of a rest over its divisor; None for a symbol."""
         if not name.startswith(_REST):
             return None
         atom = self.space.atoms[name[len(_REST) :]]
@@ -213,7 +213,7 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: positive rests become 0, negative rests their maximum."""
+        """Return a lower polynomial without rests: rests become 0 in positive terms, their maximum in negative ones."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]
@@ -226,7 +226,7 @@ class Comparer:
     # Several polynomials
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return the polynomials that may be largest somewhere; samples settle most pairs, proofs the rest."""
+        """Return the polynomials that may be the largest at some value; samples decide most pairs, proofs the rest."""
         different = {key(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -249,7 +249,7 @@ class Comparer:
     def _dominated_pairs(
         self, rows: Sequence[Polynomial], table: PolynomialTable, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the pairs whose second polynomial is proved never to be above the first."""
+        """Yield the pairs (above, below) whose second polynomial is proved never to exceed the first."""
         box = box_ends(self.box)
         is_sure, is_open = np.zeros(len(pairs), bool), np.ones(len(pairs), bool)
         if box is not None and pairs:
@@ -264,7 +264,7 @@ class Comparer:
 
 
 def halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Split a box in two at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
+    """Return two halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
@@ -312,7 +312,7 @@ def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> in
 
 
 def _divide_factors(polynomial: Exact, box: Box) -> Exact:
-    """Return the polynomial divided by the positive factors that all its terms share."""
+    """Return a polynomial divided by the positive symbols that all its terms share."""
     shared: list[str] = []
     first, *others = polynomial
     for name in sorted(set(first)):
@@ -330,10 +330,10 @@ def _divide_factors(polynomial: Exact, box: Box) -> Exact:
 
 
 SHOWN, SAMPLED = 64, 1024
-"""An unbounded symbol is shown up to SHOWN times its least value, and sampled up to SAMPLED times that.
+"""An unbounded symbol is shown up to SHOWN times its least value, and sampled up to SAMPLED times its least value.
 
-Squares of a length exceed constants there; with more than three such symbols values are drawn up to fewer, so that
-products of them are sizes.
+At that size, squares of a length exceed constants. With more than three unbounded symbols the samples end lower, so
+that their products are still valid sizes.
 """
 
 
@@ -344,7 +344,7 @@ def ends(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
-    """Return values of the symbols: corners and middles of their ranges, and `count` others, spread by ratio."""
+    """Return values of the symbols: corners and middles of their ranges, and `count` random ones, spread by ratio."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
     steps = ends(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]

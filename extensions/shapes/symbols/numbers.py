@@ -1,7 +1,7 @@
-"""Integers that record how they depend on symbols; readers of models compute with them as with any int.
+"""Integers that record how they depend on symbols; readers of models compute with them as with any integer.
 
-Such a number has its value at one point, and a polynomial for all others. Sums, products and quotients keep both.
-Comparisons are proved for all values: if the result would differ at some of them, the reader is refused.
+Such a number has its value at one point, and a polynomial for all values of the symbols. Sums, products and quotients
+keep both. Comparisons are proved for all values; a comparison that holds at some values only raises FormatError.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MOST_TERMS = 1_000
 
 
 class SymbolicNumbers:
-    """The numbers over some symbols, evaluated at an interior point where few different sizes coincide.
+    """The numbers over some symbols, evaluated at an interior point where different sizes rarely coincide.
 
-    `prefix` marks the text of a number among the names of dimensions.
+    `prefix` begins the text of a number among the names of dimensions.
     """
 
     prefix = "="
@@ -54,25 +54,25 @@ class SymbolicNumbers:
         return SymbolicNumber(self, form)
 
     def text(self, value: int) -> str:
-        """Return the text of a number among the names of dimensions."""
+        """Return the text of a symbolic number for use as the name of a dimension."""
         assert isinstance(value, SymbolicNumber)
         text = f"{self.prefix}{value}"
         self._by_text[text] = value
         return text
 
     def number_of_text(self, text: str) -> int | None:
-        """Return the number with this text; None if there is none."""
+        """Return the number whose text is given; None if there is none."""
         return self._by_text.get(text)
 
 
 class SymbolicNumber(int):
-    """A number over symbols."""
+    """An integer that is a polynomial over symbols."""
 
     numbers: SymbolicNumbers
     form: Polynomial
 
     def __new__(cls, numbers: SymbolicNumbers, form: Polynomial) -> Self:
-        """Return the number for a polynomial."""
+        """Return the number for a polynomial, with its value at the sample point."""
         made = super().__new__(cls, numbers.space.value(form, numbers.point))
         made.numbers, made.form = numbers, form
         return made
@@ -83,16 +83,16 @@ class SymbolicNumber(int):
     __repr__ = __str__
 
     def __add__(self, other: int) -> int:
-        return self.numbers.number_of(plus(self.form, _form(other)))
+        return self.numbers.number_of(plus(self.form, _polynomial_of(other)))
 
     def __sub__(self, other: int) -> int:
-        return self.numbers.number_of(minus(self.form, _form(other)))
+        return self.numbers.number_of(minus(self.form, _polynomial_of(other)))
 
     def __rsub__(self, other: int) -> int:
-        return self.numbers.number_of(minus(_form(other), self.form))
+        return self.numbers.number_of(minus(_polynomial_of(other), self.form))
 
     def __mul__(self, other: int) -> int:
-        return self.numbers.number_of(times(self.form, _form(other)))
+        return self.numbers.number_of(times(self.form, _polynomial_of(other)))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -100,7 +100,7 @@ class SymbolicNumber(int):
         return self.numbers.number_of(scale(self.form, -1))
 
     def __floordiv__(self, other: int) -> int:
-        divisor = _form(other)
+        divisor = _polynomial_of(other)
         if (exact := exact_quotient(self.form, divisor)) is not None:
             return self.numbers.number_of(exact)
         value = number(divisor)
@@ -122,12 +122,12 @@ class SymbolicNumber(int):
         return other - other // self * self
 
     def __eq__(self, other: object) -> bool:
-        """True if both are equal for all values.
+        """Return True if both numbers are equal for all values of the symbols.
 
         Numbers that are equal at some values only count as different: the problem read is compared with the problems
         read at corners of the ranges (`memplan.extensions.shapes.symbolic_models`).
         """
-        return isinstance(other, int) and not minus(self.form, _form(other))
+        return isinstance(other, int) and not minus(self.form, _polynomial_of(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -152,9 +152,9 @@ class SymbolicNumber(int):
 
     def _is_at_most(self, other: int, less: int) -> bool:
         """Return True if `self <= other - less` for all values; raises FormatError if it holds only for some."""
-        if abs(int(other)) >= MAX_BYTES:  # whether a sum fits is looked at when all are known
+        if abs(int(other)) >= MAX_BYTES:  # the total of all sizes is checked once they are all known
             return int(self) <= int(other) - less
-        room = minus(_form(other), plus(self.form, constant(less)))
+        room = minus(_polynomial_of(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)
         if compare.is_never_negative(room):
             return True
@@ -167,12 +167,12 @@ class SymbolicNumber(int):
 
 
 def max_number(left: int, right: int) -> int:
-    """Return the larger number, as a `max` expression if neither always is."""
+    """Return the larger number; a `max` expression if the larger one differs between values."""
     return _min_or_max(left, right, at_most=False)
 
 
 def min_number(left: int, right: int) -> int:
-    """Return the smaller number, as a `min` expression if neither always is."""
+    """Return the smaller number; a `min` expression if the smaller one differs between values."""
     return _min_or_max(left, right, at_most=True)
 
 
@@ -180,7 +180,7 @@ def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
     over: Any = left if isinstance(left, SymbolicNumber) else right
     if not isinstance(over, SymbolicNumber):
         return min(left, right) if at_most else max(left, right)
-    numbers, forms = over.numbers, [_form(left), _form(right)]
+    numbers, forms = over.numbers, [_polynomial_of(left), _polynomial_of(right)]
     if numbers.compare.is_never_above(*forms):
         return left if at_most else right
     if numbers.compare.is_never_above(*reversed(forms)):
@@ -188,12 +188,12 @@ def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
     return numbers.number_of(numbers.space.minimum(forms) if at_most else numbers.space.maximum(forms))
 
 
-def _form(value: int) -> Polynomial:
+def _polynomial_of(value: int) -> Polynomial:
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 
 def _sample_value(symbol: SymbolRange, place: int) -> int:
-    """Return a value of a symbol that rarely makes different sizes equal."""
+    """Return a value of a symbol at which different sizes are rarely equal."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

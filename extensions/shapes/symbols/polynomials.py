@@ -1,4 +1,4 @@
-"""Integer polynomials: maps from monomials, which are sorted tuples of names, to coefficients that are not zero."""
+"""Integer polynomials: mappings from monomials, which are sorted tuples of names, to nonzero coefficients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from typing import TypeVar
 
 Monomial = tuple[str, ...]
-"""Names of variables in order; a power repeats the name."""
+"""The names of variables in ascending order; a power repeats the name."""
 Number = TypeVar("Number", int, Fraction)
 Polynomial = Mapping[Monomial, int]
 Key = tuple[tuple[Monomial, int], ...]
@@ -16,17 +16,17 @@ Key = tuple[tuple[Monomial, int], ...]
 
 
 def constant(value: int) -> Polynomial:
-    """Return the polynomial of one number."""
+    """Return the polynomial that equals an integer."""
     return {(): value} if value else {}
 
 
 def variable(name: str, factor: int = 1) -> Polynomial:
-    """Return the polynomial of one variable."""
+    """Return the polynomial `factor * name`."""
     return {(name,): factor}
 
 
 def key(polynomial: Mapping[Monomial, Number]) -> tuple[tuple[Monomial, Number], ...]:
-    """Return a hashable form, equal for equal polynomials."""
+    """Return a hashable form of a polynomial, equal for equal polynomials."""
     return tuple(sorted(polynomial.items()))
 
 
@@ -74,12 +74,12 @@ def scale(polynomial: Polynomial, factor: int) -> Polynomial:
 
 
 def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
-    """Return `left / right` if it is a polynomial, and otherwise None; `right` must not be 0."""
-    lead = max(right, key=_rank)
+    """Return `left / right` if that is an integer polynomial, else None; `right` must not be 0."""
+    lead = max(right, key=_monomial_rank)
     quotient: Polynomial = {}
     rest = dict(left)
     while rest:
-        top = max(rest, key=_rank)
+        top = max(rest, key=_monomial_rank)
         factors = list(top)
         for name in lead:
             if name not in factors:
@@ -93,22 +93,22 @@ def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
     return quotient
 
 
-def _rank(monomial: Monomial) -> tuple[int, Monomial]:
+def _monomial_rank(monomial: Monomial) -> tuple[int, Monomial]:
     return len(monomial), monomial
 
 
 def number(polynomial: Polynomial) -> int | None:
-    """Return the number that a polynomial equals, or None if it has variables."""
+    """Return the integer that a polynomial equals; None if it has variables."""
     if not polynomial:
         return 0
     return polynomial[()] if set(polynomial) == {()} else None
 
 
 def names(polynomials: Iterable[Mapping[Monomial, Number]]) -> set[str]:
-    """Return the variables of polynomials."""
+    """Return the names of the variables in some polynomials."""
     return {name for polynomial in polynomials for monomial in polynomial for name in monomial}
 
 
 def degree(polynomial: Mapping[Monomial, Number], name: str) -> int:
-    """Return the highest power of a variable."""
+    """Return the highest power of a variable in a polynomial."""
     return max((monomial.count(name) for monomial in polynomial), default=0)

@@ -64,7 +64,7 @@ class SymbolicProblem(Value):
     format: str | None = None
 
     @model_validator(mode="after")
-    def _names_are_names(self) -> SymbolicProblem:
+    def _has_valid_names(self) -> SymbolicProblem:
         breaks: list[Break] = []
         if len(self.symbols) > MOST_SYMBOLS:
             breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))
@@ -81,7 +81,7 @@ class SymbolicProblem(Value):
         return self
 
     def sizeless_problem(self) -> Problem:
-        """Return the problem with all sizes 0 and the same rules; raises ProblemError if the rules are invalid."""
+        """Return a plain problem of buffers with size 0 and the same rules; raises ProblemError for invalid rules."""
         fields = ("id", "start", "end", "alias_of")
         rows = [{"size": 0} | {name: getattr(row, name) for name in fields} for row in self.buffers]
         return Problem.model_validate({"buffers": rows, "conflicts": self.conflicts})

@@ -1,4 +1,4 @@
-"""Parsing of expressions in a problem."""
+"""Parser of the expressions in a symbolic problem."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memplan.planner.errors import ProblemError, excerpt
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16
 MOST_TERMS = 1_000
-"""The most terms of a size: (a + b + c)**16 has 153, while ten such sums multiplied exceed memory."""
+"""The most terms of a size: (a + b + c)**16 has 153 terms; a product of ten such sums would exceed memory."""
 MOST_DIGITS = 19
 FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def read(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError, which names `where`, the part and the rule."""
+    """Return the polynomial of an expression; raises ProblemError, which names `where`, the wrong part and the rule."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:
@@ -44,14 +44,14 @@ def read(text: str | int, space: Space, where: str) -> Polynomial:
 
 
 class _Reader:
-    """A reader of one expression."""
+    """Converts the syntax tree of one expression to a polynomial."""
 
     def __init__(self, space: Space, where: str) -> None:
         self.space = space
         self.where = where
         self.calls: dict[str, Callable[[Sequence[Polynomial], ast.Call], Polynomial]] = {
-            "floor_div": self._floor_div, "FloorDiv": self._floor_div, "ceil_div": self._ceil_div,
-            "CeilDiv": self._ceil_div, "align": self._align, "min": self._read_min, "Min": self._read_min,
+            "floor_div": self._read_floor_div, "FloorDiv": self._read_floor_div, "ceil_div": self._read_ceil_div,
+            "CeilDiv": self._read_ceil_div, "align": self._read_align, "min": self._read_min, "Min": self._read_min,
             "max": self._read_max, "Max": self._read_max,
         }  # fmt: skip
 
@@ -67,7 +67,7 @@ class _Reader:
                     self.refuse(f"must have numbers of at most {MOST_DIGITS} digits", tree)
                 return constant(value)
             case ast.Name(id=name):
-                return self._symbol(name, tree)
+                return self._read_symbol(name, tree)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return scale(self.read(operand), -1)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -77,16 +77,16 @@ class _Reader:
             case ast.Call():
                 self.refuse(f"must call nothing but {FUNCTIONS}", tree)
             case ast.BinOp():
-                return self._operation(tree)
+                return self._read_operation(tree)
         return self.refuse(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
 
-    def _symbol(self, name: str, tree: ast.AST) -> Polynomial:
+    def _read_symbol(self, name: str, tree: ast.AST) -> Polynomial:
         if name not in self.space.symbols:
             names = ", ".join(sorted(self.space.symbols)) or "none"
             self.refuse(f"must have symbols that the problem has ({names})", tree)
         return self.space.symbol(name)
 
-    def _operation(self, tree: ast.BinOp) -> Polynomial:
+    def _read_operation(self, tree: ast.BinOp) -> Polynomial:
         left, right = self.read(tree.left), self.read(tree.right)
         match tree.op:
             case ast.Add():
@@ -94,14 +94,14 @@ class _Reader:
             case ast.Sub():
                 return minus(left, right)
             case ast.Mult():
-                return self._product(left, right, tree)
+                return self._limited_product(left, right, tree)
             case ast.FloorDiv():
-                return self.space.floor(left, self._divisor(right, tree.right))
+                return self.space.floor(left, self._positive_divisor(right, tree.right))
             case ast.Mod():
-                divisor = self._divisor(right, tree.right)
+                divisor = self._positive_divisor(right, tree.right)
                 return minus(left, scale(self.space.floor(left, divisor), divisor))
             case ast.Div():
-                divisor = self._divisor(right, tree.right)
+                divisor = self._positive_divisor(right, tree.right)
                 if any(value % divisor for value in left.values()):
                     self.refuse("must divide without a rest for all values, or be written with //", tree)
                 return {monomial: value // divisor for monomial, value in left.items()}
@@ -114,31 +114,31 @@ class _Reader:
                 return power(left, exponent)
         return self.refuse("must have the operators + - * // % and **", tree)
 
-    def _product(self, left: Polynomial, right: Polynomial, tree: ast.AST) -> Polynomial:
+    def _limited_product(self, left: Polynomial, right: Polynomial, tree: ast.AST) -> Polynomial:
         if len(left) * len(right) > MOST_TERMS:
             self.refuse(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
         return times(left, right)
 
-    def _divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
+    def _positive_divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
         value = number(polynomial)
         if value is None or value < 1:
             self.refuse("must divide by a number from 1", tree)
         return value
 
-    def _pair(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
+    def _dividend_and_divisor(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
         if len(parts) != 2:
             self.refuse("must have two arguments", tree)
-        return parts[0], self._divisor(parts[1], tree.args[1])
+        return parts[0], self._positive_divisor(parts[1], tree.args[1])
 
-    def _floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        return self.space.floor(*self._pair(parts, tree))
+    def _read_floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        return self.space.floor(*self._dividend_and_divisor(parts, tree))
 
-    def _ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        inner, divisor = self._pair(parts, tree)
+    def _read_ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        inner, divisor = self._dividend_and_divisor(parts, tree)
         return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
 
-    def _align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        return self.space.align(*self._pair(parts, tree))
+    def _read_align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        return self.space.align(*self._dividend_and_divisor(parts, tree))
 
     def _read_min(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
         return self.space.minimum(parts)

@@ -1,4 +1,4 @@
-"""Problems with expressions as sizes, compiled to polynomials and live sets."""
+"""Symbolic problems compiled to polynomials and live sets."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, add_way,
 from memplan.planner.model.rows import MAX_BYTES
 
 Rows = NDArray[np.int64]
-"""Sizes or offsets: a row a buffer, a column a value of the symbols."""
+"""Sizes or offsets in bytes, with a row for each buffer and a column for each value of the symbols."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledSizes:
-    """A symbolic problem, read: its distinct sizes as polynomials, padded to the alignment, and its maximal live sets.
+    """A compiled symbolic problem: its distinct sizes as polynomials, padded to the alignment, and maximal live sets.
 
     `form_of` is the index of each buffer's size in `forms`. No two buffers of a live set may share bytes; buffer b is
-    in `sets[first[b]:first[b + 1]]`, which rise. The last sets, `apart`, come from conflicts. `pins` are pairs of a
-    buffer and the index in `forms` of its place, `views` rows of an alias, the buffer that it lies in, and the index of
-    how far it is into that; aliases are in no set.
+    in the live sets `sets[first[b]:first[b + 1]]`, in ascending order. The last live sets, `apart`, come from
+    conflicts. `pins` are pairs of a buffer and the index in `forms` of its offset. `views` are triples of an alias, the
+    buffer that contains it, and the index in `forms` of its offset there; aliases are in no live set.
     """
 
     problem: SymbolicProblem
@@ -57,7 +57,7 @@ class CompiledSizes:
 
     @cached_property
     def meets(self) -> NDArray[np.bool_]:
-        """The buffers that may not share bytes with each one, as a boolean matrix with an empty diagonal."""
+        """A boolean matrix of the pairs of buffers that may not share bytes, with an empty diagonal."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
         meets: NDArray[np.bool_] = alive @ alive.T > 0
@@ -65,15 +65,15 @@ class CompiledSizes:
         return meets
 
     def sets_of(self, buffer: int) -> NDArray[np.int64]:
-        """Return the live sets that a buffer belongs to."""
+        """Return the live sets that contain a buffer."""
         return self.sets[self.first[buffer] : self.first[buffer + 1]]
 
     def sizes(self, points: Sequence[Values]) -> Rows:
-        """Return the padded sizes at the given points."""
+        """Return the padded sizes of all buffers at the given values."""
         return self._values_at(points)[self.form_of]
 
     def min_offsets(self, points: Sequence[Values]) -> Rows:
-        """Return the least offset of each buffer at some points: its pin, or else 0."""
+        """Return the least offset of each buffer at the given values: its pin, or else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._values_at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -85,7 +85,7 @@ class CompiledSizes:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound for every plan at each point: the largest live-set sum or end of a pinned buffer."""
+        """Return a lower bound on every plan's peak at each value: the largest live-set sum or end of a pin."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -102,7 +102,7 @@ def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
     if reader.wrong:
         raise ProblemError(*reader.wrong)
     forms = tuple(reader.forms)
-    _small_enough(reader.space, forms, [*form_of.tolist(), *(row[-1] for row in (*pins, *views))])
+    _refuse_large_total(reader.space, forms, [*form_of.tolist(), *(row[-1] for row in (*pins, *views))])
     live, apart = _live_sets(problem)
     of: list[list[int]] = [[] for _ in form_of]
     for i, alive in enumerate((*live, *apart)):
@@ -113,13 +113,13 @@ def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
     sized = CompiledSizes(
         problem, reader.space, Comparer(reader.space), forms, form_of, first, sets, count, apart, pins, views
     )
-    if wrong := [*_pins_apart(sized)]:
+    if wrong := [*_overlapping_pins(sized)]:
         raise ProblemError(*wrong)
     return sized
 
 
 class _Reader:
-    """The distinct sizes of a problem, and the faults found in them."""
+    """Collects the distinct sizes of a problem, and the errors in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         self.problem, self.space = problem, Space.from_symbols(problem.symbols)
@@ -130,26 +130,26 @@ class _Reader:
         self._by_key: dict[Key, int] = {}
 
     def form(self, i: int, text: int | str) -> int:
-        """Return the index of a buffer's padded size."""
+        """Return the index in `forms` of a buffer's padded size."""
         if text not in self._by_text:
             form = read(text, self.space, f"buffers[{i}].size")
             if (rule := _size_rule(form, Comparer(self.space))) is not None:
                 self.wrong.append(f"buffers[{i}].size: {rule}, got {excerpt(text)}")
-            self._by_text[text] = form, self._index(self.space.align(form, self.problem.alignment))
+            self._by_text[text] = form, self._form_index(self.space.align(form, self.problem.alignment))
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
-        """Return the index of a buffer's pin, or of its offset inside another buffer."""
+        """Return the index in `forms` of a buffer's pin, or of its offset inside another buffer."""
         form, alignment = read(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
         rule = _size_rule(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
             rule = f"must be shown to be a multiple of the alignment ({alignment})"
         if rule is not None:
             self.wrong.append(f"buffers[{i}].{field}: {rule}, got {excerpt(text)}")
-        return self._index(form)
+        return self._form_index(form)
 
     def views(self) -> Iterator[tuple[int, int, int]]:
-        """Yield each alias, the buffer that it finally lies in, and the index of its offset there."""
+        """Yield each alias, the root buffer that contains it, and the index in `forms` of its offset there."""
         index, ways = {row.id: i for i, row in self.rows}, {}
         for i, row in self.rows:
             if row.alias_of is not None:
@@ -166,9 +166,9 @@ class _Reader:
             while at in ways:
                 at, further = ways[at]
                 distance = plus(distance, further)
-            yield i, at, self._index(distance)
+            yield i, at, self._form_index(distance)
 
-    def _index(self, form: Polynomial) -> int:
+    def _form_index(self, form: Polynomial) -> int:
         at = self._by_key.setdefault(key(form), len(self.forms))
         if at == len(self.forms):
             self.forms.append(form)
@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size breaks: it is negative somewhere, or not proved to be non-negative."""
+    """Return the rule that a size breaks: it is negative somewhere, or not proved non-negative; None if it is valid."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
@@ -191,7 +191,7 @@ def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
     return f"must be shown not to be negative for all values of {', '.join(free)}: a greater 'min' may help"
 
 
-def _small_enough(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
+def _refuse_large_total(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
     total = sum((space.magnitude_bound(forms[form]) or 0) * count for form, count in Counter(used).items())
     if total > MAX_BYTES:
         top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())
@@ -201,7 +201,7 @@ def _small_enough(space: Space, forms: Sequence[Polynomial], used: Sequence[int]
 def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
     """Return the maximal sets of buffers alive together, and the sets that conflicts add.
 
-    A buffer is alive whenever one of its aliases is; aliases are in no set.
+    A buffer is alive whenever one of its aliases is; aliases are in no live set.
     """
     plain = problem.sizeless_problem()
     begins, ends = defaultdict(list), defaultdict(list)
@@ -222,7 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that pairwise must not share bytes: a conflict, and buffers alive with one of its two."""
+    """Return sets of buffers that must not share bytes pairwise: a conflict, and buffers alive with one of the two."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:
@@ -238,8 +238,8 @@ def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int
     return tuple(sorted(apart_pairs))
 
 
-def _pins_apart(sized: CompiledSizes) -> Iterator[str]:
-    """Yield the pins that are not proved to lie apart."""
+def _overlapping_pins(sized: CompiledSizes) -> Iterator[str]:
+    """Yield a sentence for each pair of conflicting pinned buffers that is not proved to be disjoint."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [

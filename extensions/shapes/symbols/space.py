@@ -1,4 +1,4 @@
-"""Symbols with their ranges, and the atoms over them."""
+"""Symbols with their ranges, and the atoms (floors and positive parts of polynomials) over them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import MAX_BYTES, Value
 
 Values = Mapping[str, int]
-"""A value of each symbol."""
+"""The value of each symbol."""
 Columns = dict[str, NDArray[np.int64]]
-"""The values of each variable at several points; values of symbols in steps."""
+"""The values of each variable at several points; symbols are given in steps of their divisor."""
 _BITS = 63
 
 
@@ -41,7 +41,7 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The least and the largest value, in units of its divisor."""
+        """The least and the largest value of the symbol, in units of its divisor; None if it is unbounded."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
@@ -63,9 +63,10 @@ Atom = Floor | PositivePart
 
 @dataclass
 class Space:
-    """Symbols and the atoms over them, created on demand; a variable is a symbol or an atom: `@0`, `@1`.
+    """Symbols and the atoms over them, created on demand; a variable is the name of a symbol, or of an atom: `@0`,
+    `@1`.
 
-    A symbol counts steps of its divisor, so that `(b*h*w)//64` of multiples of 8 is whole without an atom.
+    A symbol counts steps of its divisor, so that `(b*h*w)//64` needs no atom if h and w are multiples of 8.
     """
 
     symbols: Mapping[str, SymbolRange]
@@ -74,7 +75,7 @@ class Space:
 
     @classmethod
     def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
-        """Return the space of symbols; raises ProblemError for a symbol without any value."""
+        """Return the space of some symbols; raises ProblemError for a symbol without any value."""
         wrong = []
         for name, symbol in symbols.items():
             low, high = symbol.steps
@@ -90,11 +91,11 @@ class Space:
 
     @property
     def is_bounded(self) -> bool:
-        """Return True if each symbol has a largest value."""
+        """True if each symbol has a largest value."""
         return all(symbol.max is not None for symbol in self.symbols.values())
 
     def symbol(self, name: str) -> Polynomial:
-        """Return a symbol as the polynomial of its value."""
+        """Return the polynomial that equals the value of a symbol."""
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
@@ -103,34 +104,34 @@ class Space:
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if number(rest) is not None:
             return whole
-        return plus(whole, variable(self._atom("floor", rest, divisor)))
+        return plus(whole, variable(self._atom_name("floor", rest, divisor)))
 
     def positive_part(self, inner: Polynomial) -> Polynomial:
         """Return `max(inner, 0)`; `p` and `-p` share one atom, since `max(p, 0) = p + max(-p, 0)`."""
         if (value := number(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(key(inner))) < 0:
-            return plus(inner, variable(self._atom("positive", scale(inner, -1), 0)))
-        return variable(self._atom("positive", inner, 0))
+            return plus(inner, variable(self._atom_name("positive", scale(inner, -1), 0)))
+        return variable(self._atom_name("positive", inner, 0))
 
     def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the maximum of polynomials."""
+        """Return the maximum of some polynomials as a polynomial."""
         first, *others = sorted(polynomials, key=key)
         for each in others:
             first = plus(first, self.positive_part(minus(each, first)))
         return first
 
     def minimum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the minimum of polynomials."""
+        """Return the minimum of some polynomials as a polynomial."""
         return scale(self.maximum([scale(each, -1) for each in polynomials]), -1)
 
     def align(self, polynomial: Polynomial, alignment: int) -> Polynomial:
-        """Return the polynomial rounded up to a multiple of an alignment."""
+        """Return a polynomial rounded up to a multiple of an alignment."""
         if alignment == 1:
             return polynomial
         return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
 
-    def _atom(self, kind: str, inner: Polynomial, divisor: int) -> str:
+    def _atom_name(self, kind: str, inner: Polynomial, divisor: int) -> str:
         atom = (kind, key(inner), divisor)
         if atom not in self._names:
             self._names[atom] = name = f"@{len(self.atoms)}"
@@ -144,24 +145,24 @@ class Space:
         return self.values([polynomial], values)[0]
 
     def values(self, polynomials: Iterable[Polynomial], values: Values) -> list[int]:
-        """Return the value of each polynomial; common parts are computed once."""
+        """Return the exact value of each polynomial at given values; common parts are computed once."""
         steps = {name: values[name] // symbol.multiple_of for name, symbol in self.symbols.items()}
-        return [self._value(polynomial, steps) for polynomial in polynomials]
+        return [self._value_in_steps(polynomial, steps) for polynomial in polynomials]
 
-    def _value(self, polynomial: Polynomial, known: dict[str, int]) -> int:
+    def _value_in_steps(self, polynomial: Polynomial, known: dict[str, int]) -> int:
         total = 0
         for monomial, coefficient in polynomial.items():
             for name in monomial:
                 if name not in known:
                     atom = self.atoms[name]
-                    inner = self._value(atom.inner, known)
+                    inner = self._value_in_steps(atom.inner, known)
                     known[name] = inner // atom.divisor if isinstance(atom, Floor) else max(0, inner)
                 coefficient *= known[name]
             total += coefficient
         return total
 
     def columns(self, points: Sequence[Values]) -> Columns:
-        """Return the values of all variables at points, for `at`."""
+        """Return the values of all variables at some points, as `values_at` needs them."""
         steps = {
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
@@ -169,7 +170,7 @@ class Space:
         return self.fill_atoms(steps or {"": np.zeros(len(points), np.int64)})
 
     def fill_atoms(self, steps: Columns) -> Columns:
-        """Return the values of symbols, in steps, and of all atoms at the same points."""
+        """Return the values of symbols, given in steps, together with those of all atoms at the same points."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
             inner = self.values_at(atom.inner, columns)
@@ -177,7 +178,7 @@ class Space:
         return columns
 
     def values_at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
-        """Return a polynomial's values at the points of `columns`."""
+        """Return the values of a polynomial at the points of `columns`."""
         total = np.zeros(len(next(iter(columns.values()))), np.int64)
         for monomial, coefficient in polynomial.items():
             term: NDArray[np.int64] = np.full_like(total, coefficient)
@@ -187,20 +188,20 @@ class Space:
         return total
 
     def spread(self, polynomial: Polynomial) -> tuple[int, int] | None:
-        """Return two numbers that enclose all values, by interval arithmetic, or None if a symbol is unbounded."""
+        """Return two numbers that enclose all values, by interval arithmetic; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         low = high = 0
         for monomial, coefficient in polynomial.items():
             least = most = coefficient
             for name in monomial:
-                a, b = self._interval(name)
+                a, b = self._value_interval(name)
                 ends = (least * a, least * b, most * a, most * b)
                 least, most = min(ends), max(ends)
             low, high = low + least, high + most
         return low, high
 
-    def _interval(self, name: str) -> tuple[int, int]:
+    def _value_interval(self, name: str) -> tuple[int, int]:
         if name in self.symbols:
             low, high = self.symbols[name].steps
             assert high is not None
@@ -212,14 +213,14 @@ class Space:
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
     def magnitude_bound(self, polynomial: Polynomial) -> int | None:
-        """Return a number that no partial sum of the polynomial's value exceeds, or None if a symbol is unbounded."""
+        """Return a bound on the absolute partial sums of a polynomial's value; None if a symbol is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         total = 0
         for monomial, coefficient in polynomial.items():
             term = abs(coefficient)
             for name in monomial:
-                term *= max(map(abs, self._interval(name)))
+                term *= max(map(abs, self._value_interval(name)))
             total += term
         return total
 
@@ -235,16 +236,16 @@ class Space:
     def text(self, polynomial: Polynomial) -> str:
         """Return the text of a polynomial in input syntax: `64*((48*b*n*n + 63)//64) + 4096`."""
         ordered = sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0]))
-        terms = [self._term(monomial, value) for monomial, value in ordered]
+        terms = [self._term_text(monomial, value) for monomial, value in ordered]
         return " + ".join(terms).replace("+ -", "- ") or "0"
 
-    def _term(self, monomial: tuple[str, ...], value: int) -> str:
-        factors = [self._factor(name) for name in monomial]
+    def _term_text(self, monomial: tuple[str, ...], value: int) -> str:
+        factors = [self._factor_text(name) for name in monomial]
         if monomial and abs(value) == 1:
             return ("-" if value < 0 else "") + "*".join(factors)
         return "*".join([str(value), *factors])
 
-    def _factor(self, name: str) -> str:
+    def _factor_text(self, name: str) -> str:
         if name in self.symbols:
             step = self.symbols[name].multiple_of
             return name if step == 1 else f"({name}//{step})"

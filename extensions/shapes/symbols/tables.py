@@ -1,8 +1,8 @@
-"""Many polynomials as rows of numbers, compared at once: doubles decide clear cases, with an error margin.
+"""Tables of polynomials, which are compared at once: doubles decide clear cases, with an error margin.
 
-A row has a polynomial's coefficients, over symbols and atoms. One matrix turns it into what atoms are between, over
-symbols and rests (`comparing`), another into Bernstein's basis on a box. What doubles leave
-open, as it is within their error of 0, is left to exact fractions.
+A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests
+(`comparing`), another converts to Bernstein's basis on a box. Signs within the error of doubles are left to exact
+fractions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Doubles = NDArray[np.float64]
 Box = Sequence[tuple[int, int]]
 """The least and the largest step of each symbol, in the order of the symbols."""
 ERROR = 1e-11
-"""The error margin, relative to the sum of all absolute terms: sums of hundreds of products err below 1e-13."""
+"""The error margin relative to the sum of all absolute terms; sums of hundreds of products err below 1e-13."""
 
 
 @lru_cache(maxsize=4096)
 def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times that factor."""
+    """Return a factor, and that factor times the matrix from powers of x to Bernstein's basis on [low, high]."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
@@ -48,15 +48,15 @@ def _bernstein_doubles(degree: int, low: int, high: int) -> Doubles:
 
 
 def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows are surely non-negative in a box, and which are within the error of doubles."""
+    """Return two masks of rows: surely non-negative in a box, and undecided within the error of doubles."""
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
 
 
 class Frame:
-    """Monomials over symbols of given names, in each case of which maxima are positive.
+    """The monomials of a table, expanded over symbols and rests in each case of positive `max` atoms.
 
-    `cases` expand a monomial; `rests` has the largest value of each rest. A polynomial is non-negative if it is so in
+    `cases` expand a polynomial; `rests` returns the largest value of a rest. A polynomial is non-negative if it is in
     all cases.
     """
 
@@ -82,7 +82,7 @@ class Frame:
 
 
 class PolynomialTable:
-    """Polynomials as rows over the monomials of a frame."""
+    """Polynomials as rows of coefficients over the monomials of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
         self.frame, self.powers = frame, frame.powers
@@ -96,12 +96,12 @@ class PolynomialTable:
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
     def room(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
-        """Return lower bounds of `factor * above - below` over powers of symbols, by case and pair."""
+        """Return coefficients of lower bounds of `factor * above - below`, over powers of symbols, by case and pair."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 
     def error(self, box: Box) -> Doubles:
-        """Return the error of doubles for each polynomial in a box."""
+        """Return the error margin of doubles for each polynomial in a box."""
         top = [prod(float(high) ** power for power, (_, high) in zip(each, box, strict=True)) for each in self.powers]
         return np.asarray(ERROR * (self._sizes @ np.array(top)))
 
@@ -115,7 +115,7 @@ class PolynomialTable:
         return values
 
     def values(self, columns: Columns, rows: Any = slice(None)) -> NDArray[np.int64]:
-        """Return the values of polynomials at points, as one row for each polynomial and one column for each point."""
+        """Return the values of polynomials at points, with a row for each polynomial and a column for each point."""
         count = len(next(iter(columns.values())))
         terms = np.ones((len(self.frame.monomials), count), np.int64)
         for term, monomial in zip(terms, self.frame.monomials, strict=True):

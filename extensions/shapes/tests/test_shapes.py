@@ -1,4 +1,4 @@
-"""Plans for all values: printed lines, generated sources that run, and limits as found by trying every value."""
+"""The question `shapes`: its lines, generated source code that runs, and limits compared with brute force."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def evaluator_of(problem: SymbolicProblem, found: ShapesAnswer) -> Evaluator:
     return Evaluator(problem, OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs))
 
 
-def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols_at_their_largest() -> None:
+def test_curves_are_peak_and_bound_with_other_symbols_at_their_largest() -> None:
     found = shapes(problem_of(symbols={"b": {"max": 3}, "n": {"min": 2, "multiple_of": 2}}))
     assert [(curve.symbol, curve.at, curve.values[:2], curve.values[-1]) for curve in found.curves] == [
         ("b", {"n": 128}, (1, 2), 3),
@@ -62,7 +62,7 @@ def test_the_curves_are_the_expressions_of_peak_and_bound_with_the_other_symbols
 
 
 @pytest.mark.skipif(which("gcc") is None, reason="needs gcc")
-def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_fit(tmp_path: Path) -> None:
+def test_generated_sources_agree_with_the_evaluator_and_refuse_invalid_values(tmp_path: Path) -> None:
     unbounded = problem_of(symbols={"b": {}, "n": {}})
     for k, problem in enumerate([*map(draw_problem, (20, 21, 22)), unbounded]):
         source, library = tmp_path / f"{k}.c", tmp_path / f"{k}.so"
@@ -86,7 +86,7 @@ def test_sources_are_the_evaluator_and_refuse_what_is_out_of_range_or_does_not_f
     assert plan(ctypes.c_int64(2**40), ctypes.c_int64(2**20), offsets) == -1
 
 
-def test_ranges_may_be_given_beside_a_problem() -> None:
+def test_options_replace_ranges_and_alignment_of_a_problem() -> None:
     found = shapes(problem_of(), options=ShapesOptions(symbol={"n": SymbolRange(min=5, max=6)}, alignment=16))
     assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
     with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
@@ -95,7 +95,7 @@ def test_ranges_may_be_given_beside_a_problem() -> None:
         shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
 
 
-def test_the_order_of_a_problem_is_proved_for_all_sizes_of_its_buffers(
+def test_a_plain_problem_is_proved_optimal_for_any_sizes_of_its_buffers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     examples = Path(__file__).parents[3] / "examples"
@@ -111,24 +111,24 @@ def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
     return found
 
 
-def test_limits_and_stairs_are_those_of_trying_every_value() -> None:
+def test_limits_and_staircases_agree_with_brute_force() -> None:
     counts: Counter[str] = Counter()
-    # Of seed 182, sizes fall while a symbol grows, and the stairs have gaps.
+    # With seed 182, sizes fall while a symbol grows, so the staircase has gaps.
     assert [line for seed in (*range(15), 182) for line in faults_of_limits(seed, counts)] == []
     assert min(counts["limits"], counts["stairs"]) > 0
 
 
-def test_a_symbol_without_a_largest_value_has_a_limit() -> None:
+def test_an_unbounded_symbol_has_a_limit_within_a_capacity() -> None:
     found = limits_within(problem_of(symbols={"b": {"max": 64}, "n": {}}), within=2**26, at={"b": 8})
     fitting = max(n for n in range(1, 1000) if 3072 * 8 * n + 48 * 8 * n**2 + -(-n // 8) * n <= 2**26 - 3 * 64)
     assert found.limits[0].by_plan == found.limits[0].by_any_plan
     assert abs((found.limits[0].by_plan or 0) - fitting) <= 1
 
 
-def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_decided() -> None:
+def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> None:
     content = (
         Path(__file__).parents[3] / "tests" / "models" / "graph_step.json"
-    ).read_bytes()  # of lab.shapes: "graph step"
+    ).read_bytes()  # the problem "graph step" of lab.shapes
     problem = SymbolicProblem.model_validate_json(content)
     found = shapes(problem, options=ShapesOptions(time_limit_s=20))
     assert (len(found.symbols), found.status, found.unchecked) == (2, "optimal", None)
@@ -137,7 +137,7 @@ def test_a_training_step_with_free_sizes_is_optimal_by_a_certificate_that_is_dec
     assert checker_verdict(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
 
 
-def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_forms_of_too_many_live_sets_keep_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     sized = compile_sizes(draw_problem(9))
     whole = load_forms(sized)
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
@@ -150,7 +150,7 @@ def test_bounds_of_many_live_sets_are_those_of_the_largest(monkeypatch: pytest.M
     )
 
 
-def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_problem_without_time_raises_time_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_LARGE", 0)
     over = threading.Event()
     over.set()
@@ -158,7 +158,7 @@ def test_a_problem_of_many_buffers_without_time_is_reported_to_need_more(monkeyp
         shapes(draw_problem(7), control=Control(cancelled=over))
 
 
-def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() -> None:
+def test_an_answer_without_time_reports_that_less_was_proved_and_verified() -> None:
     its, over, notes = draw_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
     whole = QUESTION.answer_verified({"problem": its}, ShapesOptions(), Control())
@@ -173,7 +173,7 @@ def test_once_time_is_over_less_is_proved_and_verified_and_that_is_reported() ->
     assert bound <= whole.curves[0].bound[-1] <= evaluator_of(its, found).peak(at)
 
 
-def test_a_pin_above_no_bytes_is_within_no_ratio_of_the_bound() -> None:
+def test_no_ratio_is_proved_if_a_pin_is_above_a_bound_of_zero() -> None:
     rows = [
         {"id": "pinned", "size": "2*n", "start": 5, "end": 8, "offset": 2},
         {"id": "free", "size": "2*n", "start": 5, "end": 7},
@@ -183,7 +183,7 @@ def test_a_pin_above_no_bytes_is_within_no_ratio_of_the_bound() -> None:
     assert (found.status, found.proof.ratio, found.proof.worst) == ("feasible", None, {"n": 0})
 
 
-def test_an_order_that_no_live_set_bounds_is_not_claimed_to_be_at_the_bound() -> None:
+def test_an_order_above_all_live_sets_is_not_claimed_optimal() -> None:
     sizes = {"s": "n", "p": "n", "q": "n", "v": "1"}
     lives = {"s": (0, 4), "p": (3, 6), "q": (5, 6), "v": (1, 2)}
     rows = [{"id": k, "size": sizes[k], "start": lives[k][0], "end": lives[k][1]} for k in sizes]

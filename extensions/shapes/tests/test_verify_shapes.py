@@ -1,4 +1,4 @@
-"""Given rules and offsets for all values, checked at every value."""
+"""Verification of symbolic offsets, and of pins, aliases and conflicts, compared with checks at every value."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
     return SymbolicProblem.model_validate({"symbols": symbols, "alignment": 64, "buffers": buffers})
 
 
-def test_memory_for_the_least_batch_alone_is_reported_as_too_small() -> None:
-    # As tvm planned before its pull request 18663: no bound above was stated, and that below was taken.
+def test_an_arena_sized_for_the_least_batch_is_invalid() -> None:
+    # The wrong plan of tvm before its pull request 18663: without an upper bound it used the lower one.
     problem = problem_of(("262144*batch", 0, 2), ("12288*batch", 0, 1), batch={"min": 2, "max": 64})
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
     assert check_offsets(problem, offsets, "274432*batch").status == "valid"
@@ -51,7 +51,7 @@ def test_memory_for_the_least_batch_alone_is_reported_as_too_small() -> None:
     assert (found.faults[0].at or {})["batch"] > 2
 
 
-def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:
+def test_offsets_of_a_program_are_valid_in_its_arena_and_invalid_in_a_smaller_one() -> None:
     problem = SymbolicProblem.model_validate(EXAMPLE)
     found = shapes(problem)
     sums: list[str] = []
@@ -66,7 +66,7 @@ def test_a_program_of_memplan_is_valid_and_one_bound_lower_is_not() -> None:
     assert check_offsets(problem, offsets, f"{arena} - 4096").status == "invalid"
 
 
-def test_verify_for_all_values_agrees_with_trying_every_value() -> None:
+def test_verify_shapes_agrees_with_checks_at_every_value() -> None:
     statuses = []
     for seed in range(14):
         problem = draw_problem(seed, most_buffers=6)
@@ -101,7 +101,7 @@ def overlap_at(problem: SymbolicProblem, offsets: dict[str, int | str], values: 
     )
 
 
-def test_buffers_must_be_those_of_the_problem() -> None:
+def test_verify_shapes_refuses_offsets_of_other_buffers() -> None:
     with pytest.raises(PlanError, match="offsets: must have each buffer of the problem, and no other, got"):
         check_offsets(SymbolicProblem.model_validate(EXAMPLE), {"mask": 0})
 
@@ -119,7 +119,7 @@ def programs_in(answer: dict[str, Any]) -> OffsetPrograms:
 
 
 def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
-    """Return the errors in the programs of a problem at its values."""
+    """Return the errors in the programs of a problem at each of its values."""
     symbolic = SymbolicProblem.model_validate(problem)
     answer = answer_of(problem)
     found = [] if answer["proof"]["ratio"] is None or checker_verdict(answer, problem) == "proved" else ["not proved"]
@@ -143,7 +143,7 @@ def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.drawn
-def test_drawn_pins_aliases_and_conflicts_hold_at_every_value() -> None:
+def test_random_pins_aliases_and_conflicts_are_respected_at_every_value() -> None:
     tally: Counter[str] = Counter()
     for seed in range(40):
         problem = draw_ruled_problem(seed)
@@ -169,7 +169,7 @@ RULES: dict[str, Any] = {
 }
 
 
-def test_an_answer_says_where_pins_aliases_and_conflicts_are() -> None:
+def test_an_answer_contains_pins_aliases_and_conflicts_and_the_checker_needs_them() -> None:
     answer = answer_of(RULES)
     assert answer["status"] == "optimal"
     assert answer["unchecked"] is None
@@ -201,7 +201,7 @@ def test_an_answer_says_where_pins_aliases_and_conflicts_are() -> None:
         ),
     ],
 )
-def test_rules_that_cannot_hold_at_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
+def test_pins_and_aliases_not_shown_valid_for_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
     problem = RULES | {"buffers": [*RULES["buffers"], row]}
     if not rule:
         assert answer_of(problem)["status"] == "optimal"

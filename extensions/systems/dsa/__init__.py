@@ -1,1 +1,1 @@
-"""dsa-solver: problems of dynamic storage allocation, with the price of sharing bytes."""
+"""dsa-solver: problems of dynamic storage allocation in which buffers that share bytes may incur a cost."""

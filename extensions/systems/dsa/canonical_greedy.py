@@ -1,7 +1,7 @@
-"""dsa-solver's canonical greedy: each buffer where it costs least, at the bottom or on a neighbour.
+"""dsa-solver's canonical greedy: each buffer is placed where it costs least, at the bottom or next to another buffer.
 
-The offsets that are tried are 0, the ends of reserved ranges, and those of what conflicts or has a price with the
-buffer. Of plans in several orders the cheapest is taken, or that of first fit where it is cheaper than all.
+The offsets tried are 0, the ends of reserved ranges, and the ends of buffers that conflict with the buffer or share
+bytes at a cost. The cheapest plan of several orders is returned, or that of first fit if it is cheaper than all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEEDS = "dsa-solver needs one pool for each buffer, of a size that is given"
 
 
 def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by price, then by offset; shuffled orders come from Python's generator, so they differ from C++.
+    """Place buffers by cost, then by offset; random orders use Python's generator and so differ from C++.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
     CanonicalGreedySolver, first_fit_solver.cpp: FirstFitSolver.
@@ -38,7 +38,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
     best: tuple[int, I64] | None = None
     for is_blind in (True, False):
         is_first_fit = best is not None
-        for order in _orders(pieces, birth, seed):
+        for order in _rank_orders(pieces, birth, seed):
             offset = np.zeros(len(instance), dtype=np.int64)
             price = 0
             for piece in pieces:
@@ -58,8 +58,8 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
     return PlannerAnswer({problem.index[name]: (names[q], at) for name, q, at in rows})
 
 
-def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
-    """Yield random ranks, and ranks by size, by birth, and by the prices of pairs."""
+def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
+    """Yield the rank of each buffer: by start, by start and size, by size and cost, and in random orders."""
     size, weight = np.zeros(len(birth), dtype=np.int64), np.zeros(len(birth), dtype=np.int64)
     for piece in pieces:
         size[piece.members] = piece.size * piece.unit
@@ -73,7 +73,7 @@ def _orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
 
 
 def _place_by_rank(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
-    """Return the starts of a pool's buffers, each placed by rank where it costs least; None if one does not fit."""
+    """Return the start of each buffer of a pool, placed by rank where it costs least; None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():
         stop_check()

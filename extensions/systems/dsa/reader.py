@@ -1,4 +1,4 @@
-"""Problems of dsa-solver: pools with reserved ranges, buffers with live intervals, pairs apart, the price of reuse.
+"""Reader of dsa-solver's problems: pools with reserved ranges, buffers with live intervals, conflicts, costs of reuse.
 
 ```
 {"instance": "kernel", "problem": {"pools": [{"id": 2, "name": "Mat", "capacity": 524288, "reserved_ranges": []}],
@@ -9,10 +9,10 @@
  "objective": {"terms": ["capacity_overflow", "reuse_cost"]}}}
 ```
 
-Separations are conflicts, colocations relatives at the same offset, and pairs that are excluded in time may share bytes
-although their intervals meet: then all other pairs that meet are named, and nothing has lifetimes. Alias classes and
-groups of pipelines say where a problem comes from, and nothing of its plans. Source: tonibohnlein/dsa-solver, commit
-a8d1257.
+Separations are read as conflicts, and colocations as relative placements at the same offset. Temporal exclusions are
+pairs that may share bytes although their intervals overlap; if there are any, all other overlapping pairs become
+conflicts and lifetimes are dropped. Alias classes and pipeline groups are ignored, as they do not restrict plans.
+Source: tonibohnlein/dsa-solver, commit a8d1257.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Pairs = list[tuple[int, int]]
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    """Read a problem of dsa-solver; raises FormatError, ProblemError, and OptionError if dimensions are given."""
     refuse_dims(options, "problems of dsa-solver")
     document: Any = parse(data)
     try:
-        problem = _problem(document["problem"], options)
+        problem = _problem_fields(document["problem"], options)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise FormatError(
             f"problem: must be one of dsa-solver, with buffers and their live_intervals: {error}"
@@ -44,17 +44,18 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     return ImportedProblem(Problem.model_validate({"name": document.get("instance"), **problem}))
 
 
-def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
+def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
+    """Return the fields of a memplan problem for a problem of dsa-solver."""
     rules = given.get("constraints", {})
-    excluded = _pairs(rules.get("temporal_exclusions", ()))
+    excluded = _id_pairs(rules.get("temporal_exclusions", ()))
     pools = {pool["id"]: pool for pool in given["pools"]}
-    rows = {row["id"]: _buffer(row, pools, options) for row in given["buffers"]}
-    conflicts = _pairs(rules.get("separations", ()))
+    rows = {row["id"]: _buffer_fields(row, pools, options) for row in given["buffers"]}
+    conflicts = _id_pairs(rules.get("separations", ()))
     for pin in rules.get("pinned_allocations", ()):
         rows[pin["buffer"]]["offset"] = pin["offset"]
         if pin.get("exclusive_for_all_time"):
             conflicts += [(pin["buffer"], other) for other in rows if other != pin["buffer"]]
-    for first, second in _pairs(rules.get("colocations", ())):
+    for first, second in _id_pairs(rules.get("colocations", ())):
         _colocate(rows, first, second)
     if excluded:
         conflicts += _overlapping_pairs(rows, {frozenset(pair) for pair in excluded})
@@ -67,12 +68,12 @@ def _problem(given: Row, options: ModelOptions) -> dict[str, Any]:
         "buffers": [{name: value for name, value in row.items() if value is not None} for row in rows.values()],
         "conflicts": conflicts,
         "reuse": [{"pairs": pairs, "cost": cost} for cost, pairs in sorted(prices.items()) if cost],
-        "pools": [_pool(pool) for pool in given["pools"]],
-        "objective": _objective(given.get("objective", {}).get("terms", ()), has_prices=any(prices)),
+        "pools": [_pool_fields(pool) for pool in given["pools"]],
+        "objective": _objective_name(given.get("objective", {}).get("terms", ()), has_prices=any(prices)),
     }
 
 
-def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[str, Any]:
+def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[str, Any]:
     return {
         "id": row["id"],
         "size": row["size"],
@@ -83,30 +84,30 @@ def _buffer(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[s
 
 
 def _colocate(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Merge the position groups of two buffers, so that all members of the second group follow the first."""
-    lead = _lead(rows, second)
-    if lead != _lead(rows, first):
+    """Place two groups of buffers at one offset by making the second group's root relative to the first buffer."""
+    lead = _group_root(rows, second)
+    if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
-def _lead(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the buffer at the root of a position group."""
+def _group_root(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
+    """Return the buffer to which all others of a buffer's group are relative, directly or through others."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer
 
 
-def _pool(pool: Row) -> dict[str, Any]:
+def _pool_fields(pool: Row) -> dict[str, Any]:
     reserved = [(part["begin"], part["end"] - part["begin"]) for part in pool.get("reserved_ranges", ())]
     return {"name": pool["name"], "size": pool.get("capacity"), "reserved": reserved}
 
 
-def _pairs(rows: Iterable[Row]) -> Pairs:
+def _id_pairs(rows: Iterable[Row]) -> Pairs:
     return [(row["first"], row["second"]) for row in rows]
 
 
 def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
-    """Return the pairs with overlapping intervals, except excluded ones."""
+    """Return the pairs of buffers whose live intervals overlap, except excluded pairs."""
     return [
         (i, j)
         for i, j in combinations(rows, 2)
@@ -115,7 +116,8 @@ def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozens
     ]
 
 
-def _objective(terms: Sequence[str], has_prices: bool) -> str:
+def _objective_name(terms: Sequence[str], has_prices: bool) -> str:
+    """Return memplan's objective for the terms of dsa-solver's objective; raises ValueError for others."""
     if "reuse_cost" in terms:
         return "cost" if has_prices else "fit"
     if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:

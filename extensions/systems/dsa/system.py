@@ -1,4 +1,4 @@
-"""dsa-solver: problems that compilers for NPUs write for it, in its own JSON."""
+"""The registration of dsa-solver: a reader of the JSON problems that compilers for NPUs write, and a planner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:instance|metadata|schema
 
 
 def is_dsa(data: bytes) -> bool:
-    """Return True if the bytes start like a problem of dsa-solver and contain its key for lifetimes."""
+    """Return True if the bytes begin like a problem of dsa-solver and contain the key "live_intervals"."""
     return _BEGINNING.match(data) is not None and b'"live_intervals"' in data
 
 

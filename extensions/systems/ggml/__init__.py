@@ -1,1 +1,1 @@
-"""ggml: graphs as `graph_json.h` writes them, and the planner of its allocator."""
+"""ggml: a reader of graphs in the format of `graph_json.h`, and the planner of its graph allocator."""

@@ -1,4 +1,4 @@
-"""Lines of `graph_json.h`: a graph of ggml, or the same graph at several sizes of one dimension."""
+"""Parser of `graph_json.h`'s lines: a graph of ggml, or the same graph at several sizes of one dimension."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memplan.planner.errors import CUT_OFF, FormatError, excerpt, prefix_sentenc
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
 
 _CONFIRMING = 1
-"""The number of additional graphs that a polynomial must match, beyond the graphs that determine it."""
+"""The number of graphs beyond those needed to determine a polynomial that must agree with it."""
 _Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Header(WireValue):
-    """The line that begins a graph; `dim` is its dimension, by name."""
+    """The first line of a graph; `dim` maps the name of its dimension to the size."""
 
     format: str
     dim: Annotated[dict[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]], Field(max_length=1)] = Field(
@@ -30,7 +30,7 @@ class Header(WireValue):
 
 
 class BackendBuffer(WireValue):
-    """A backend's buffer; a `computed` one is planned by ggml, others hold weights and caches."""
+    """A buffer of a backend; ggml plans the tensors in a `computed` one, others hold weights and caches."""
 
     buffer: _Index
     size: Bytes
@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes, its buffer, the tensor that it is a view of, and its offset."""
+    """A tensor: its bytes, its buffer and offset there, and the tensor that it is a view of, with the offset `at`."""
 
     tensor: _Index
     name: str
@@ -56,7 +56,7 @@ class GgmlTensor(WireValue):
 
 
 class GgmlNode(WireValue):
-    """A node: the tensor that it computes, and its source tensors."""
+    """A node: the number of the tensor that it computes, and the numbers of its source tensors."""
 
     node: _Index
     op: Name
@@ -74,7 +74,7 @@ _Row = TypeVar("_Row", bound=WireValue)
 
 @dataclass
 class GgmlGraph:
-    """One graph of a file."""
+    """One graph of a file: its size of the dimension, if any, and its buffers, tensors and nodes."""
 
     dim: Mapping[str, int]
     buffers: list[BackendBuffer] = field(default_factory=list)
@@ -82,24 +82,24 @@ class GgmlGraph:
     nodes: list[GgmlNode] = field(default_factory=list)
 
     def root(self, k: int) -> int:
-        """Return the tensor that owns another's bytes: its view source, or itself."""
+        """Return the number of the tensor that owns tensor k's bytes: its view source, or k itself."""
         view_of = self.tensors[k].view_of
         return k if view_of is None else view_of
 
 
 def read_graphs(data: bytes) -> list[GgmlGraph]:
-    """Return the graphs of a file by their sizes of the dimension; raises FormatError."""
+    """Return the graphs of a file in ascending order of their sizes of the dimension; raises FormatError."""
     graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
-        row = _row(number, line)
+        row = _parse_line(number, line)
         if isinstance(row, Header):
             graphs.append(GgmlGraph(row.dim))
         elif not graphs:
             raise FormatError(f"line {number}: must begin a graph, got {excerpt(line.decode(errors='replace'))}")
         else:
-            _add(graphs[-1], row, number)
+            _add_line(graphs[-1], row, number)
     if not graphs:
         raise FormatError("must have a graph of ggml, got none")
     for graph in graphs:
@@ -110,7 +110,7 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
         raise FormatError("graphs: must each have another size of one dimension, or be in files of their own")
     graphs.sort(key=lambda graph: next(iter(graph.dim.values()), 0))
     for graph in graphs[1:]:
-        _refuse_other(graphs[0], graph)
+        _require_same_form(graphs[0], graph)
     used = {each for row in graphs[0].nodes for each in (row.node, *row.reads)}
     used |= {graphs[0].root(each) for each in used}
     if rest := [row.tensor for row in graphs[0].tensors if row.tensor not in used]:
@@ -118,7 +118,8 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
     return graphs
 
 
-def _row(number: int, line: bytes) -> WireValue:
+def _parse_line(number: int, line: bytes) -> WireValue:
+    """Return a line as a header, buffer, tensor or node; raises FormatError with the line's number."""
     try:
         value: Any = from_json(line)
         kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)
@@ -128,12 +129,12 @@ def _row(number: int, line: bytes) -> WireValue:
     except ValidationError as error:
         raise FormatError(*(prefix_sentence(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
-        way = CUT_OFF if "EOF" in str(error) else None  # the parser's own words
+        way = CUT_OFF if "EOF" in str(error) else None  # the JSON parser reports "EOF" if the text ends early
         raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
 
 
-def _add(graph: GgmlGraph, row: WireValue, number: int) -> None:
-    """Add a line to a graph; raises FormatError for references to missing numbers."""
+def _add_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
+    """Add a parsed line to a graph; raises FormatError for wrong numbers and for references to later lines."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
@@ -163,7 +164,7 @@ def _refuse_wrong_views(graph: GgmlGraph) -> None:
             raise FormatError(f"tensor {row.tensor}: view_of: must be a tensor that is no view, got {row.view_of}")
 
 
-def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
+def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
     """Raise FormatError unless two graphs differ only in sizes."""
 
     def form(row: WireValue) -> object:
@@ -181,7 +182,7 @@ def _refuse_other(first: GgmlGraph, other: GgmlGraph) -> None:
 
 
 def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
-    """Return the dimension in which the graphs differ, from its least size on; none for one graph."""
+    """Return the dimension in which the graphs differ, with its least size and common divisor; none for one graph."""
     if len(graphs) == 1:
         return {}
     (name,) = graphs[0].dim
@@ -190,10 +191,10 @@ def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
 
 
 def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
-    """Yield the bytes of each tensor for a size of the dimension, which may be a symbol; None for one graph.
+    """Yield the bytes of each tensor at a size of the dimension, which may be a symbol; None for a single graph.
 
-    They are the polynomial of least degree through all graphs. Raises FormatError where it needs each of them, so that
-    none confirms it, and for bytes below 0.
+    The bytes are a polynomial of least degree through all graphs. Raises FormatError if all graphs are needed to
+    determine it, so that none confirms it, and for negative bytes.
     """
     if size is None:
         yield from (row.bytes for row in graphs[0].tensors)
@@ -204,12 +205,12 @@ def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]
     for rows in zip(*(graph.tensors for graph in graphs), strict=True):
         values = tuple(row.bytes for row in rows)
         if values not in fits:
-            fits[values] = _value(f"tensor {excerpt(rows[0].name)}: bytes", name, at, values, size)
+            fits[values] = _interpolate(f"tensor {excerpt(rows[0].name)}: bytes", name, at, values, size)
         yield fits[values]
 
 
-def _value(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
-    """Return the value at `size` of the interpolating polynomial (Newton's divided differences)."""
+def _interpolate(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
+    """Return the value at `size` of the polynomial through the values (Newton's divided differences)."""
     row, factors = [Fraction(value) for value in values], [Fraction(values[0])]
     for step in range(1, len(at)):
         row = [(row[k + 1] - row[k]) / (at[k + step] - at[k]) for k in range(len(row) - 1)]

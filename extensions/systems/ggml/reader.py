@@ -1,10 +1,10 @@
-"""Graphs of ggml, as `integrations/ggml/graph_json.h` writes them once they have memory.
+"""Reader of ggml's graphs, as `integrations/ggml/graph_json.h` writes them after allocation.
 
-A node reads tensors and computes one; a view has the bytes of its root. Writing into a view changes the root. A tensor
-at the place of one of its sources was computed in place, where ggml's operation may be and the source is not read
-later; both are one buffer. Leaves are inputs, alive from before the first node; outputs, and tensors that no node
-reads, stay to the end, as ggml keeps them. Tensors outside of its compute buffers are constants (weights) if they are
-never written, and else state, such as a cache of keys and values.
+A node reads tensors and computes one; a view uses the bytes of its root tensor, and writing into a view changes the
+root. A tensor at the same place as one of its sources was computed in place if the operation allows that and the source
+is not read later; both are one buffer. Leaves are inputs, alive from before the first node. Outputs, and tensors that
+no node reads, are alive to the end, as in ggml. Tensors outside ggml's compute buffers are constants (weights) if they
+are never written, and otherwise state, such as a cache of keys and values.
 
 Several graphs in one file are one graph at several sizes of a dimension, which is a symbol.
 Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
@@ -31,20 +31,20 @@ SCALE DIAG_MASK_ZERO DIAG_MASK_INF ADD ADD_ID ADD1 SUB MUL DIV SQR SQRT LOG ROPE
 RMS_NORM_BACK SOFT_MAX SOFT_MAX_BACK ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH
 HARDSIGMOID EXP EXPM1 SOFTPLUS XIELU FLOOR CEIL ROUND TRUNC
 """.split())  # fmt: skip  # noqa: SIM905
-"""The operations, unary ones by their own names, whose results ggml writes over a source that nothing reads later."""
+"""The operations whose results ggml may write over a source that nothing reads later; unary ones by their own names."""
 _ELEMENTWISE = kinds_by_name({"square": "SQR", "sign": "SGN", "hard_swish": "HARDSWISH", "hard_sigmoid": "HARDSIGMOID"})
 _COPY = re.compile(r"[^#]+#.*#\d+", re.DOTALL)
-"""The names of copies: BACKEND#TENSOR#NUMBER."""
+"""The names of copies between backends: BACKEND#TENSOR#NUMBER."""
 _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64", "i8": "int8"}
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the dimension of which a file has the graph at several sizes; raises FormatError."""
+    """Return the dimension whose sizes differ between the graphs of a file; raises FormatError."""
     return symbol_of(read_graphs(data))
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph does not have."""
+    """Read a graph of ggml; raises FormatError, and OptionError for dimensions that the graph lacks."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
@@ -61,7 +61,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """The conversion of a graph; `home` maps each tensor to the tensor whose buffer it finally uses."""
+    """Converts a graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
@@ -73,9 +73,9 @@ class _Program:
             self.last.update((graph.root(each), k) for each in row.reads)
         self.home = {k: k for k in range(len(graph.tensors)) if graph.root(k) == k}
         if options.views == "alias":
-            self._merge()
+            self._merge_in_place()
         self.written = {graph.root(row.node) for row in graph.nodes if row.op not in _VIEWS}
-        self.names = _names(graph.tensors)
+        self.names = _unique_names(graph.tensors)
         computed = {row.type for row in graph.buffers if row.computed}
         self.has_pools = len(computed) > 1
         alignment = max((row.alignment for row in graph.buffers if row.computed), default=1)
@@ -83,21 +83,21 @@ class _Program:
         self.options = options.model_copy(update={"alignment": self.draft.alignment})
 
     def make_program(self) -> ImportedProblem:
-        """Return the program, with ggml's own plan if the file has the graph at this size."""
+        """Return the program, with ggml's own plan if the file contains the graph at this size."""
         outputs = dict.fromkeys(
-            self._name(k)
+            self._buffer_name(k)
             for k, row in enumerate(self.graph.tensors)
             if not self._is_outside(self.graph.root(k))
             and (row.output or (self.graph.root(k) == k and k not in self.last and k in self.maker))
         )
         self.draft.results = tuple(outputs)
         for k in dict.fromkeys(self.home.values()):
-            self._declare(k)
+            self._declare_tensor(k)
         for k, row in enumerate(self.graph.nodes):
             if row.op not in _VIEWS:
-                reads = dict.fromkeys(self._name(each) for each in row.reads)
+                reads = dict.fromkeys(self._buffer_name(each) for each in row.reads)
                 changed = self.graph.root(row.node) != row.node or self.home[row.node] != row.node
-                result = self._name(row.node)
+                result = self._buffer_name(row.node)
                 with self.draft.drawing(self._facts(k)):
                     self.draft.operation(row.op, {**reads, result: None} if changed else reads, (result,))
         if not self.is_written or any(self.graph.tensors[k].buffer is None for k in self.home):
@@ -105,10 +105,10 @@ class _Program:
         offsets, peak = self._ggml_plan()
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
-    def _merge(self) -> None:
-        """Share a source's buffer with tensors that ggml visibly computed in place."""
+    def _merge_in_place(self) -> None:
+        """Assign the buffer of a source to each tensor that ggml computed in place."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # of each home, the last node that reads its contents
+        ends = dict(self.last)  # for each home, the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():
@@ -120,17 +120,17 @@ class _Program:
                     ends[home] = self.last.get(k, len(nodes))
                     break
 
-    def _name(self, k: int) -> str:
+    def _buffer_name(self, k: int) -> str:
         return self.names[self.home[self.graph.root(k)]]
 
     def _is_outside(self, k: int) -> bool:
-        """Return True for a tensor outside of ggml's graph allocator."""
+        """Return True for a tensor that ggml's graph allocator does not plan."""
         row = self.graph.tensors[k]
         if row.buffer is None:
             return k not in self.maker and not row.input
         return not self.graph.buffers[row.buffer].computed
 
-    def _declare(self, k: int) -> None:
+    def _declare_tensor(self, k: int) -> None:
         row = self.graph.tensors[k]
         kind: Kind = "plain"
         if self._is_outside(k):
@@ -139,7 +139,7 @@ class _Program:
             self._refuse_copy(row)
             kind = "param"
         size = size_of(f"tensor {excerpt(row.name)}", self.bytes[k], self.options)
-        self.draft.declare(self.names[k], size, kind, None if kind == "constant" else self._pool(k))
+        self.draft.declare(self.names[k], size, kind, None if kind == "constant" else self._memory_name(k))
         dtype = _TYPES.get(row.type)
         if self.is_written:
             shape = tuple(reversed(row.shape))
@@ -150,13 +150,13 @@ class _Program:
             rule = "must not be a copy between backends, as the file does not show when the scheduler makes it"
             raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before it is scheduled")
 
-    def _pool(self, k: int) -> str | None:
-        """Return the memory of a tensor if ggml uses several; tensors without a buffer may use any."""
+    def _memory_name(self, k: int) -> str | None:
+        """Return the memory of a tensor if ggml uses several; None if there is one, or if it has no buffer."""
         buffer = self.graph.tensors[k].buffer
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
     def _facts(self, k: int) -> OperationFacts:
-        """Return the facts about a node; a node that permutes the elements of an input is not elementwise."""
+        """Return the facts about node k; a node that permutes the elements of an input is not elementwise."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root(each)].shape for each in row.reads
@@ -165,7 +165,7 @@ class _Program:
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
     def _ggml_plan(self) -> tuple[dict[str, int], int]:
-        """Return ggml's own offsets, and the bytes of its buffers; state follows computed tensors."""
+        """Return ggml's own offsets, and the total bytes of its buffers; state is placed after computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}
         for k, buffer in enumerate(self.graph.buffers):
@@ -175,7 +175,7 @@ class _Program:
                 tops[pool] += size_of(f"buffer {k}", buffer.size, self.options)
         offsets: dict[str, int] = {}
         for k in dict.fromkeys(self.home.values()):
-            row, pool = self.graph.tensors[k], self._pool(k)
+            row, pool = self.graph.tensors[k], self._memory_name(k)
             if row.buffer in bases:
                 offsets[self.names[k]] = bases[row.buffer] + row.offset
             elif k in self.written:
@@ -184,8 +184,8 @@ class _Program:
         return offsets, tops.total()
 
 
-def _names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a unique name for each tensor: ggml's, with a number where needed."""
+def _unique_names(tensors: Sequence[GgmlTensor]) -> list[str]:
+    """Return a unique name for each tensor: ggml's name, with the tensor's number if needed."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

@@ -1,4 +1,4 @@
-"""ggml: graphs of its computations, and the planner that gives their tensors memory."""
+"""The registration of ggml: a reader of its graphs, and the planner of its graph allocator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BEGINNING = b'{"format": "ggml-graph/1"'
 
 
 def is_ggml(data: bytes) -> bool:
-    """Return True if the bytes begin as `graph_json.h` writes graphs."""
+    """Return True if the bytes begin like a graph written by `graph_json.h`."""
     return data.startswith(_BEGINNING)
 
 

@@ -1,1 +1,1 @@
-"""IOPDDL: problems of the ASPLOS 2025 contest on parallelism inside of operators."""
+"""IOPDDL: problems of the ASPLOS 2025 contest on intra-operator parallelism."""

@@ -1,13 +1,13 @@
-"""Problems of IOPDDL: nodes with lifetimes and several strategies each, of which a solution takes one.
+"""Reader of IOPDDL's problems: nodes with lifetimes and several strategies each, of which a solution chooses one.
 
 ```
 {"problem": {"name": "example", "nodes": {"intervals": [[0, 40], [0, 90]], "costs": [[15, 20], [10]],
  "usages": [[10, 5], [25]]}, "edges": {"nodes": [], "costs": []}, "usage_limit": 50}, "solution": [1, 0]}
 ```
 
-A node is a buffer, as large as the usage of its strategy: that of the solution, else the one with the least usage. The
-contest asks only that the sum of usages stays below the limit at any time, which is the size of the pool here; costs
-of nodes and edges do not count. Source: google/iopddl; asplos-contest/2025.
+A node is read as a buffer whose size is the usage of its strategy: that of the solution, else the one with the least
+usage. The contest only limits the sum of usages at any time; here that limit is the size of the pool. Costs of nodes
+and edges are ignored. Source: google/iopddl; asplos-contest/2025.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memplan.planner.model.problem import Problem
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a problem; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    """Read a problem of IOPDDL; raises FormatError, ProblemError, and OptionError if dimensions are given."""
     refuse_dims(options, "problems of IOPDDL")
     fields: Any = parse(data)
     try:

@@ -1,4 +1,4 @@
-"""IOPDDL: problems of the ASPLOS 2025 contest, which sums up memory; memplan assigns offsets as well."""
+"""The registration of IOPDDL, a contest that limits summed memory: a reader of its problems, here also with offsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROBLEM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*" + IOPDDL)
 
 
 def is_iopddl(data: bytes) -> bool:
-    """Return True if the bytes begin as a problem of the contest does."""
+    """Return True if the bytes begin like a problem of the contest."""
     return _PROBLEM.match(data) is not None
 
 

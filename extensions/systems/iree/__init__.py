@@ -1,1 +1,1 @@
-"""IREE dumps."""
+"""IREE: a reader of the packs in its compiler's dumps."""

@@ -1,11 +1,11 @@
-"""IREE: the packs that its compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
+"""Reader of the packs that IREE's compiler lays out, `stream.resource.pack slices({[0, 2] = %c64, …})`.
 
-A file is a program as text, in the phase before `iree-stream-layout-slices`, or what the compiler prints around that
-pass (`--mlir-print-ir-before=…` and `…-after=…`), which has its own layout's sizes, too. Lifetimes include their last
-step. Each pack is a separate memory; IREE aligns its slices to 64 bytes.
+A file is a program as text before the pass `iree-stream-layout-slices`, or the dumps that the compiler prints around
+that pass (`--mlir-print-ir-before=…` and `…-after=…`), which also show the sizes of IREE's own layout. Lifetimes
+include their last step. Each pack is a separate memory; IREE aligns its slices to 64 bytes.
 
-The pass replaces the results of a pack by constants and changes nothing else: without constants and packs, the lines
-of a function before it are those after it, one by one, and so are the names in them. So are offsets found.
+The pass replaces the results of a pack by constants and changes nothing else. So without constants and packs, a
+function has the same lines before and after the pass, with names in the same order; comparing them gives the offsets.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _STEP = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"(?:^|(?<![ \t])[ \t])[ \t]*//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
-"""Annotations by people; the compiler's headings look alike, and are kept."""
+"""Comments of users; the compiler's headings, which look alike, do not match."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
 _THIS_PASS = "iree-stream-layout-slices"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read all packs; raises FormatError, and OptionError for named dimensions."""
+    """Read all packs of a file; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
     if (n_open := text.count("{") - text.count("}")) > 0:
@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _Pack:
-    """The slices of a pack (first step, last step, bytes), and the kind of resource that they belong to."""
+    """The slices of a pack as (first step, last step, bytes), and the kind of resource that contains them."""
 
     slices: list[tuple[int, int, int]]
     kind: str | None = None
@@ -78,7 +78,7 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """The dump of one function after one pass; allocations are of packs, or of plain bytes where these are known."""
+    """The dump of one function before or after a pass; an allocation is a pack, its bytes, or None if unknown."""
 
     when: str = ""
     function: str = ""
@@ -87,7 +87,7 @@ class _Section:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield the printed functions one by one. They repeat names, so a name means what its last definition says."""
+    """Yield the dumps of functions in order; as dumps repeat names, each name refers to its last definition."""
     section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
     for step in _STEP.finditer(text):
         if step["dump"]:
@@ -108,23 +108,23 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield the slices of the pack that begins here."""
+    """Yield the slices of the pack whose operands begin at position `at`."""
     opening = _OPENING.match(text, at)
     if opening is None:
-        raise FormatError(f"{_place(text, at)}: must have slices, got {excerpt(text[at : at + 40])}")
+        raise FormatError(f"{_line_text(text, at)}: must have slices, got {excerpt(text[at : at + 40])}")
     at = opening.end()
     while not text.startswith("})", at):
         match = _SLICE.match(text, at)
         if match is None:
             raise FormatError(
-                f"{_place(text, at)}: must be a slice [first, last] = %size, got {excerpt(text[at:][:40])}"
+                f"{_line_text(text, at)}: must be a slice [first, last] = %size, got {excerpt(text[at:][:40])}"
             )
         start, end, name = int(match[1]), int(match[2]), match[3]
         if end < start:
-            raise FormatError(f"{_place(text, at)}: must end at its first step ({start}) or later, got {end}")
+            raise FormatError(f"{_line_text(text, at)}: must end at its first step ({start}) or later, got {end}")
         if name not in constants:
             rule = "must have a constant as its size, as that must be known before the program runs"
-            raise FormatError(f"{_place(text, at)}: {rule}, got {excerpt(name)}")
+            raise FormatError(f"{_line_text(text, at)}: {rule}, got {excerpt(name)}")
         yield start, end, constants[name]
         at = match.end()
         if text.startswith(",", at):
@@ -132,9 +132,9 @@ def _slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int
 
 
 def _compiler_peak(sections: list[_Section]) -> int | None:
-    """Return the bytes of all packs in the compiler's layout; None if that was not printed.
+    """Return the bytes of all packs in IREE's own layout; None if the file does not show them.
 
-    The pass changes no order, so the k-th allocation of a function before it is the k-th one after it.
+    The pass keeps the order, so the k-th allocation of a function before the pass corresponds to the k-th one after it.
     """
     total = 0
     shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
@@ -156,7 +156,7 @@ def _skip_spaces(text: str, at: int) -> int:
     return at
 
 
-def _place(text: str, at: int) -> str:
+def _line_text(text: str, at: int) -> str:
     return f"line {text.count(chr(10), 0, at) + 1}"
 
 
@@ -170,7 +170,7 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
-    """Return the offset of each slice by (pack, slice), with packs counted through the file; None without offsets."""
+    """Return the offset of each slice by (pack, slice), with packs numbered through the file; None without offsets."""
     sections = list(_printed_sections(text, this_pass))
     offsets_: dict[tuple[int, int], int] = {}
     count = 0
@@ -178,7 +178,7 @@ def offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
         packs = [match[1] for match in _PACK.finditer(body)]
         if not packs:
             continue
-        values = None if after is None else _values(body, after)
+        values = None if after is None else _values_after_pass(body, after)
         if values is None:
             return None
         numbers = {name: count + k for k, name in enumerate(packs)}
@@ -198,9 +198,9 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
 
 
 def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
-    """Return each section before the pass, paired with the next unpaired one after it of the same function.
+    """Return each section before the pass with the next unpaired section after it of the same function, else None.
 
-    `sections` are (when, function, section), in the order of the text.
+    `sections` are tuples (when, function, section) in the order of the text.
     """
     pairs_: list[tuple[T, T | None]] = []
     after: dict[str, T] = {}
@@ -212,8 +212,8 @@ def pairs(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
     return pairs_[::-1]
 
 
-def _values(before: str, after: str) -> dict[str, int] | None:
-    """Return the values of names before the pass that are constants after it; None if lines do not correspond."""
+def _values_after_pass(before: str, after: str) -> dict[str, int] | None:
+    """Return the names before the pass that are constants after it, with values; None if lines do not match."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(after)}
     first = _CONSTANT.sub("", _PACK.sub("", before)).split("\n")
     second = _CONSTANT.sub("", after).split("\n")

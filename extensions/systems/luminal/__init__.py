@@ -1,1 +1,1 @@
-"""luminal: the arena of its CUDA runtime."""
+"""luminal: the planner of its CUDA runtime's arena."""

@@ -1,4 +1,4 @@
-"""luminal: the first-fit arena that backs the buffers of a plan."""
+"""The registration of luminal: the first-fit planner of its arena; no files are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _FirstFit(FreeBlocks):
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, in whole blocks of 256 bytes, each in the lowest free range, or else at the top."""
+    """Place buffers in time order, in blocks of 256 bytes, each in the lowest sufficient free range, or at the top."""
     return place_online(problem, stop_check, _ALIGNMENT, _FirstFit())
 
 

@@ -1,4 +1,4 @@
-"""Best fit in time order, like MLIR's static memory planner."""
+"""MLIR's static memory planner: best fit in time order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by start time, each at its own alignment, into the smallest gap between live ones.
+    """Place buffers by start time, each with its own alignment, in the smallest gap between live buffers.
 
     Source: llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp:
     bestFitMemoryPlanner (pull request 207403).

@@ -1,4 +1,4 @@
-"""MLIR: the planner of its bufferization for allocations of known size; it has no files to read."""
+"""The registration of MLIR: the planner of its bufferization for allocations of known size; no files are read."""
 
 from __future__ import annotations
 

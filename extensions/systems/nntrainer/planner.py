@@ -1,4 +1,4 @@
-"""nntrainer's planners: without sharing, reuse of equal sizes, separate weight gradients, and lowest gaps.
+"""nntrainer's four planners: no sharing, reuse of equal sizes, weight gradients placed separately, and lowest gaps.
 
 Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, optimized_v1_planner.cpp to
 optimized_v3_planner.cpp, `planLayout`.
@@ -12,13 +12,13 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor
 
 Row = tuple[int, Tensor]
-"""A tensor with its rounded size."""
+"""A tensor with its rounded size in bytes."""
 _GRADIENT = ":grad"
-"""The end of the names of gradients, here the gradients of weights, which nntrainer marks itself."""
+"""The suffix of the names of weight gradients; nntrainer itself marks them by a flag."""
 
 
 def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers one after the other, without sharing."""
+    """Place buffers one after another, without sharing bytes."""
     offsets: dict[int, int] = {}
     top = 0
     for size, tensor in aligned_tensors(problem):
@@ -28,17 +28,17 @@ def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order: at the offset of a dead buffer of equal size, or else above all others."""
+    """Place buffers in time order, each at the offset of a dead buffer of equal size, else above all others."""
     offsets: dict[int, int] = {}
     _reuse_equal_sizes(aligned_tensors(problem), offsets, stop_check)
     return _planner_answer(offsets)
 
 
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers like `v1`, and the gradients of weights above them by size, where they may share bytes.
+    """Place buffers like `v1`, with the gradients of weights above all others by size, where gradients may share bytes.
 
-    Two gradients share bytes where neither time is within the other in the way that the original asks about, and any
-    two where the earlier one is smaller: such plans are wrong where the two are alive together.
+    Two gradients share bytes unless the original's test of their lifetimes separates them, and always if the earlier
+    one is smaller: such plans are wrong if both are alive at the same time.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)
@@ -61,7 +61,7 @@ def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, each in the lowest gap between live ones, or else above them."""
+    """Place buffers in time order, each in the lowest gap between live buffers, else above them."""
     offsets: dict[int, int] = {}
     alive: list[Row] = []
     for size, tensor in _time_order(aligned_tensors(problem)):
@@ -84,7 +84,7 @@ def _time_order(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Place buffers by the rule of `v1`, and return the total bytes."""
+    """Place buffers by the rule of `v1` into `offsets`, and return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _time_order(rows):
@@ -105,7 +105,7 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
 
 
 def _separates_gradients(one: Tensor, other: Tensor) -> bool:
-    """Return True where the original planner separates two gradients."""
+    """Return True if the original planner gives two gradients separate bytes."""
     return (
         (other.start < one.start and other.start < one.end < other.end)
         or (other.start < one.start < other.end < one.end)

@@ -1,4 +1,4 @@
-"""OpenVINO: `ov::MemorySolver`, which places the largest buffers first, each as low as possible."""
+"""The registration of OpenVINO: the planner `ov::MemorySolver`, largest buffers first; no files are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SOURCE = "openvinotoolkit/openvino 138a71f0, src/inference/dev_api/openvino/run
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Sort by start and end, then by size with `std::sort`'s order of equal ones; place each as low as possible."""
+    """Place buffers by size, each as low as possible; equal sizes by start and end, as `std::sort` leaves them."""
     rows = std_sorted(aligned_tensors(problem), lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
     return place_in_gaps(std_sorted(rows, lambda a, b: a[0] > b[0]), stop_check, smallest=False)
 

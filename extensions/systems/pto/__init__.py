@@ -1,1 +1,1 @@
-"""PTO: kernels as PTOAS prints them once its tiles have addresses."""
+"""PTO: a reader of kernels as printed by PTOAS, and a writer of their tiles' addresses."""

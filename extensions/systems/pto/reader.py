@@ -1,13 +1,13 @@
-"""Kernels of PTO as text: the output of PTOAS after its pass `pto-plan-memory`, or before it.
+"""Reader of PTO kernels as text, printed by PTOAS before or after its pass `pto-plan-memory`.
 
-`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory, and operations name their
-inputs, `ins`, and their outputs, `outs`. A tile at the address of another one is the same buffer if it is read before
-it is written, as a reshape is, or written and never read while the other one is read later, as a loop's carried value
-is, both of the same bytes; or where the last reader of the other one writes it in the block that wrote that one. Tiles
-without addresses are to be planned, each a separate buffer, and so is `memref.alloc` of a memory of PTO, which
-`pto-plan-memory` takes. The bytes of `pto.reserve_buffer` are a reserved range of their memory or, without a base, a
-buffer that is always alive. Kernels run one after the other. Source: hw-native-sys/PTOAS a56b18c3,
-include/PTO/IR/PTOOps.td.
+`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory; operations name their inputs,
+`ins`, and their outputs, `outs`. Two tiles at one address and of one size are the same buffer if the second one is read
+before it is written, like a reshape, or is written and never read while the first one is read later, like a loop's
+carried value. So are a tile and its successor at one address if the first one's last reader writes the successor, in
+the block that wrote the first. Tiles without addresses are planned, each as a separate buffer, and so is `memref.alloc`
+in a memory of PTO, the input of `pto-plan-memory`. `pto.reserve_buffer` is a reserved range of its memory or, without a
+base, a buffer that is always alive. Kernels run one after another.
+Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _SOURCES = (
     (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
     (re.compile(r"pto\.tsel"), 3),
 )
-"""The number of tiles that each operation reads; one more among its `ins` is scratch."""
+"""The number of tiles that each operation reads; further tiles among its `ins` are scratch."""
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations after which the tile in use is unknown."""
+"""Operations that hide which tile is used afterwards, so that tiles as operands are refused."""
 
 
 @dataclass
 class _Tile:
-    """A tile: its location, and the steps that write and read it; an address below 0 means that it has none yet."""
+    """A tile: its location, and the steps that write and read it; a negative address means that it has none yet."""
 
     name: str
     memory: str
@@ -73,13 +73,13 @@ class _Tile:
 
     @property
     def is_read_first(self) -> bool:
-        """True if the first use reads a value that another name wrote."""
+        """True if the first use reads a value that was written under another name."""
         return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
 
 
 @dataclass
 class _Step:
-    """An operation on tiles, or a loop or branch with its blocks; `block` is the enclosing block."""
+    """An operation on tiles, or a loop or branch with its inner steps; `block` is the number of the enclosing block."""
 
     op: str
     block: int
@@ -90,29 +90,29 @@ class _Step:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the tiles of all kernels; raises FormatError, and OptionError for named dimensions."""
+    """Read the tiles of all kernels; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "kernels of PTO")
     kernels = _Kernels(options)
     return _import_kernels(kernels, _read_kernels(data, kernels), options)
 
 
 def last_dump(text: str) -> str:
-    """Return the part of a file to read: all, or the text after the last heading of a dump."""
+    """Return the text to read: all of it, or the text after the last heading of a dump."""
     return _DUMP.split(text)[-1]
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Return, for each tile, the tile whose buffer it shares, by name; raises FormatError."""
+    """Return, for each tile name, the name of the tile whose buffer it shares; raises FormatError."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
-    homes = _homes(kernels.tiles, kernels.steps, kernels.loops)
+    homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
     return {tile.name: kernels.tiles[k].name for tile, k in zip(kernels.tiles, homes, strict=True)}
 
 
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Read the tiles and steps of all kernels; return the steps that lie in no block."""
+    """Read the tiles and steps of all kernels into `kernels`; return the steps outside all blocks."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
-    # What follows a name and `=` would be a separate statement to the splitter.
+    # The splitter starts a new statement at a name followed by `=`, which the head of a loop contains.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
         raise FormatError("must have tiles, as pto.alloc_tile or memref.alloc, got none")
@@ -120,7 +120,7 @@ def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """The reader of statements, which collects all tiles and the steps of all blocks in order."""
+    """Collects all tiles, and the steps of all blocks in order, from statements."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.options, self.uses = options, Uses()
@@ -132,12 +132,12 @@ class _Kernels:
         self.blocks = 0
         self.loops: list[range] = []
         self.reserved: dict[str, list[tuple[int, int]]] = {}
-        """The reserved ranges of each memory: their bases and sizes."""
+        """The base and the size of each reserved range, by memory."""
         self.kept: list[_Tile] = []
-        """Reserved bytes without a base."""
+        """The reserved buffers without a base, which are always alive."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block and the tiles that it yields; `around` maps outer names to tiles."""
+        """Return the steps of a block and the tiles that it yields; `around` maps names from outside to tiles."""
         self.blocks += 1
         number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
         for statement in statements:
@@ -163,11 +163,11 @@ class _Kernels:
             elif tiles and results and (_TILE.search(rest.rpartition(":")[2]) or op.startswith("memref.")):
                 names[results[0]] = tiles[0]
             elif tiles:
-                rows.append(self._step(op, rest, names, number))
+                rows.append(self._add_step(op, rest, names, number))
         return rows, yielded
 
     def _add_tile(self, name: str, rest: str) -> int:
-        """Return the number of a new tile; raises FormatError for one without address or size."""
+        """Add a tile and return its number; raises FormatError for a tile without a known address or size."""
         label = self.kernel + name
         self.count[label] += 1
         label += f"#{self.count[label]}" if self.count[label] > 1 else ""
@@ -190,13 +190,13 @@ class _Kernels:
             raise FormatError(f"tile {excerpt(label)}: {rule}, got {excerpt(rest.strip())}")
         bits = HloType((), element).bits
         size = packed_bytes(f"tile {excerpt(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
-        # Of tiles without addresses, no two are at one place.
+        # Each tile without an address gets its own negative number, so that no two seem to share bytes.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
         self.tiles.append(_Tile(label, memory, at, size))
         return len(self.tiles) - 1
 
     def _reserve(self, rest: str) -> None:
-        """Record a reserved range; raises FormatError for one without memory or size."""
+        """Record a reserved range or buffer; raises FormatError if its memory or size is missing."""
         said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
         if missing := [word for word in ("size", "memory") if word not in said]:
             raise FormatError(f"pto.reserve_buffer: must have its {missing[0]}, got {excerpt(rest.strip())}")
@@ -208,8 +208,8 @@ class _Kernels:
         else:
             self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
-    def _step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
-        """Return an operation; tiles in neither `ins` nor `outs` are written, and read if they existed."""
+    def _add_step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
+        """Add and return an operation; tiles in neither `ins` nor `outs` are written, and read if they had a value."""
         operands = {
             word: [each for each in _VALUE.findall(bracket_content(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
@@ -232,7 +232,7 @@ class _Kernels:
     def _region_steps(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
-        """Return the steps of an operation with regions; its results are the tiles that each region yields."""
+        """Return the steps of an operation with regions; its results are the tiles that the regions yield."""
         if op == "func.func":
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""
@@ -253,10 +253,10 @@ class _Kernels:
         return [step for body in bodies for step in body]
 
 
-def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return, for each tile, the tile whose buffer it shares; `loops` has the steps of each loop."""
+def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
+    """Return, for each tile, the number of the tile whose buffer it shares; `loops` has the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
-    again: dict[tuple[str, int, int], list[int]] = {}  # the reads of what others wrote there
+    again: dict[tuple[str, int, int], list[int]] = {}  # by place, reads of values written under other names
     for tile in tiles:
         if tile.is_read_first:
             again.setdefault(tile.place, []).extend(tile.reads)
@@ -279,17 +279,17 @@ def _homes(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range
         for k in step.writes:
             if home[k] == k and tiles[k].writes[0] == when:
                 for source in (home[each] for each in step.reads):
-                    if source != k and _is_over(tiles, steps, when, k, source, used):
+                    if source != k and _is_overwritten_by_reader(tiles, steps, when, k, source, used):
                         home = [source if each == k else each for each in home]
                         used[source] += used.pop(k)
                         break
     return home
 
 
-def _is_over(
+def _is_overwritten_by_reader(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if a step overwrites a tile of the same block that no later step reads."""
+    """Return True if a step that reads tile `source` overwrites it with tile k, and later steps do not read it."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -299,7 +299,8 @@ def _is_over(
 
 
 def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> ImportedProblem:
-    tiles, home = kernels.tiles, _homes(kernels.tiles, kernels.steps, kernels.loops)
+    """Return the imported problem of all kernels, with their own plan if all tiles have addresses."""
+    tiles, home = kernels.tiles, _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
     tops, offsets = Counter[str](), dict[str, int]()
@@ -342,6 +343,6 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
 
 
 def _add_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
-    """Return a memory with its reserved ranges, which several kernels may share one after another."""
+    """Return a pool with its reserved ranges merged, since kernels that run one after another may share them."""
     taken = merge_spans([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

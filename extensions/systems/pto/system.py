@@ -1,4 +1,4 @@
-"""PTO, the tile language of PTOAS: kernels as MLIR, whose tiles lie in on-chip memories."""
+"""The registration of PTO, the tile language of PTOAS: a reader and a writer of kernels as MLIR."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_pto(data: bytes) -> bool:
-    """Return True if the bytes are MLIR with operations or memories of PTO's dialect."""
+    """Return True if the bytes contain operations or memories of PTO's dialect of MLIR."""
     return b" pto." in data or b"#pto." in data
 
 

@@ -1,4 +1,4 @@
-"""PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
+"""Writer of PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NAME, _BASE, _AUTO = (
 
 
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
-    """Return the kernels with an address for each tile, and nothing else changed.
+    """Return the kernels with an address for each tile, and no other changes.
 
-    Tiles that nothing uses are at 0. Raises FormatError for a file that is not PTO, InvalidPlanError if the written
-    kernels do not have the plan when they are read again.
+    Unused tiles get address 0. Raises FormatError for a file that is not PTO, and InvalidPlanError if the written
+    kernels, read again, do not contain the plan.
     """
     if layout.model is None or not is_pto(layout.model):
         raise FormatError("problem: must be kernels of PTO, a .pto file, for pto")
@@ -78,7 +78,7 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_another_plan(written: bytes, layout: VerifiedLayout, offset: Mapping[str, int]) -> None:
-    """Read the written kernels again; raises InvalidPlanError if their plan differs."""
+    """Read the written kernels and verify their plan; raises InvalidPlanError if it differs."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):

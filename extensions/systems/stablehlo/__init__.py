@@ -1,1 +1,1 @@
-"""StableHLO as text."""
+"""StableHLO: a reader of programs as MLIR text."""

@@ -1,4 +1,4 @@
-"""The open sizes of arguments: symbols with the names, ranges and divisors that a program asserts."""
+"""Open sizes of arguments as symbols, with the names, ranges and divisors that a program asserts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class _Line(NamedTuple):
-    """A linear form `factor * x + above`, where x is a size or its integer quotient."""
+    """A linear form `factor * x + above`, where x is a size or its integer quotient by `divisor`."""
 
     size: str
     divisor: int
@@ -25,9 +25,9 @@ class _Line(NamedTuple):
 
 @dataclass
 class OpenSizes:
-    """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from others.
+    """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from other sizes.
 
-    `named` are numbers by the names that the program gives them, `asserted` comparisons that it asserts.
+    `named` maps the program's names to numbers; `asserted` are the comparisons that it asserts.
     """
 
     places: Sequence[str]
@@ -42,7 +42,7 @@ class OpenSizes:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def learn(self) -> None:
-        """Name the symbols after named numbers, and take their ranges from asserted comparisons."""
+        """Name the symbols after the program's named numbers, and derive their ranges from asserted comparisons."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():
             line = self._line(number.form) if isinstance(number, SymbolicNumber) else None
@@ -66,7 +66,7 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Return the sizes by position, given symbols; raises OpenSizesError for missing ones."""
+        """Return the size at each position for given symbol values; raises OpenSizesError for missing ones."""
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]
@@ -77,7 +77,7 @@ class OpenSizes:
         return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _line(self, form: Polynomial) -> _Line | None:
-        """Return a form as a line in one size or its quotient; None for other forms."""
+        """Return a polynomial as a linear form in one size or its quotient; None for other polynomials."""
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
             return None
@@ -90,7 +90,7 @@ class OpenSizes:
         return _Line(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a form at some sizes, which may be symbolic."""
+        """Return the value of a polynomial at given sizes, which may be symbolic."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

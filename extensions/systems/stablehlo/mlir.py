@@ -1,4 +1,4 @@
-"""MLIR text split into statements, each with its regions, and helpers for bracketed text."""
+"""Parser of MLIR text into statements with their regions, and helpers for bracketed text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# An unclosed string extends to the end; otherwise each quote in it would be tried as a beginning.
+# An unclosed string extends to the end, since retrying at each quote would take quadratic time.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(
@@ -21,7 +21,7 @@ _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"
 )
-"""The beginning of a statement; other lines continue the previous one."""
+"""The beginnings of statements; any other line continues the previous statement."""
 _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
@@ -32,7 +32,7 @@ _DEEPEST = 200
 
 @dataclass
 class Statement:
-    """A statement: its text without regions, its position, and its regions as statements."""
+    """A statement: its text without regions, its position in the file, and its regions as lists of statements."""
 
     text: str
     at: int
@@ -40,14 +40,14 @@ class Statement:
 
 
 class Statements:
-    """Splits text into statements, each ending at the next statement or at its block's brace."""
+    """Splits text into statements, each of which ends at the next statement or at the brace of its block."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0
         self.at = 0
 
     def block(self, ending: str = "") -> list[Statement]:
-        """Return the statements up to the brace that closes the current block, or to the end."""
+        """Return the statements up to the brace that closes the current block, or to the end of the text."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
@@ -86,7 +86,7 @@ class Statements:
 
 
 def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
-    """Yield commas, colons, arrows and spaces outside of brackets, up to a closing bracket."""
+    """Yield commas, colons, arrows and spaces outside brackets, up to an unmatched closing bracket."""
     depth = 0
     for token in _MARK.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -97,7 +97,7 @@ def marks_of(text: str, at: int = 0) -> Iterator[re.Match[str]]:
 
 
 def bracket_content(text: str, at: int) -> str:
-    """Return the text inside the bracket that opens at a position."""
+    """Return the text inside the bracket that opens at position `at`."""
     depth = 0
     for token in _TOKEN.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -107,7 +107,7 @@ def bracket_content(text: str, at: int) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Return the parts between top-level commas."""
+    """Return the parts of a text between commas outside brackets."""
     places = [-1, *(mark.start() for mark in marks_of(text) if mark[0] == ","), len(text)]
     parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
     return parts if parts != [""] else []

@@ -1,10 +1,10 @@
-"""StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive by the order of the operations.
+"""Reader of StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive in the order of operations.
 
-Calls are followed, so that each has separate buffers. Numbers that follow from sizes alone are computed before the
-program runs, and are no buffers; nor are constants, which lie apart. A reshape is a view. The state of a `while` lies
-in its results, and each trip ends with copying the new state there; each branch of `case` and `if` writes their
-results. The sizes `?` of arguments are symbols: with the names that JAX gives them, and the ranges and equalities that
-its assertions say; else `arg0.1`. Buffers are aligned to 64 bytes.
+Calls are inlined, so that each call has separate buffers. Numbers that depend on sizes alone are computed before the
+program runs and are no buffers; neither are constants, which are stored separately. A reshape is a view. The state of a
+`while` is stored in its results, and each iteration ends by copying the new state there; each branch of `case` and `if`
+writes the results. The sizes `?` of arguments are symbols, with names, ranges and equalities from JAX's assertions,
+else named like `arg0.1`. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "case": (1, None),
     "if": (1, None),
 }
-"""The numbers of operands and results of supported operators."""
+"""The required numbers of operands and results of operators; None means any number."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
+    """Read a program; raises FormatError, and OptionError for dimensions that the program lacks."""
     module = module_of(data)
     opened = _open_sizes(module)
     main = module.functions[module.main]
@@ -107,7 +107,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _unplanned_functions(module: HloModule) -> list[Finding]:
-    """Return a finding about functions that are not planned, if there are any."""
+    """Return a finding that lists functions with no plan, since the main function never calls them."""
     others = module.unreached_functions
     if not others:
         return []
@@ -117,7 +117,7 @@ def _unplanned_functions(module: HloModule) -> list[Finding]:
 
 
 def _donations(main: HloFunction) -> list[Finding]:
-    """Return a finding about donated arguments, if there are any."""
+    """Return a finding that lists donated arguments, if there are any."""
     if not (donated := main.donations):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
@@ -141,7 +141,7 @@ class _Value:
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
-    """Return the open sizes of the first function, with the assertions at its beginning."""
+    """Return the open sizes of the main function's arguments, with the assertions at its beginning."""
     main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
@@ -153,39 +153,39 @@ def _open_sizes(module: HloModule) -> OpenSizes:
         if operation.kind == _ASSERTION:
             compared = made.get(operation.operands[0], operation)
             if compared.direction and len(compared.operands) == 2:
-                left, right = (_number(value) for value in _operands(compared, scope))
+                left, right = (_single_number(value) for value in _operands(compared, scope))
                 opened.asserted.append((compared.direction, left, right))
         elif operation.kind == "call" and (callee := module.functions.get(operation.callee)) is not None:
-            numbers = dict(_pairs(operation, [*callee.arguments], [*map(_number, operands)]))
+            numbers = dict(_paired_values(operation, [*callee.arguments], [*map(_single_number, operands)]))
             opened.named |= {name: numbers[argument] for argument, name in callee.named_sizes.items()}
         if operation.kind != "get_dimension_size" and any(value.buffer for value in operands):
             break
-        scope.update(_pairs(operation, operation.results, program.operation(operation, scope)))
+        scope.update(_paired_values(operation, operation.results, program.operation(operation, scope)))
     opened.learn()
     return opened
 
 
-def _number(value: _Value) -> Any:
-    """Return the number of a tensor with one; None for others."""
+def _single_number(value: _Value) -> Any:
+    """Return the number in a tensor of one known element; None for others."""
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
 def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
-    """Return the operands of an operation; raises FormatError for an undefined one."""
+    """Return the operands of an operation as values; raises FormatError for an undefined one."""
     if unmade := [name for name in operation.operands if name not in scope]:
         raise FormatError(f"{operation}: must use values that were made before it, got {excerpt(unmade[0])}")
     return [scope[name] for name in operation.operands]
 
 
-def _pairs(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
-    """Return names or values paired with values; raises FormatError if their numbers differ."""
+def _paired_values(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
+    """Return names or values paired with values; raises FormatError if the lists differ in length."""
     if len(names) != len(values):
         raise FormatError(f"{operation}: must be given or give {len(names)} values, got {len(values)}")
     return list(zip(names, values, strict=True))
 
 
 class _Program:
-    """The conversion of a program, which follows its calls."""
+    """Converts a program to operations, with calls inlined."""
 
     def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
@@ -194,13 +194,13 @@ class _Program:
         self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
-        """Convert the program for given argument sizes; return the buffers of its results."""
+        """Convert the program for given argument sizes; return the names of its results' buffers."""
         results = self._block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flatten(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copy_value(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the arguments of the first function; `sizes` also has the values of numeric arguments."""
+        """Declare the main function's arguments and return them; `sizes` also has values of numeric arguments."""
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
@@ -222,7 +222,7 @@ class _Program:
         if kind == "while":
             return self._add_while(operation, operands, scope)
         if kind in ("case", "if"):
-            return self._branches(operation, operands[0], scope)
+            return self._add_branches(operation, operands[0], scope)
         if kind in ("call", "composite") and not self._is_declared_only(operation):
             return self._call_function(operation, operands)
         if kind == _ASSERTION:
@@ -247,7 +247,7 @@ class _Program:
         return self._draw_operation(operation, operands, numbers)
 
     def _compute(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
-        """Return the results computed from known operands; None for unsupported operations."""
+        """Return the result computed from known operands; None for unsupported operations."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
@@ -257,15 +257,16 @@ class _Program:
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
         """Return True for a value that depends on constants and sizes alone, which compilers fold.
 
-        All values of a program without arguments would be constant, so such a program is read as written.
+        In a program without arguments all values would be constant, so only small ones are folded there.
         """
         kinds = [*operation.types, *(value.kind for value in given)]
         is_plain = all(each.is_static and each.element != "token" for each in kinds)
         is_pure = operation.name != "stablehlo.custom_call" and not _IMPURE.match(operation.kind)
         known_before = bool(self.main.arguments) or all(each.has_few_numbers for each in kinds)
-        return bool(given) and not _buffers(given) and is_plain and is_pure and known_before
+        return bool(given) and not _buffer_names(given) and is_plain and is_pure and known_before
 
     def _draw_operation(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
+        """Add an operation or a view with buffers for its results, and return the results."""
         if (
             operation.regions
             and not _ELEMENTWISE.fullmatch(operation.kind)
@@ -281,11 +282,11 @@ class _Program:
             self.draft.view(operation.kind, given[0].buffer, values[0].buffer)
         else:
             with self.draft.drawing(OperationFacts(None, kind_of(operation.kind, HLO_KINDS))):
-                self.draft.operation(operation.kind, _buffers(given), _buffers(values))
+                self.draft.operation(operation.kind, _buffer_names(given), _buffer_names(values))
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the result shapes from their types; for open sizes, from the rule of the operator."""
+        """Return the result shapes from the result types; for open sizes, from the rule of the operator."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -302,7 +303,7 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        except (LookupError, ValueError, TypeError, StopIteration):  # of operands that are unknown, or do not fit
+        except (LookupError, ValueError, TypeError, StopIteration):  # operands are unknown, or do not match
             shapes = []
         if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
             rule_broken = f"{operation}: must have sizes that follow from those of arguments"
@@ -321,7 +322,7 @@ class _Program:
             self.count += 1
             if self.count > _MOST_OPERATIONS:
                 raise FormatError(f"operations: must be at most {_MOST_OPERATIONS}, calls followed, got more")
-            scope.update(_pairs(operation, operation.results, self.operation(operation, scope)))
+            scope.update(_paired_values(operation, operation.results, self.operation(operation, scope)))
         return []
 
     def _is_declared_only(self, operation: HloOperation) -> bool:
@@ -329,6 +330,7 @@ class _Program:
         return function is not None and not function.has_body
 
     def _call_function(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
+        """Convert the body of a called function in place of the call, and return its results."""
         function = self.functions.get(operation.callee)
         if function is None or self.depth == _DEEPEST:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
@@ -336,53 +338,59 @@ class _Program:
         if (quotient := compute_as_jax(operation.callee, [value.numbers for value in given])) is not None:
             return [_Value((), operation.types[0], numbers=quotient)]
         self.depth += 1
-        results = self._block(function.body, dict(_pairs(operation, [*function.arguments], given)))
+        results = self._block(function.body, dict(_paired_values(operation, [*function.arguments], given)))
         self.depth -= 1
         return results
 
-    def _branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
+    def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
+        """Add the branches of a `case` or `if`, each of which writes the results; return the results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
             results = self._block(region.body, dict(scope))
             targets = targets or [self._declare_like(each, "case", "chosen") for each in results]
-            for source, target in _pairs(operation, _flatten(results), _flatten(targets)):
+            for source, target in _paired_values(operation, _flatten(results), _flatten(targets)):
                 if source.buffer:
                     self.draft.hand_out("case", source.buffer, target.buffer)
                 elif target.buffer:
-                    self.draft.operation("copy", (), _buffers([target]))
+                    self.draft.operation("copy", (), _buffer_names([target]))
             blocks.append(self.draft.end_block())
-        self.draft.branches(_buffers([condition]), blocks)
+        self.draft.branches(_buffer_names([condition]), blocks)
         return targets
 
     def _add_while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
+        """Add a loop whose state is in its results, copied there at the end of each iteration; return the state."""
         if len(operation.regions) != 2 or not operation.regions[1].body:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
         after = body.body[-1].operands
-        is_same = [name == other for name, other in _pairs(operation, body.arguments, after)]
-        rows = _pairs(operation, given, is_same)
+        is_same = [name == other for name, other in _paired_values(operation, body.arguments, after)]
+        rows = _paired_values(operation, given, is_same)
         state = [each if is_kept else self._declare_like(each, "while", "carried") for each, is_kept in rows]
         carried = [pair for pair in zip(_flatten(given), _flatten(state), strict=True) if pair[0] is not pair[1]]
-        self.draft.operation("while", _buffers(first for first, _ in carried), _buffers(each for _, each in carried))
+        self.draft.operation(
+            "while", _buffer_names(first for first, _ in carried), _buffer_names(each for _, each in carried)
+        )
         self.draft.begin_block()
-        self._block(condition.body, scope | dict(_pairs(operation, condition.arguments, state)))
-        results = self._block(body.body, scope | dict(_pairs(operation, body.arguments, state)))
-        both = _pairs(operation, _flatten(results), _flatten(state))
+        self._block(condition.body, scope | dict(_paired_values(operation, condition.arguments, state)))
+        results = self._block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
+        both = _paired_values(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # State must not be overwritten before it is copied.
+        # A state value that another state value becomes must be copied before it is overwritten.
         moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
-        self.draft.operation("next", _buffers(source for source, _ in moves), _buffers(target for _, target in moves))
+        self.draft.operation(
+            "next", _buffer_names(source for source, _ in moves), _buffer_names(target for _, target in moves)
+        )
         self.draft.loop(self.draft.end_block(), None)
         return state
 
     def _copy_value(self, value: _Value) -> _Value:
         copy = self._declare("copy", value.shape, value.kind)
-        self.draft.operation("copy", _buffers([value]), _buffers([copy]))
+        self.draft.operation("copy", _buffer_names([value]), _buffer_names([copy]))
         return copy
 
     def _declare_like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare a value with the shape of another one."""
+        """Declare buffers for a value with the shape and type of another one."""
         if value.parts is None:
             return self._declare(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))
@@ -407,9 +415,9 @@ def _concrete_shape(shape: Sizes) -> tuple[int, ...] | None:
 
 
 def _flatten(values: Iterable[_Value]) -> list[_Value]:
-    """Return values with tuples flattened."""
+    """Return values with tuples replaced by their elements."""
     return [leaf for value in values for leaf in ([value] if value.parts is None else _flatten(value.parts))]
 
 
-def _buffers(values: Iterable[_Value]) -> list[str]:
+def _buffer_names(values: Iterable[_Value]) -> list[str]:
     return list(dict.fromkeys(value.buffer for value in _flatten(values) if value.buffer))

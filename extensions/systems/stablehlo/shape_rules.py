@@ -1,6 +1,6 @@
-"""Result shapes of StableHLO's operators, from operand shapes and numbers.
+"""Rules for the result shapes of StableHLO's operators, from operand shapes and known numbers.
 
-Whole numbers from which sizes follow are computed before the program runs, as far as they are known.
+Integers from which sizes follow are computed before the program runs, as far as they are known.
 """
 
 from __future__ import annotations
@@ -19,48 +19,50 @@ from memplan.planner.errors import FormatError
 
 
 class UnknownNumber:
-    """A number that is known only at run time, plus an offset `above` from its origin."""
+    """A number that is known only at run time: an unknown origin plus the known offset `above`."""
 
     def __init__(self, base: object = None, above: int = 0) -> None:
         self.base, self.above = base or self, above
 
     def plus(self, other: Any) -> Any:
-        """Return the sum with a known number."""
+        """Return the sum with another number; the origin is kept if the other number is known."""
         return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
 
 
 def _sum(a: Any, b: Any) -> Any:
+    """Return the sum of two numbers, one of which may be unknown."""
     return a.plus(b) if isinstance(a, UnknownNumber) else b.plus(a) if isinstance(b, UnknownNumber) else a + b
 
 
 def difference(a: Any, b: Any) -> Any:
-    """Return a difference, known if both numbers have the same origin."""
+    """Return the difference of two numbers; it is known if both have the same origin."""
     if isinstance(b, UnknownNumber):
         return a.above - b.above if isinstance(a, UnknownNumber) and a.base is b.base else UnknownNumber()
     return a.plus(-b) if isinstance(a, UnknownNumber) else a - b
 
 
 def _quotient(a: int, b: int) -> int:
-    """Return a quotient rounded to 0; raises ZeroDivisionError for a divisor that may be below 1."""
+    """Return a quotient rounded toward 0; raises ZeroDivisionError for a divisor that may be below 1."""
     if not b > 0:
         raise ZeroDivisionError
     return a // b if a >= 0 else -(-a // b)
 
 
-def _require_equal(a: int, b: int) -> bool:
-    """Return True if numbers are equal; raises FormatError if that depends on the values."""
+def _is_equal(a: int, b: int) -> bool:
+    """Return True if two numbers are equal; raises FormatError if that depends on the values of symbols."""
     return a == b or not (a < b or a > b)
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
+    """Return `a` or `b` by a condition; for an unknown condition, their common value or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
 
 
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
-    "EQ": _require_equal,
-    "NE": lambda a, b: not _require_equal(a, b),
+    "EQ": _is_equal,
+    "NE": lambda a, b: not _is_equal(a, b),
     "GE": operator.ge,
     "GT": operator.gt,
     "LE": operator.le,
@@ -72,7 +74,7 @@ _OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
     "select": _choose,
     "convert": lambda a: a,
 }
-"""The functions with a rule for unknown numbers."""
+"""The operators that are computed even if some numbers are unknown."""
 _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": _quotient,
@@ -80,17 +82,17 @@ _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "maximum": max_number,
     "minimum": min_number,
     "negate": operator.neg,
-    "sign": lambda a: 1 if a > 0 else 0 if _require_equal(a, 0) else -1,
+    "sign": lambda a: 1 if a > 0 else 0 if _is_equal(a, 0) else -1,
     "clamp": lambda low, a, high: min_number(max_number(low, a), high),
     "and": operator.and_,
     "or": operator.or_,
 }
 _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
-"""The functions that JAX emits for quotients of sizes; their bodies have no closed form."""
+"""The functions that JAX emits for quotients of sizes; they are evaluated directly instead of being inlined."""
 
 
 def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
-    """Return the result of an operation on numbers; None for unsupported operations."""
+    """Return the result of an operation on integers; None for unsupported operations."""
     kind = operation.kind
     if kind == "reshape":
         return given[0].reshape(shape)
@@ -111,14 +113,14 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
             return UnknownNumber()
         try:
             return function(*values)
-        except (FormatError, ZeroDivisionError):  # not the same for all values: unknown, unless it is not used
+        except (FormatError, ZeroDivisionError):  # the result depends on symbols; it counts only if it is used
             return UnknownNumber()
 
     return np.asarray(np.frompyfunc(apply_known, len(given), 1)(*given), object)
 
 
 def compute_as_jax(function: str, given: Sequence[Array | None]) -> Array | None:
-    """Return the quotient or remainder that a JAX function computes; None for other functions."""
+    """Return the quotient or remainder that a JAX function of that name computes; None for other functions."""
     compute = _BY_JAX.get(function.rstrip("_0123456789"))
     numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
     if compute is None or len(numbers) < 2 or not all(isinstance(each, int) for each in numbers) or numbers[1] <= 0:
@@ -131,14 +133,14 @@ Sizes = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class KnownOperands:
-    """The shapes of operands, and their numbers if few; both raise LookupError if unknown."""
+    """The shapes and the known integers of an operation's operands; unknown ones raise LookupError."""
 
     operation: HloOperation
     shapes: Sequence[Sizes]
     known: Sequence[list[Any] | None]
 
     def numbers(self, k: int) -> list[Any]:
-        """Return the integers of operand k."""
+        """Return the integers of operand k; raises LookupError if they are unknown."""
         numbers = self.known[k]
         if numbers is None:
             raise LookupError(k)
@@ -149,7 +151,7 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _operand_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return result shapes equal to operand shapes: one for each result, or the first non-scalar."""
+    """Return result shapes equal to operand shapes: one for each result, or the first of the result's rank."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -166,7 +168,7 @@ def _concatenation_shapes(given: KnownOperands) -> list[Sizes]:
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
 
 
-def _dot(given: KnownOperands) -> list[Sizes]:
+def _dot_general_shapes(given: KnownOperands) -> list[Sizes]:
     (shapes, right), text, rows = given.shapes[:2], given.operation.text, []
     for name in ("batching_dim", "contracting_dim"):
         pretty = re.search(rf"\b{name}s = \[([\d, ]*)\] x \[([\d, ]*)\]", text)
@@ -210,8 +212,10 @@ def _pad_shapes(given: KnownOperands) -> list[Sizes]:
     return [tuple(size + low + high + (size - 1) * inner for size, low, high, inner in each)]
 
 
-def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]) -> Sizes:
-    """Return the positions of a window; `rows` has strides and dilations."""
+def _window_counts(
+    sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]
+) -> Sizes:
+    """Return the number of window positions on each axis; `rows` are strides, base dilations and window dilations."""
     window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)
@@ -220,9 +224,9 @@ def _windows(sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequenc
     return tuple(window_sizes)
 
 
-def _reduced_windows(given: KnownOperands) -> list[Sizes]:
+def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
-    if given.operation.name.endswith("custom_call"):  # of several tensors, their initial values, and five tables
+    if given.operation.name.endswith("custom_call"):  # the last five operands are window, strides, dilations, pads
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:
         window, rows, pads = (
@@ -230,7 +234,7 @@ def _reduced_windows(given: KnownOperands) -> list[Sizes]:
             [numbers(name, default=[]) for name in names],
             numbers("padding", default=[]),
         )
-    return [_windows(given.shapes[0], window, rows, pads)] * len(given.operation.types)
+    return [_window_counts(given.shapes[0], window, rows, pads)] * len(given.operation.types)
 
 
 _WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_dilate", "rhs_dilation")
@@ -247,7 +251,7 @@ def _convolution_shapes(given: KnownOperands) -> list[Sizes]:
     rows = [operation.numbers(*names, default=[]) for names in _WINDOWS]
     sizes = dict(zip(image, given.shapes[0], strict=True))
     weights = dict(zip(kernel, given.shapes[1], strict=True))
-    spread = _windows([sizes[k] for k in places], [weights[k] for k in places], rows, pads)
+    spread = _window_counts([sizes[k] for k in places], [weights[k] for k in places], rows, pads)
     groups = operation.numbers("batch_group_count", default=[1])[0]
     by_name = {"b": sizes["b"] // groups, "f": weights["o"], **dict(zip(places, spread, strict=True))}
     return [tuple(by_name[name] for name in result)]
@@ -268,13 +272,13 @@ RULES: Mapping[str, Rule] = {
     "rng": _shape_operand_rule(2),
     "transpose": lambda given: [tuple(given.shapes[0][k] for k in given.operation.numbers("dims", "permutation"))],
     "concatenate": _concatenation_shapes,
-    "dot_general": _dot,
+    "dot_general": _dot_general_shapes,
     "dot": lambda given: [(*given.shapes[0][:-1], *given.shapes[1][1:])],
     "reduce": _reduction_shapes,
     "real_dynamic_slice": _slice_shapes,
     **dict.fromkeys(("gather", "dynamic_gather"), _gather_shapes),
     **dict.fromkeys(("pad", "dynamic_pad"), _pad_shapes),
-    **dict.fromkeys(("reduce_window", "dynamic_reduce_window"), _reduced_windows),
+    **dict.fromkeys(("reduce_window", "dynamic_reduce_window"), _window_reduction_shapes),
     **dict.fromkeys(("convolution", "dynamic_conv"), _convolution_shapes),
     "dynamic_rng_bit_generator": lambda given: [given.shapes[0], tuple(given.numbers(1))],
     "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
@@ -284,5 +288,5 @@ RULES: Mapping[str, Rule] = {
 
 
 def rule_of(kind: str) -> Rule | None:
-    """Return the rule of an operator or custom call target; None without one."""
+    """Return the shape rule of an operator or custom call target; None if there is none."""
     return RULES.get(kind, _operand_shapes if kind.startswith("chlo.") else None)

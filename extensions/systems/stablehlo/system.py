@@ -1,4 +1,4 @@
-"""StableHLO: programs as MLIR."""
+"""The registration of StableHLO: a reader of programs as MLIR text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_stablehlo(data: bytes) -> bool:
-    """Return True if the bytes start like MLIR and an operation or attribute of StableHLO, CHLO or JAX follows."""
+    """Return True if the bytes begin like MLIR and contain a name of StableHLO, CHLO, MHLO or JAX near the start."""
     return begins_as_mlir(data) and re.search(rb"\b(?:stablehlo|chlo|mhlo|jax)\.\w", data[:NEAR]) is not None
 
 

@@ -1,4 +1,4 @@
-"""StableHLO as printed by MLIR: functions, operations and regions, in pretty and generic form."""
+"""Parser of StableHLO as printed by MLIR: functions, operations and regions, in pretty and generic form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
-_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # with a colon, it is an argument of a region
+_VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")  # a name before a colon is an argument of a region
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
 _STORED = re.compile(r"!quant\.\w+<([ui]+\d+)")
@@ -42,14 +42,14 @@ _WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint"
 _GLOBAL = re.compile(r'"?(\w+\.global)\b')
 _DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
 _FEW = 64
-"""The most integers of a constant from which sizes may follow."""
+"""The most integers of a tensor whose values are tracked, since sizes may follow from them."""
 
 
 @dataclass(frozen=True)
 class HloType:
-    """A type: a tensor's sizes (None if open) and element type; or a tuple's types.
+    """A type: a tensor's sizes (None if open) and element type, or the types of a tuple's elements.
 
-    What only orders operations, or is absent, has the element `token` and no bytes.
+    A value that only orders operations, or is absent, has the element `token` and no bytes.
     """
 
     shape: tuple[int | None, ...]
@@ -58,7 +58,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The bits of an element, a byte for a bool; raises FormatError."""
+        """The bits of an element, 8 for a bool; raises FormatError for an unknown type."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -84,18 +84,18 @@ class HloType:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes, 0 for open ones."""
+        """The sizes of the dimensions, with 0 for open ones."""
         return tuple(each or 0 for each in self.shape)
 
     @property
     def has_few_numbers(self) -> bool:
-        """True for a tensor of a few integers, from which sizes may follow."""
+        """True for a tensor of a few integers, whose values are tracked since sizes may follow from them."""
         return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
 
 
 @dataclass
 class HloRegion:
-    """A region of an operation: its arguments and its operations."""
+    """A region of an operation: the names of its arguments, and its operations."""
 
     arguments: list[str]
     body: list[HloOperation]
@@ -103,7 +103,7 @@ class HloRegion:
 
 @dataclass
 class HloOperation:
-    """An operation: operands and results by name, attributes as text, and regions."""
+    """An operation: the names of operands and results, its attributes as text, and its regions."""
 
     name: str
     line: int
@@ -119,14 +119,14 @@ class HloOperation:
     @property
     def kind(self) -> str:
         """The operator, without a redundant dialect prefix; for a custom call, its target."""
-        if self.name.endswith(".constant"):  # of StableHLO, arith and CHLO
+        if self.name.endswith(".constant"):  # StableHLO, arith and CHLO all have constants
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
         return name.removeprefix("stablehlo.").removeprefix("mhlo.").removeprefix("func.")
 
     @property
     def callee(self) -> str:
-        """The called function, or that of a composite."""
+        """The name of the called function, also of a composite or a custom call; empty if there is none."""
         match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
         return "" if match is None else match[1].strip('"')
 
@@ -137,7 +137,7 @@ class HloOperation:
         return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
-        """Return the integers of the first attribute found among some names; raises FormatError without any."""
+        """Return the integers of the first attribute present among `names`; raises FormatError if all are absent."""
         for name in names:
             match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if match is not None:
@@ -149,14 +149,14 @@ class HloOperation:
 
 @dataclass
 class HloFunction:
-    """A function, parsed lazily, as files have functions that nothing calls."""
+    """A function of a file; it is parsed on first use, since files contain functions that are never called."""
 
     statement: Statement
     lines: list[int]
 
     @cached_property
     def name(self) -> str:
-        """The name; raises FormatError without one."""
+        """The function's name; raises FormatError if it has none."""
         header = _HEADER.search(self.statement.text)
         if header is None:
             raise FormatError(f"{self}: must be a function with a name, got {excerpt(self.statement.text[:60])}")
@@ -167,21 +167,21 @@ class HloFunction:
 
     @property
     def has_body(self) -> bool:
-        """True unless the function is defined elsewhere."""
+        """True unless the function is only declared."""
         return bool(self.statement.regions)
 
     @cached_property
     def body(self) -> list[HloOperation]:
-        """The operations; raises FormatError."""
-        return _region(self.statement.regions[0], self.lines).body if self.has_body else []
+        """The operations of the function; empty if it is only declared. Raises FormatError."""
+        return _parse_region(self.statement.regions[0], self.lines).body if self.has_body else []
 
     @cached_property
     def arguments(self) -> dict[str, HloType]:
-        """The arguments with their types; raises FormatError."""
+        """The types of the arguments by name; raises FormatError."""
         types = {}
-        for row in self._rows:
+        for row in self._argument_texts:
             head = _ARGUMENT.match(row)
-            kind = None if head is None else _type(row[head.end() :])
+            kind = None if head is None else _parse_type(row[head.end() :])
             if head is None or kind is None:
                 raise FormatError(f"{self}: must have tensors as arguments, got {excerpt(row[:60])}")
             types[head[1]] = kind
@@ -189,18 +189,20 @@ class HloFunction:
 
     @property
     def named_sizes(self) -> dict[str, str]:
-        """The named sizes among the arguments, by argument."""
-        rows = ((_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._rows)
+        """The names that JAX gives to arguments that are sizes, by argument."""
+        rows = (
+            (_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._argument_texts
+        )
         return {head[1]: match[1] for head, match in rows if head and match}
 
     @property
     def donations(self) -> dict[str, str]:
-        """The attributes that donate an argument's bytes to a result, by argument."""
-        rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._rows)
+        """The attribute by which each donated argument passes its bytes to a result, by argument."""
+        rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._argument_texts)
         return {head[1]: match[0] for head, match in rows if head and match}
 
     @cached_property
-    def _rows(self) -> list[str]:
+    def _argument_texts(self) -> list[str]:
         text, header = self.statement.text, _HEADER.search(self.statement.text)
         if header is None or not self.has_body:
             return []
@@ -219,13 +221,13 @@ class HloModule:
 
     @property
     def main(self) -> str:
-        """The name of the planned function: main, or else the first with a body."""
+        """The name of the function to plan: main, or else the first function with a body."""
         bodies = [name for name, each in self.functions.items() if each.has_body]
         return "main" if "main" in bodies else bodies[0]
 
     @property
     def unreached_functions(self) -> list[str]:
-        """The names of functions that the planned one never reaches by calls."""
+        """The names of functions with a body that the main function never reaches by calls."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
@@ -238,7 +240,7 @@ class HloModule:
 def module_of(data: bytes) -> HloModule:
     """Return the first module of a file with its functions; raises FormatError."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
-    text = text.partition("\n{-#")[0]  # the bytes of constants, at the end of a file
+    text = text.partition("\n{-#")[0]  # the resources of large constants, at the end of a file
     aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
     text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
     lines = [newline.start() for newline in re.finditer("\n", text)]
@@ -265,15 +267,15 @@ def module_of(data: bytes) -> HloModule:
     return module
 
 
-def _type(text: str) -> HloType | None:
+def _parse_type(text: str) -> HloType | None:
     """Return the type at the start of a text; None for types without memory."""
     text = text.strip()
     text = text[: next((mark.start() for mark in marks_of(text)), len(text))]
     if text.startswith("tuple<"):
-        parts = [_type(each) for each in split(text[6:-1])]
+        parts = [_parse_type(each) for each in split(text[6:-1])]
         return None if None in parts else HloType((), "tuple", tuple(each for each in parts if each is not None))
     if (match := re.fullmatch(r"none|!\w+\.(?:token|future<(.*)>)", text, re.DOTALL)) is not None:
-        return HloType((), "token") if match[1] is None else _type(match[1])
+        return HloType((), "token") if match[1] is None else _parse_type(match[1])
     if (match := _SHAPED.fullmatch(text)) is None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
     element, *encoding = split(match[2]) or [""]
@@ -284,8 +286,8 @@ def _type(text: str) -> HloType | None:
     return HloType(tuple(shape), element)
 
 
-def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
-    """Return a region; raises FormatError for several blocks."""
+def _parse_region(statements: list[Statement], lines: list[int]) -> HloRegion:
+    """Return the region of some statements; raises FormatError if it has several blocks."""
     arguments = list[str]()
     if statements and statements[0].text.startswith("^"):
         arguments = _ARGUMENT_NAME.findall(statements[0].text)
@@ -293,11 +295,11 @@ def _region(statements: list[Statement], lines: list[int]) -> HloRegion:
     if another := next((each for each in statements if each.text.startswith("^")), None):
         line, way = bisect(lines, another.at) + 1, "print the program before it is lowered to them"
         raise FormatError(f"line {line}: blocks with branches between them (cf.br) are not read: {way}")
-    return HloRegion(arguments, [_operation(each, lines) for each in statements])
+    return HloRegion(arguments, [_parse_operation(each, lines) for each in statements])
 
 
-def _operation(statement: Statement, lines: list[int]) -> HloOperation:
-    """Return the operation in a statement."""
+def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
+    """Return the operation in a statement; raises FormatError."""
     line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
     if head is None:
         raise FormatError(f"line {line}: must be an operation of StableHLO, got {excerpt(statement.text[:60])}")
@@ -309,28 +311,28 @@ def _operation(statement: Statement, lines: list[int]) -> HloOperation:
     results = list[str]()
     for row in _RESULT.finditer(head[1] or ""):
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
-    regions = [_region(each, lines) for each in statement.regions]
+    regions = [_parse_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
-    if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs of both
+    if name.endswith(".while") and regions and not regions[0].arguments:  # printed as pairs (%argument = %operand)
         for region in regions:
             region.arguments = operands[::2]
         operands = operands[1::2]
-    types = _types(kind) if results else []
+    types = _result_types(kind) if results else []
     if len(types) < len(results):
         raise FormatError(f"line {line} ({name}): must have tensors as results, got {excerpt(kind.strip()[-60:])}")
     return HloOperation(name, line, begin, operands, results, types[len(types) - len(results) :], regions)
 
 
-def _types(text: str) -> list[HloType]:
+def _result_types(text: str) -> list[HloType]:
     """Return the result types of a signature; without an arrow, all its types."""
     arrows = [mark.end() for mark in marks_of(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split(bracket_content(text, 0) if text.startswith("(") else text)
-    return [each for each in map(_type, rows) if each is not None]
+    return [each for each in map(_parse_type, rows) if each is not None]
 
 
 def _called_functions(body: list[HloOperation]) -> Iterator[str]:
-    """Yield the functions named by operations, including those in regions."""
+    """Yield the names of functions that operations call, including operations in regions."""
     for operation in body:
         yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
         for region in operation.regions:
@@ -338,7 +340,7 @@ def _called_functions(body: list[HloOperation]) -> Iterator[str]:
 
 
 def constant(operation: HloOperation) -> Array | None:
-    """Return the integers of a small constant; None for others."""
+    """Return the integers of a small constant; None for other constants."""
     kind = operation.types[0]
     match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
     if not kind.has_few_numbers or match is None:

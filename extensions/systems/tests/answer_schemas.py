@@ -1,4 +1,4 @@
-"""The schema of HTTP's answers, checked against given answers."""
+"""Validation of answers against the JSON schemas of the HTTP API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memplan.questions import QUESTIONS
 
 
 @cache
-def _validators() -> dict[str, jsonschema_rs.Validator]:
+def _answer_validators() -> dict[str, jsonschema_rs.Validator]:
     spec = create_app().openapi()
     answers = {name: spec["paths"][f"/v1/{name}"]["post"]["responses"]["200"]["content"] for name in QUESTIONS}
     schemas = {name: content["application/json"]["schema"] for name, content in answers.items()}
@@ -21,6 +21,6 @@ def _validators() -> dict[str, jsonschema_rs.Validator]:
 
 
 def unlike_schema(name: str, answer: bytes) -> str | None:
-    """Return where an answer in JSON to the question `name` is not what the schema of its path says; None if it is."""
-    wrong = next(_validators()[name].iter_errors(json.loads(answer)), None)
+    """Return the place and the reason if a JSON answer to the question `name` violates its schema; else None."""
+    wrong = next(_answer_validators()[name].iter_errors(json.loads(answer)), None)
     return None if wrong is None else f"{'.'.join(map(str, wrong.instance_path))}: {wrong.message[:500]}"

@@ -1,4 +1,4 @@
-"""Models that are drawn, as files of the formats that say operations."""
+"""Writers of random models as files of the formats that contain operations."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def draw_file(seed: int) -> tuple[str, bytes, int]:
-    """Return the name, the bytes and the live peak of a random model; formats take turns."""
+    """Return the name, the bytes and the live peak of a random model; the seed selects the format in rotation."""
     name = list(FORMATS)[seed % len(FORMATS)]
     how = FORMATS[name]
     model = draw(seed, how)

@@ -1,8 +1,8 @@
-"""Small models drawn by a seed, and the bytes that each needs; `drawn_files` writes them.
+"""Small random models, and the bytes that each needs; `drawn_files` writes them as files.
 
-The bytes alive at once are counted here, of the steps alone, by rules that the readers' documents state: a view has its
-source's bytes, unless both are the caller's; inputs are there before the first step, and results after the last one; a
-choice is made after its condition was read, and each branch writes the result.
+The live peak is counted here from the steps alone, by the documented rules of the readers: a view shares its source's
+bytes, unless both belong to the caller; inputs are alive before the first step, results after the last one; a choice
+reads its condition first, and each branch writes the result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHOICE, VIEW, OVER = "choice", "view", "over"
 
 @dataclass(frozen=True)
 class Step:
-    """An operation on tensors by number; a choice has `branches`."""
+    """An operation on numbered tensors; a choice between two `branches` has their steps."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -29,7 +29,7 @@ class Step:
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A program: shapes of its tensors, and which are inputs, constants, results and conditions."""
+    """A program: the shapes of its tensors, and which tensors are inputs, constants, results and conditions."""
 
     shapes: tuple[Shape, ...]
     given: tuple[int, ...]
@@ -41,11 +41,11 @@ class DrawnModel:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how models are written in it, its kinds of operations, and the properties of its tensors.
+    """A format: its file suffix, its writer, its kinds of operations, and the properties of its tensors.
 
-    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. With
-    `copies_callers`, results that are views of an input are copies. With `keeps_unread`, unread tensors are results.
-    With `reads_shapes`, an operation that needs only a shape reads the tensor; else the shape is known from the start.
+    An element has `item` bytes, a condition one; sizes are rounded up to the `alignment`. With `copies_callers`,
+    results that are views of an input are copies. With `keeps_unread`, unread tensors are results. With `reads_shapes`,
+    an operation that needs only a shape reads the tensor; otherwise shapes are known in advance.
     """
 
     suffix: str
@@ -71,17 +71,17 @@ def draw(seed: int, how: Format) -> DrawnModel:
 
 
 def live_peak(model: DrawnModel, how: Format) -> int:
-    """Return the most bytes alive at once, over all paths through the model."""
+    """Return the most bytes alive at once, over all combinations of branches."""
     home, copies = homes(model, how)
     choices = [step for step in model.steps if step.kind == CHOICE]
     return max(
-        _peak_of_way(model, how, home, copies, dict(zip(map(id, choices), way, strict=True)))
+        _peak_of_branches(model, how, home, copies, dict(zip(map(id, choices), way, strict=True)))
         for way in product((0, 1), repeat=len(choices))
     )
 
 
 def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
-    """Return the tensor whose bytes each tensor uses, and the results of views that are copies."""
+    """Return the tensor whose bytes each tensor uses, and the results of views that are copies instead."""
     home = {t: t for t in range(len(model.shapes))}
     is_callers = {t: t in model.given or t in model.results for t in home}
     copies: set[int] = set()
@@ -99,12 +99,12 @@ def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
     return home, copies
 
 
-def _peak_of_way(
+def _peak_of_branches(
     model: DrawnModel, how: Format, home: Mapping[int, int], copies: set[int], way: Mapping[int, int]
 ) -> int:
     rows: list[
         tuple[list[int], list[int], int]
-    ] = []  # the tensors read and written, and the bytes that the kernel needs
+    ] = []  # the tensors read, the tensors written, and the scratch bytes of each kernel
     for step in model.steps:
         if step.kind == CHOICE:
             inner = [row for branch in step.branches for row in branch]
@@ -112,7 +112,7 @@ def _peak_of_way(
             rows.append(([*step.inputs, *(t for row in inner for t in row.inputs if t not in made)], [], 0))
             rows += [([*row.inputs], [*row.outputs], 0) for row in step.branches[way[id(step)]]]
         elif (how.reads_shapes or step.kind != "shape") and (step.kind != VIEW or step.outputs[0] in copies):
-            rows.append(([*step.inputs], [*step.outputs], _scratch(model, how, step)))
+            rows.append(([*step.inputs], [*step.outputs], _scratch_bytes(model, how, step)))
     size = [bytes_of(model, how, t) for t in range(len(model.shapes))]
     first, last = dict.fromkeys((home[t] for t in model.given), -1), dict.fromkeys((home[t] for t in model.given), -1)
     for k, (reads, writes, _) in enumerate(rows):
@@ -132,8 +132,8 @@ def bytes_of(model: DrawnModel, how: Format, tensor: int) -> int:
     return -(-prod(model.shapes[tensor]) * item // how.alignment) * how.alignment
 
 
-def _scratch(model: DrawnModel, how: Format, step: Step) -> int:
-    """Return a kernel's scratch bytes: a transposed convolution of TFLite Micro sums in 32 bits."""
+def _scratch_bytes(model: DrawnModel, how: Format, step: Step) -> int:
+    """Return a kernel's scratch bytes: TFLite Micro's transposed convolution accumulates in 32 bits."""
     return (
         4 * bytes_of(replace(model, conditions=()), replace(how, alignment=4), step.outputs[0])
         if step.kind == "deconv"
@@ -162,7 +162,7 @@ class _Draft:
         self.steps.append(Step(kind, tuple(inputs), made))
 
     def step(self, kind: str) -> None:
-        """Add a step of a kind, or an element-wise one if that is impossible."""
+        """Add a step of a kind, or an element-wise one if the kind is impossible here."""
         x = self.rng.choice(self.live)
         rows, columns = shape = self.shapes[x]
         if kind == "add":
@@ -208,7 +208,7 @@ class _Draft:
         self.steps.append(Step(CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
 
     def model(self) -> DrawnModel:
-        if self.how.keeps_unread:  # of ggml, whose files have nothing that no node reads
+        if self.how.keeps_unread:  # ggml's files have no unread inputs
             for t in set(self.given).difference(*(step.inputs for step in self.steps)):
                 self.add("relu", (t,), self.shapes[t])
         read = {t for step in self.steps for row in (step, *sum(step.branches, ())) for t in row.inputs}

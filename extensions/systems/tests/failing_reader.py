@@ -1,4 +1,4 @@
-"""A reader of models that fails on unforeseen input: the first bytes of the file say how."""
+"""A model reader for tests that fails on unforeseen input in the way that the first bytes of the file name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def _deeper(depth: int) -> int:
 
 
 def read(data: bytes, _options: ModelOptions) -> ImportedProblem:
-    """Fail at once or, after the bytes `later`, when the problem is first used."""
+    """Fail immediately or, if the file contains `later`, when the problem is first used."""
     name = data.split()[0]
     return ImportedProblem(FAULTS[name]) if b"later" in data else FAULTS[name]()

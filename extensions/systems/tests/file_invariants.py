@@ -1,7 +1,7 @@
 """Invariants between the answers to all questions about one file, of any format.
 
-The bytes alive at once are counted anew, of the problem, of the graph of operations, and of the files written and read
-again. A question that refuses a file with a sentence gives no answer, and is counted.
+Live bytes are counted independently: for the problem, for the graph of operations, and for files that were written and
+read again. A question that refuses a file with a message gives no answer; refusals are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def violations(
     live: int | None = None,
     tally: Counter[str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each broken invariant; `live` is the file's peak by an independent count."""
+    """Return a sentence for each broken invariant; `live` is the file's live peak by an independent count."""
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
@@ -69,7 +69,7 @@ def violations(
 
 
 def _reading_faults(file: AskedFile) -> Iterator[str]:
-    """All questions report the same findings, and names agree with the program."""
+    """Yield a sentence for each question with other findings, and for roles that contradict the program."""
     own = {(each.rule, each.message) for each in file.imported_file.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
@@ -154,7 +154,7 @@ def _order_file_faults(file: AskedFile, ordered: OperationGraph, found: OrderAns
 
 
 def _best_order_faults(file: AskedFile) -> Iterator[str]:
-    """`plan --order best` and `order` report the same least peak."""
+    """Yield a sentence if `plan --order best` contradicts the least peak of `order`."""
     found = file.order_answer
     if found is None or not file.is_plain:
         return
@@ -178,7 +178,7 @@ def _cascade_faults(file: AskedFile) -> Iterator[str]:
     graph = file.graph
     if graph is None or not file.is_plain:
         return
-    # Its tensors have their own bytes, and are rounded up by the search.
+    # The graph has unrounded sizes, so cascade must round them up to the problem's alignment.
     alignment = int(file.imported_file.problem.buffers.alignment.max(initial=1))
     found = file.ask("cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)))
     if found is None or found.layers is None:
@@ -195,7 +195,7 @@ def _explain_faults(file: AskedFile) -> Iterator[str]:
         return
     options = ExplainOptions(time_limit_s=SECONDS, deterministic=True)
     within = explain(file.imported_file.problem.with_capacity(peak), options=options)
-    if within.status == "unknown":  # it has less time for a plan
+    if within.status == "unknown":  # explain has less time for its plan than plan has
         file.tally["explain out of time"] += 1
     elif within.status != "fits":
         yield f"explain: {within.status} in {peak} bytes, which plan takes"
@@ -294,7 +294,7 @@ def _convert_faults(file: AskedFile) -> Iterator[str]:
 
 
 def _plan_file_faults(file: AskedFile) -> Iterator[str]:
-    """A plan written into the model is the plan read from it."""
+    """Yield a sentence if a plan written into the model differs from the plan read from it."""
     kind = detect(file.data, file.name)
     target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
     if target is None or not file.is_plain or file.plan.peak is None:

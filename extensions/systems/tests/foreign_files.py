@@ -1,4 +1,4 @@
-"""Files of other systems by name: what their own programs wrote, and small ones written here in their formats."""
+"""Files of other systems by name: dumps of the systems' own programs, and small files written here in their formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODELS = Path(__file__).resolve().parents[3] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield (name, bytes); names are unique."""
+    """Yield the unique name and the bytes of each file."""
     for folder, pattern in ((MODELS, "*.tflite"), (MODELS, "*/*.tflite"), (MODELS, "*.pte"), (DUMPS, "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
     yield from _tflite()
@@ -28,8 +28,8 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def models() -> Iterator[tuple[str, bytes]]:
-    """Yield (name, bytes) of more files that have operations, those of the project's other tests; names are unique."""
-    from memplan.extensions.models.tests import onnx_models  # of an extra
+    """Yield the unique name and the bytes of further files with operations, used by the project's other tests."""
+    from memplan.extensions.models.tests import onnx_models  # needs the extra onnx
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
@@ -74,7 +74,7 @@ def _packs() -> Iterator[tuple[str, bytes]]:
 
 
 def relax(*lines: str, imports: str = "# from tvm.script import relax as R") -> bytes:
-    """Return a module with one function with the given body."""
+    """Return the source of a Relax module with one function, whose body consists of `lines`."""
     head = f"{imports}\n@I.ir_module\nclass Module:\n    @R.function\n"
     body = "".join(f"        {line}\n" for line in lines)
     return f'{head}    def main(x: R.Tensor((4, "n"), dtype="float32")):\n{body}'.encode()

@@ -1,4 +1,4 @@
-"""Random lists of buffers for planners of other systems, and hashes of their answers."""
+"""Random inputs for planners of other systems, and hashes of their answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 from collections.abc import Iterable, Sequence
 
 Row = tuple[int, int, int]
-"""Size, start, end."""
+"""A buffer: its size in bytes, its start and its end."""
 
 
 def planner_input(seed: int) -> list[Row]:
-    """Return 1 to 60 buffers, alternating between few and many sizes, short and long lives."""
+    """Return 1 to 60 random buffers, with few or many distinct sizes, and short or long lifetimes."""
     draw = random.Random(seed)
     sizes = [draw.randint(1, 4096) for _ in range(draw.choice((2, 5, 1000)))]
     horizon, longest = draw.choice((8, 30, 100)), draw.choice((3, 20))
@@ -23,5 +23,5 @@ def planner_input(seed: int) -> list[Row]:
 
 
 def digest(answers: Iterable[Sequence[int]]) -> str:
-    """Return the hash of the offsets of some inputs."""
+    """Return a hash of the offsets that a planner gave for several inputs."""
     return hashlib.sha256("\n".join(" ".join(map(str, row)) for row in answers).encode()).hexdigest()[:16]

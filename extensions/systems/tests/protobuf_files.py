@@ -1,4 +1,4 @@
-"""Protocol buffers, written by hand: a twin of the reader that shares no code with it."""
+"""A writer of protocol buffers for tests, which shares no code with the reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Content = int | str | bytes
 
 
 def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
-    """Return a message; a list is a repeated field, and any value but a number or a text a nested message."""
+    """Return a message; a list is a repeated field, and bytes are a nested message."""
     return b"".join(
         field(number, value)
         for number, values in fields.items()
@@ -17,7 +17,7 @@ def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
 
 
 def field(number: int, value: Content) -> bytes:
-    """Return one field."""
+    """Return the bytes of one field."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value % (1 << 64))
     content = value.encode() if isinstance(value, str) else value
@@ -25,7 +25,7 @@ def field(number: int, value: Content) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """Return a number, seven bits a byte, the lowest first."""
+    """Return a number as a varint: seven bits per byte, the lowest first."""
     groups = [value & 0x7F]
     while value := value >> 7:
         groups.append(value & 0x7F)

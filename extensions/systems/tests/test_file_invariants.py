@@ -25,23 +25,23 @@ EXAMPLES = foreign_files.MODELS.parents[1] / "examples"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_answers_about_a_file_agree(name: str) -> None:
+def test_answers_about_a_file_of_another_system_agree(name: str) -> None:
     assert violations(FILES[name], name) == []
 
 
 @pytest.mark.parametrize("name", ["operations.json", "two_memories.json", "mobilenet_v2.csv"])
-def test_answers_about_a_problem_or_a_program_agree(name: str) -> None:
+def test_answers_about_an_example_problem_or_program_agree(name: str) -> None:
     assert violations((EXAMPLES / name).read_bytes(), name) == []
 
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", [*seeds(60), 247])
-def test_answers_about_a_drawn_model_agree(seed: int) -> None:
+def test_answers_about_a_random_model_agree(seed: int) -> None:
     name, data, live = draw_file(seed)
     assert violations(data, name, live=live) == []
 
 
-def test_models_are_drawn_with_all_that_a_format_can_say() -> None:
+def test_random_models_cover_all_operation_kinds_of_their_format() -> None:
     for name, how in FORMATS.items():
         models = [draw(seed, how) for seed in range(60)]
         assert {step.kind for model in models for step in model.steps} >= set(how.kinds.split()) | {"neg"}, name
@@ -50,21 +50,21 @@ def test_models_are_drawn_with_all_that_a_format_can_say() -> None:
         assert any(len(model.results) > 1 for model in models), name
 
 
-def test_a_file_that_lies_about_its_bytes_is_found() -> None:
+def test_a_wrong_live_peak_of_a_file_violates_an_invariant() -> None:
     how = FORMATS["onnx"]
     model = draw(7, how)
     assert violations(how.write(model), "m.onnx", live=live_peak(model, how) + 64) != []
 
 
-def test_a_question_about_operations_includes_the_findings_of_their_reader() -> None:
+def test_findings_of_a_reader_are_reported_once_for_graphs_of_operations() -> None:
     data = FILES["loop.onnx"]
     reader = Reader()
     reader.problem(data, "loop.onnx")
-    read_graph(reader, data, "loop.onnx")  # which hears the same, once
+    read_graph(reader, data, "loop.onnx")  # finds the same again, which must not be listed twice
     assert [each.rule for each in reader.warnings] == ["view-apart"]
 
 
-def test_an_order_of_operations_in_several_memories_reports_that_it_treats_them_as_one() -> None:
+def test_reading_operations_in_several_memories_warns_that_they_count_as_one() -> None:
     reader = Reader()
     read_graph(reader, FILES["llama_block_two_memories.json"], "graph.json")
     assert [each.rule for each in reader.warnings] == ["one-memory"]
@@ -73,7 +73,7 @@ def test_an_order_of_operations_in_several_memories_reports_that_it_treats_them_
 @pytest.mark.parametrize(
     "name", ["drawn5.json", "drawn3.relax", "hand.mlir", "litert-8889.txt", "pytorch-187678.py.txt"]
 )
-def test_a_file_that_is_cut_off_has_no_plan(name: str) -> None:
+def test_a_file_that_is_cut_off_is_refused(name: str) -> None:
     if name.startswith("pytorch"):
         data = (foreign_files.MODELS.parent / "dumps" / "wrong" / name).read_bytes()
     else:
@@ -85,7 +85,7 @@ def test_a_file_that_is_cut_off_has_no_plan(name: str) -> None:
             read_model(b"".join(rows[:k]), name)
 
 
-def test_operations_that_read_before_they_write_are_warned_of_by_every_question() -> None:
+def test_a_buffer_read_before_it_is_written_causes_a_warning() -> None:
     body = [{"op": "a", "inputs": ["t"], "outputs": ["y"]}, {"op": "b", "inputs": ["y"], "outputs": ["t"]}]
     main = {"results": ["y"], "buffers": [{"id": "t", "size": 8}, {"id": "y", "size": 8}], "body": body}
     reader = Reader()
@@ -93,7 +93,7 @@ def test_operations_that_read_before_they_write_are_warned_of_by_every_question(
     assert [(each.rule, each.buffers) for each in reader.warnings] == [("read-before-written", ("main/t",))]
 
 
-def test_repairs_of_operations_count_the_bytes_inside_of_regions() -> None:
+def test_repairs_by_operations_count_the_bytes_inside_regions() -> None:
     data = FORMATS["stablehlo"].write(draw(122, FORMATS["stablehlo"]))
     model = read_model(data, "m.mlir")
     options = ExplainOptions(repairs=1, study_s=0.5, deterministic=True)

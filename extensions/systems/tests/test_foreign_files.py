@@ -1,4 +1,4 @@
-"""Files of other systems: the content read of each, with the plan inside, or the sentence that refuses it."""
+"""Files of other systems: buffers, own peak and validity of the plan of each, or the message that refuses it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
     "snapshot.json": (3, 1536, True),
     "snapshot.pickle": (3, 1536, True),
 }
-"""Files that are read: buffers, the peak of the plan inside, and if that plan, where there is one, is valid."""
+"""For each readable file: the number of buffers, the peak of the plan inside, and True if that plan is valid."""
 REFUSED = {
     "without_lifetimes.xla.txt": "must be XLA's text of the buffer assignment and that of the live ranges,",
     "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
@@ -81,7 +81,7 @@ REFUSED = {
     "snapshot_without_history.pickle": "device_traces: must have events: record the history before the",
     "snapshot_that_runs.pickle": 'must hold plain values only, got an object of "builtins.print"',
 }
-"""Files that are refused, with the beginning of the message; each importer's tests have others."""
+"""The beginning of the message for each refused file; the tests of each reader have further ones."""
 FILES = dict(files())
 
 
@@ -90,16 +90,16 @@ def read(name: str, data: bytes) -> tuple[Problem, Reader]:
     return reader.problem(data, name), reader
 
 
-def test_every_file_has_its_row() -> None:
+def test_every_file_has_an_expected_result() -> None:
     assert FILES.keys() == READ.keys() | REFUSED.keys()
     assert sum(map(len, FILES.values())) < 1_000_000
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_file_is_read_with_the_plan_inside(name: str) -> None:
+def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     problem, found = read(name, FILES[name])
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
-    with suppress(FormatError):  # where there is none
+    with suppress(FormatError):  # raised if the file contains no plan
         plan = found.plan(FILES[name], name, problem)
         problem = found.settle_inputs({"problem": problem})["problem"]
         is_valid = verify(problem, plan) == ()
@@ -107,13 +107,13 @@ def test_a_file_is_read_with_the_plan_inside(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_file_is_refused_with_a_sentence(name: str) -> None:
+def test_an_unreadable_file_is_refused_with_its_message(name: str) -> None:
     with pytest.raises(InputError) as error:
         read(name, FILES[name])
     assert str(error.value).startswith(REFUSED[name])
 
 
-def test_models_of_onnx_are_read_or_refused_alike() -> None:
+def test_onnx_models_are_read_or_refused_with_a_message() -> None:
     pytest.importorskip("onnx", reason="needs the extra onnx")
     from memplan.extensions.models.tests.onnx_models import choice, loop, model, node, scan, value
 

@@ -1,4 +1,4 @@
-"""What all importers have in common: how files are known, and what broken, hostile and strange bytes do."""
+"""Properties of all readers: recognition of files, and the handling of broken, hostile and unusual bytes."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def test_a_file_is_recognised_by_its_content_regardless_of_its_name(name: str) -
         b'{"functions": {}}',
     ],
 )
-def test_files_of_memplan_itself_are_known_by_their_beginning(data: bytes) -> None:
+def test_files_of_memplan_are_recognised_by_their_first_bytes(data: bytes) -> None:
     assert formats.is_own(data)
     assert not any(reader.recognises(data) for reader in file_readers().values())
 
 
-def test_a_file_is_recognised_by_its_name_where_its_content_does_not_decide() -> None:
+def test_a_file_is_recognised_by_its_name_if_its_content_is_ambiguous() -> None:
     assert detect(b"?", "dir/MODEL.TFLITE") == "tflite"
     assert detect(b"?", "dir/model.onnx") == "onnx"
 
 
 @pytest.mark.parametrize("data", [b'{"buffers": []}', b"id,lower,upper,size\n", b"hello", b"\x08"])
-def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> None:
+def test_files_that_are_not_models_have_no_model_reader(data: bytes) -> None:
     assert detect(data, "problem.json") is None
     with pytest.raises(FormatError, match=r"must be of a known format, got .*; known are .*TensorFlow Lite"):
         read_model(data)
@@ -66,7 +66,7 @@ def test_files_that_are_not_models_are_left_to_other_readers(data: bytes) -> Non
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", SEEDS)
 @pytest.mark.slow
-def test_a_broken_file_is_refused_with_a_sentence_or_read(name: str) -> None:
+def test_a_corrupted_file_is_read_or_refused_with_a_message(name: str) -> None:
     files = SEEDS[name]()
     found = {outcome(name, draw_faulty_file(name, files, seed)) for seed in seeds(100)}
     assert {"read", "FormatError"} <= found
@@ -83,7 +83,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("later", [b"", b" later"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_failure_of_a_reader_states_whether_the_file_or_memplan_is_at_fault(
+def test_a_failing_reader_reports_if_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
@@ -101,7 +101,7 @@ def test_every_failure_of_a_reader_states_whether_the_file_or_memplan_is_at_faul
         assert sentence in capfd.readouterr().err
 
 
-def test_a_reader_that_fails_does_not_stop_the_check_of_other_models_in_the_folder(
+def test_a_failing_reader_does_not_stop_the_check_of_other_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
@@ -127,20 +127,20 @@ BEYOND_TEXT = 16**8000
 """A number with more digits than Python converts to text."""
 
 
-def test_numbers_that_python_does_not_write_are_shown_by_their_length() -> None:
+def test_excerpts_of_huge_numbers_show_first_digits_and_bits() -> None:
     assert excerpt(BEYOND_TEXT - 1) == "0xffffffffffffffff... of 32000 bits"
     assert excerpt(-BEYOND_TEXT) == "-0x8000000000000000... of 32001 bits"
     assert excerpt([BEYOND_TEXT]) == "list"
 
 
-def test_a_model_with_more_elements_than_digits_can_say_is_refused() -> None:
+def test_a_model_with_an_astronomical_number_of_elements_is_refused() -> None:
     shape = [2**31 - 1] * 5000
     data = model(subgraph([tensor("x", shape), tensor("y", shape)], [0], [1], [operator("RELU", [0], [1])]))
     with pytest.raises(FormatError, match=r"shape: must take at most \d+ bytes, got \d+$"):
         read_problem(data, "x.tflite")
 
 
-def test_a_number_without_an_end_is_refused_in_relax() -> None:
+def test_a_huge_number_in_relax_is_refused() -> None:
     (text,) = dump_bytes("network_allocated.relax")
     at = text.index(b"R.shape([") + len(b"R.shape([")
     data = text[:at] + b"0x" + b"f" * 8000 + text[text.index(b",", at) :]
@@ -148,7 +148,7 @@ def test_a_number_without_an_end_is_refused_in_relax() -> None:
         read_problem(data, "x.relax")
 
 
-def test_pools_times_buffers_are_counted_before_columns_of_both_are_made() -> None:
+def test_too_many_pools_times_buffers_are_refused_before_columns_are_allocated() -> None:
     count = int(MOST_CELLS**0.5) + 1
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(count)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": f"p{k}"} for k in range(count)]})
@@ -156,7 +156,7 @@ def test_pools_times_buffers_are_counted_before_columns_of_both_are_made() -> No
         compile_problem(problem)
 
 
-def test_views_of_views_are_one_family() -> None:
+def test_a_long_chain_of_views_shares_one_root_buffer() -> None:
     count = 2000
     tensors = [tensor(f"t{k}", [4]) for k in range(count + 1)]
     chain = [operator("RESHAPE", [k], [k + 1]) for k in range(count)]
@@ -164,7 +164,7 @@ def test_views_of_views_are_one_family() -> None:
     assert len(problem.buffers.aliases) == count - 1
 
 
-def test_tuples_that_say_many_values_in_one_word_are_counted_in_relax() -> None:
+def test_repeated_uses_of_large_tuples_in_relax_are_limited() -> None:
     four = 'R.Tensor((4, 8), dtype="float32")'
     made = [f"v{k}: {four} = R.relu()" for k in range(1001)]
     whole = f"t = ({', '.join(f'v{k}' for k in range(1001))})"
@@ -173,7 +173,7 @@ def test_tuples_that_say_many_values_in_one_word_are_counted_in_relax() -> None:
         read_problem(relax(*made, whole, *used, "return u0").replace(b'"n"', b"8"), "x.relax")
 
 
-def test_tuples_of_tuples_are_counted_before_they_are_made_in_modules_of_xla() -> None:
+def test_nested_tuples_in_xla_modules_are_limited_before_they_are_expanded() -> None:
     def row(number: int, opcode: str, *operands: int) -> bytes:
         shape = message({2: 11, 3: varint(4)})
         return message({1: f"i{number}", 2: opcode, 3: shape, 35: number, 36: b"".join(map(varint, operands))})
@@ -184,7 +184,7 @@ def test_tuples_of_tuples_are_counted_before_they_are_made_in_modules_of_xla() -
         read_module(data, ModelOptions())
 
 
-def test_traces_without_events_are_no_memories() -> None:
+def test_xla_traces_without_events_are_no_pools() -> None:
     traces = field(4, message({1: message({1: 0, 2: 3})}))
     data = field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces)
     problem, _ = read_problem(data, "x.hlo.pb")

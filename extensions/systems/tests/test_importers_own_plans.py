@@ -1,4 +1,4 @@
-"""Plans that other systems made: read, sound, and with the names of their models."""
+"""Own plans in files of other systems: they are read and valid, and the names in their models are read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def peak_of(found: ImportedProblem) -> int:
         "dumps/zfnet512.iree.txt",
     ],
 )
-def test_plans_inside_files_are_valid_and_have_the_peaks_that_the_files_state(name: str) -> None:
+def test_plans_in_files_are_valid_and_have_the_stated_peaks(name: str) -> None:
     found = read_model((TESTS / name).read_bytes(), name)
     assert found.own_plan is not None
     assert verify(found.problem, found.own_plan) == ()
@@ -81,7 +81,7 @@ def test_snapshots_of_pytorch_are_read_as_json_and_as_pickles(write: Any) -> Non
     assert found.own_peak == 7168
 
 
-def test_each_device_of_a_snapshot_has_a_pool_of_its_own() -> None:
+def test_each_device_of_a_snapshot_has_a_separate_pool() -> None:
     first = [event("alloc", 0, 512), event("alloc", 512, 512)]
     second = [event("alloc", 512, 1024), event("free_completed", 512, 1024), event("alloc", 0, 512)]
     segments = [{"device": device, "address": 0, "total_size": 2048} for device in (0, 2)]
@@ -134,7 +134,7 @@ GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 
 
 def graphs(file: str) -> Iterator[bytes]:
-    """Yield the graphs of ggml in a file, one for each size."""
+    """Yield each graph in a file of ggml; a file has one for each size."""
     start, *parts = Path(file).read_bytes().split(b'{"format"')
     yield from (start + b'{"format"' + part for part in parts)
 
@@ -145,7 +145,7 @@ def alarms(data: bytes) -> int:
     return len(verify(model.problem, model.own_plan))
 
 
-def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
+def test_ggmls_own_plans_at_several_sizes_are_valid() -> None:
     files = sorted(map(str, GRAPHS.glob("*.json")))
     assert [alarms(data) for file in files for data in graphs(file)] == [0] * 9
 
@@ -153,14 +153,14 @@ def test_plans_of_ggml_at_several_sizes_are_sound() -> None:
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 
 
-def test_operations_are_names_of_time_and_loops_are_ranges_of_it() -> None:
+def test_names_of_a_model_have_its_operations_as_steps_and_loops_as_spans() -> None:
     path = MODELS / "loop.tflite"
     names = names_in(path.read_bytes(), path.name, read_problem(path))
     assert [step.name for step in names.steps][:4] == ["copy", "copy", "SUM", "LESS"]
     assert [(span.kind, span.start < span.end) for span in names.spans] == [("loop", True)]
 
 
-def test_buffers_have_types_roles_and_the_operations_that_make_them() -> None:
+def test_names_of_a_model_have_types_roles_and_operations_of_buffers() -> None:
     path = MODELS / "recorded" / "kws_dscnn_int8.tflite"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
@@ -170,12 +170,12 @@ def test_buffers_have_types_roles_and_the_operations_that_make_them() -> None:
     assert len(names.roles) == len(names.operations) == len(problem.buffers)
 
 
-def test_a_problem_gives_no_names() -> None:
+def test_a_problem_file_has_no_names_of_steps() -> None:
     data = b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1}]}'
     assert names_in(data, "problem.json", read_problem(data)).steps == ()
 
 
-def test_models_of_an_application_are_ranges_of_time_and_own_their_buffers() -> None:
+def test_names_of_an_application_have_models_as_spans_and_the_model_of_each_buffer() -> None:
     path = Path(__file__).parents[3] / "examples" / "application.json"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)

@@ -1,4 +1,4 @@
-"""Integrations with other runtimes: wrong plans as they print them, and edits of their sources."""
+"""Integrations with other runtimes: wrong plans in their printed output, and edits of their sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRINTS = Path(__file__).parents[3] / "tests" / "dumps" / "wrong"
 
 
 @pytest.mark.parametrize("name", sorted({path.stem.partition(".py")[0] for path in PRINTS.iterdir()}))
-def test_a_wrong_plan_in_the_output_of_a_system_is_reported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_reports_a_wrong_plan_in_the_output_of_a_system(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if any(path.suffix == ".onnx" for path in PRINTS.glob(f"{name}.*")):
         pytest.importorskip("onnx")
     assert main(["verify", *map(str, sorted(PRINTS.glob(f"{name}.*")))]) == 3

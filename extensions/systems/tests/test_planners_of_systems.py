@@ -1,4 +1,4 @@
-"""Planners of other systems: their offsets are those of the originals."""
+"""Reimplemented planners of other systems: their offsets equal those of the originals."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from memplan.solvers.portfolio.solve import solve
 @pytest.mark.parametrize(
     ("planner", "rows", "expected"),
     [
-        # The gap of 2 bytes is smaller than the gap of 4, though it has a higher offset.
+        # The last buffer is placed in the gap of 2 bytes at offset 7, not in the lower gap of 4 bytes.
         ("mlir-best-fit", [(4, 0, 1), (3, 0, 9), (2, 0, 1), (3, 0, 9), (2, 1, 2)], [0, 4, 7, 9, 7]),
-        # After all live buffers there is room up to the end of everything ever placed.
+        # The last buffer is placed above all live buffers, below the end of a dead one.
         ("mlir-best-fit", [(4, 0, 9), (4, 0, 1), (3, 1, 2), (2, 1, 2)], [0, 4, 4, 7]),
-        # What starts earlier is placed earlier, so that a large buffer that comes late lies on top.
+        # Buffers are placed by start, so that a large buffer that starts last is placed on top.
         ("mlir-best-fit", [(2, 0, 2), (2, 1, 3), (8, 2, 4)], [0, 2, 4]),
         ("onnxruntime-memory-pattern", [(1, 0, 2), (300, 0, 1), (200, 1, 2)], [0, 256, 256]),
     ],
 )
-def test_of_buffers_by_start_each_takes_the_smallest_gap(
+def test_planners_by_start_place_each_buffer_in_the_smallest_gap(
     planner: str, rows: list[tuple[int, int, int]], expected: list[int]
 ) -> None:
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]
@@ -35,11 +35,11 @@ def test_of_buffers_by_start_each_takes_the_smallest_gap(
 
 
 RECORDED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("runtime_planners.json").read_text())
-"""From a planner to the hashes of the original's offsets for the first inputs, by their number."""
+"""Maps a planner and a number of inputs to the hash of the original's offsets for that many inputs."""
 
 
 def problem(rows: list[Row]) -> Problem:
-    """Return the buffers; for planners that look for it, every third is a weight's gradient."""
+    """Return the problem of some buffers; every third is named as the gradient of a weight, for nntrainer."""
     names = [f"b{k}:grad" if k % 3 == 0 else f"b{k}" for k in range(len(rows))]
     return Problem.model_validate(
         {"buffers": [{"id": n, "size": s, "start": a, "end": b} for n, (s, a, b) in zip(names, rows, strict=True)]}
@@ -58,12 +58,12 @@ def offsets(planner: str, wanted: Problem) -> list[int]:
 
 @pytest.mark.parametrize("planner", RECORDED)
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_offsets_are_those_of_the_original(planner: str, count: int) -> None:
+def test_offsets_of_a_planner_equal_those_of_the_original(planner: str, count: int) -> None:
     answers = [offsets(planner, draw_problem(seed)) for seed in range(count)]
     assert digest(answers) == RECORDED[planner][str(count)]
 
 
-def test_gradients_that_nntrainer_v2_puts_over_one_another_are_named() -> None:
+def test_the_explanation_names_gradients_that_nntrainer_v2_overlaps() -> None:
     rows = [(8, 1, 2), (1, 0, 1), (1, 0, 1), (4, 0, 4)]
     plan = solve(problem(rows), solver="reference:nntrainer-v2")
     assert plan.status == "unknown"
@@ -72,7 +72,7 @@ def test_gradients_that_nntrainer_v2_puts_over_one_another_are_named() -> None:
 
 
 @pytest.mark.parametrize("planner", RECORDED)
-def test_alignments_are_kept(planner: str) -> None:
+def test_planners_of_systems_respect_alignments(planner: str) -> None:
     rows = [{"id": k, "size": 10 + k, "start": k, "end": k + 3, "alignment": 64} for k in range(6)]
     plan = solve(Problem.model_validate({"buffers": rows}), solver=f"reference:{planner}")
     assert plan.status in ("optimal", "feasible")

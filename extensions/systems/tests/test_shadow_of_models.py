@@ -1,4 +1,4 @@
-"""Shadow execution of plans for imported models, which checks the importers independently."""
+"""Shadow execution of plans for imported models, an independent check of the readers' lifetimes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ TELL_OPERATIONS = (
     "pto",
     "tilelang",
 )
-"""The importers that give operations, and not lifetimes only."""
+"""The readers that return operations as well as lifetimes."""
 BEHIND_A_MODEL = ("onnxruntime-plan",)
-"""Formats that are read only together with their model, which has the sizes."""
+"""Formats that can be read only together with their model, which contains the sizes."""
 
 
 def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
-    """Return what an importer makes of its small models, those of which it knows the operations."""
+    """Return the imported small models of a format that have operations, each with its operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
     read = [read_as(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
@@ -46,18 +46,18 @@ def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
 
 
 @pytest.mark.parametrize("name", sorted(SEEDS.keys() - {*TELL_OPERATIONS, *BEHIND_A_MODEL}))
-def test_other_formats_tell_lifetimes_only(name: str) -> None:
+def test_other_formats_are_read_without_operations(name: str) -> None:
     assert models(name, "alias") == []
 
 
 def replace_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
-    """Return the problem with other buffers."""
+    """Return the problem with its buffers replaced."""
     return Problem.model_validate({"buffers": rows, "pools": problem.pools})
 
 
 @pytest.mark.parametrize("views", ["alias", "separate"])
 @pytest.mark.parametrize("name", TELL_OPERATIONS)
-def test_every_model_runs_on_the_plan_of_auto(name: str, views: Views) -> None:
+def test_shadow_execution_of_every_model_accepts_its_plan(name: str, views: Views) -> None:
     found_models = models(name, views)
     assert found_models
     for found, operations in found_models:
@@ -67,9 +67,9 @@ def test_every_model_runs_on_the_plan_of_auto(name: str, views: Views) -> None:
 
 
 def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
-    """Yield the problem with one lifetime a step too short, and a plan that exploits this.
+    """Yield the problem with one lifetime a step too short, a plan that reuses the bytes in that step, and the buffer.
 
-    The two are pinned to one offset, which their wrong lifetimes allow, and `auto` places all others.
+    Two buffers are pinned to one offset, which their wrong lifetimes allow; `auto` places all others.
     """
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
     for victim, row in enumerate(problem.buffers):
@@ -86,7 +86,7 @@ def cut_short(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
 
 
 @pytest.mark.parametrize("name", TELL_OPERATIONS)
-def test_a_lifetime_that_is_a_step_too_short_is_caught(name: str) -> None:
+def test_shadow_execution_detects_a_lifetime_that_is_one_step_too_short(name: str) -> None:
     mistakes = 0
     for found, operations in models(name, "separate"):
         for wrong, plan, victim in cut_short(found.problem):

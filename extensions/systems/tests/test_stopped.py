@@ -1,4 +1,4 @@
-"""Every question, cancelled or timed out at any moment, gives a verified answer."""
+"""Every question gives a verified answer if it is cancelled or timed out at any moment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAYS: dict[str, list[dict[str, Any]]] = {
 
 
 def bodies(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the questions that are stopped: the example, and small random ones in every form."""
+    """Yield the request bodies to stop: the question's example and small random ones, with each set of options."""
     example = QUESTIONS[name].example
     drawn: list[dict[str, Any]] = []
     if name in ("plan", "explain", "certify"):
@@ -43,7 +43,7 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.drawn
 @pytest.mark.parametrize("by_clock", [False, True])
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_clock: bool) -> None:
+def test_a_question_stopped_at_any_check_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
         whole = Asks()
         assert stop_question(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
@@ -53,14 +53,14 @@ def test_a_search_stopped_at_any_point_returns_a_valid_answer(name: str, by_cloc
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_drawn_questions_that_are_stopped_contradict_no_whole_answer(name: str) -> None:
+def test_stopped_random_questions_do_not_contradict_complete_answers(name: str) -> None:
     tally = Tally()
     for k in seeds(3):
         stopped_here(draw_question("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
     assert tally.wrong == []
 
 
-def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_in_stopped_questions_are_counted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     tally, question = Tally(), ("certify", {**QUESTIONS["certify"].example, "options": {}}, "the example")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(stopping, "read_question", lambda *_: 1 // 0)
@@ -84,7 +84,7 @@ def test_errors_with_a_stopped_question_are_reported(capsys: pytest.CaptureFixtu
         ("schedule", {"objective": "peak"}, {"peak": 9}, {"lower_bound": 10}, "lower_bound 10 is above peak 9"),
     ],
 )
-def test_bounds_that_contradict_values_of_the_other_answer_are_found(
+def test_contradictions_between_bounds_of_two_answers_are_found(
     name: str, options: dict[str, Any], whole: dict[str, int], found: dict[str, int], says: str | None
 ) -> None:
     why = contradiction(name, {"options": options}, SimpleNamespace(**whole), SimpleNamespace(**found))

@@ -1,1 +1,1 @@
-"""TileLang for Ascend: kernels with the addresses that its pass gave their buffers."""
+"""TileLang for Ascend: a reader of kernels with the addresses that a compiler pass gave their buffers."""

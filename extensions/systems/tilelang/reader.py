@@ -1,7 +1,7 @@
-"""Kernels of TileLang for Ascend as TVMScript after its pass AscendMemoryPlanning, parsed and never run.
+"""Reader of TileLang's kernels for Ascend: TVMScript after the pass AscendMemoryPlanning, parsed and never run.
 
-`address_map` and `size_map` of a kernel place what `T.allocate` makes in a memory, in bytes. A statement reads and
-writes what `T.tvm_access_ptr` says, and elements; a name alone is both.
+`address_map` and `size_map` of a kernel give the address and the size in bytes of each buffer of `T.allocate`. A
+statement reads or writes a buffer by `T.tvm_access_ptr` or by its elements; a bare name counts as a read and a write.
 Source: tile-ai/tilelang-ascend 95acbd7f, src/transform/ascend_memory_planning.cc.
 """
 
@@ -23,7 +23,7 @@ _NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the only kernel that has addresses; raises FormatError, and OptionError for named dimensions."""
+    """Read the only kernel with addresses; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "kernels of TileLang")
     functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
     kernels = [row for row in functions if attribute_of(row, "address_map")]
@@ -34,8 +34,8 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     return kernel.draft.make_program(own_peak=kernel.tops.total(), own_offsets=kernel.places)
 
 
-def _numbers(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
-    """Return an attribute of numbers by buffer; raises FormatError."""
+def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
+    """Return an attribute of a kernel that maps buffers to integers; raises FormatError."""
     rows = attribute_of(kernel, name)
     pairs = zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ()
     values = {dotted_name(key): row.value for key, row in pairs if key and isinstance(row, ast.Constant)}
@@ -46,11 +46,11 @@ def _numbers(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
 
 
 class _Kernel:
-    """The state of reading a kernel: its buffers, and the operations of its statements."""
+    """Collects the buffers of a kernel, and the operations of its statements."""
 
     def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
         self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
-        addresses, sizes = _numbers(kernel, "address_map"), _numbers(kernel, "size_map")
+        addresses, sizes = _integers_by_buffer(kernel, "address_map"), _integers_by_buffer(kernel, "size_map")
         self.places, self.tops = dict[str, int](), Counter[str]()
         self.data: dict[str, str] = {}
         for name, call in _bound_calls(kernel):
@@ -67,12 +67,12 @@ class _Kernel:
         self.written = {name for name, kind in self._accesses(kernel) if kind & _WRITE}
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
-        """Convert statements; loops and branches become blocks."""
+        """Convert statements to operations, and loops and branches to blocks."""
         for row in statements:
             if isinstance(row, ast.With):
                 self.block(row.body)
             elif isinstance(row, ast.For | ast.While | ast.If):
-                self._operation(row.iter if isinstance(row, ast.For) else row.test)
+                self._add_operation(row.iter if isinstance(row, ast.For) else row.test)
                 bodies = []
                 for body in (row.body, row.orelse):
                     self.draft.begin_block()
@@ -83,10 +83,10 @@ class _Kernel:
                 else:
                     self.draft.loop(bodies[0], None)
             else:
-                self._operation(row)
+                self._add_operation(row)
 
-    def _operation(self, row: ast.AST) -> None:
-        """Convert a statement; a buffer that nothing writes is scratch."""
+    def _add_operation(self, row: ast.AST) -> None:
+        """Add the operation of a statement; a buffer that it reads and nothing writes is scratch."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -97,7 +97,7 @@ class _Kernel:
             self.draft.operation(op or "store", inputs, writes, scratch)
 
     def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
-        """Yield the buffers that a statement uses, with the kind of use."""
+        """Yield each buffer that a statement uses, with the kind of use."""
         inside = set[int]()
         for node in ast.walk(row):
             if id(node) in inside:
@@ -117,7 +117,7 @@ class _Kernel:
 
 
 def _bound_calls(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the names bound to calls, as in `a = T.allocate(...)` and `with T.allocate(...) as a`."""
+    """Yield each name that is bound to a call, as by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
         target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair

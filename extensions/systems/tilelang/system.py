@@ -1,4 +1,4 @@
-"""TileLang for Ascend, whose kernels are TVMScript with addresses."""
+"""The registration of TileLang for Ascend: a reader of kernels as TVMScript with addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tinygrad: `memory_plan_rewrite`, which runs an allocator with two levels of size classes over the schedule."""
+"""The registration of tinygrad: its planner `memory_plan_rewrite`, an allocator with two levels of size classes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, g
 
 _BLOCK = 256
 _LEVELS = 6
-"""The bits kept of a size, six: each power of two has 2^5 classes."""
+"""The number of leading bits of a size that select its class: each power of two has 2^5 classes."""
 
 
 class _SizeClasses:
-    """The allocator over a memory of `size` bytes; each class is first-in, first-out."""
+    """An allocator over a memory of `size` bytes; the free blocks of a class are used first in, first out."""
 
     def __init__(self, size: int) -> None:
         self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.sizes = {0: size}
         self.before: dict[int, int | None] = {0: None}
         self.is_free = {0}
-        self.free[_class(size)].append(0)
+        self.free[_size_class(size)].append(0)
 
     def allocate(self, size: int) -> int:
         size = max(size, _BLOCK)
-        least = _class(align(size, 1 << size.bit_length() - _LEVELS))
+        least = _size_class(align(size, 1 << size.bit_length() - _LEVELS))
         at = self.free[min(each for each, blocks in self.free.items() if blocks and each >= least)][0]
         whole = self.sizes[at]
-        self._take(at)
+        self._remove_free(at)
         if whole > size:
-            self._follow(at, whole, at + size)
+            self._set_predecessor(at, whole, at + size)
             self.sizes[at] = size
             self.before[at + size] = at
-            self._give(at + size, whole - size)
+            self._add_free(at + size, whole - size)
         return at
 
     def release(self, offset: int, size: int) -> None:
@@ -49,36 +49,36 @@ class _SizeClasses:
         while k < after:
             step = self.sizes[k]
             if k != offset:
-                self._take(k)
+                self._remove_free(k)
             if k != at:
                 del self.sizes[k], self.before[k]
             self.is_free.discard(k)
             k += step
-        self._follow(at, whole, at)
-        self._give(at, whole)
+        self._set_predecessor(at, whole, at)
+        self._add_free(at, whole)
 
-    def _take(self, at: int) -> None:
-        self.free[_class(self.sizes[at])].remove(at)
+    def _remove_free(self, at: int) -> None:
+        self.free[_size_class(self.sizes[at])].remove(at)
         self.is_free.remove(at)
 
-    def _give(self, at: int, size: int) -> None:
+    def _add_free(self, at: int, size: int) -> None:
         self.sizes[at] = size
-        self.free[_class(size)].append(at)
+        self.free[_size_class(size)].append(at)
         self.is_free.add(at)
 
-    def _follow(self, at: int, size: int, before: int) -> None:
-        """Update the predecessor of the block after a block."""
+    def _set_predecessor(self, at: int, size: int, before: int) -> None:
+        """Record `before` as the predecessor of the block after the block at `at`."""
         if at + size in self.sizes:
             self.before[at + size] = before
 
 
-def _class(size: int) -> tuple[int, int]:
+def _size_class(size: int) -> tuple[int, int]:
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order in whole blocks of 256 bytes, in the first class whose blocks are large enough."""
+    """Place buffers in time order, in blocks of 256 bytes, each in the lowest size class with a sufficient block."""
     rows = tensors(problem)
     unit = align(_BLOCK, granule(problem, rows))
     room = 2 * sum(max(align(row.size, unit), _BLOCK) for row in rows)

@@ -1,1 +1,1 @@
-"""tt-lang: the allocator of its compiler for SRAM."""
+"""tt-lang: the SRAM allocator of its compiler."""

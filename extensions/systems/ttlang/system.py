@@ -1,4 +1,4 @@
-"""tt-lang: `SRAMAllocator`, by its strategy `multi-order-decreasing`, the default."""
+"""The registration of tt-lang: `SRAMAllocator` with its default strategy `multi-order-decreasing`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size, each in the lowest gap; equal sizes go as given, or by conflicts if that is lower."""
+    """Place buffers by size in the lowest gaps, with equal sizes as given or by conflicts; return the lower plan."""
     rows = aligned_tensors(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows

@@ -1,1 +1,1 @@
-"""Vela, the compiler of Ethos-U: its own planner."""
+"""Vela, the compiler for Arm's Ethos-U: its own planner."""

@@ -1,8 +1,8 @@
-"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, with an order improved at the bottleneck.
+"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, whose order is improved around the highest buffer.
 
 Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by
-tensor_allocation.py with at most 99,999 iterations and the size of the pool. Its random numbers are Python's own,
-from seed 1, so its plans are determined, and this reading of it gives the same, placement by placement.
+tensor_allocation.py with at most 99,999 iterations and the size of the pool. It uses Python's random numbers from
+seed 1, so its plans are deterministic, and this reimplementation gives the same placements.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
-"""The iterations without a gain after which two swaps at a time are tried."""
+"""The number of iterations without improvement after which two pairs are swapped at a time."""
 PATIENCE = 500
-"""The iterations without a gain after which a fitting plan is final."""
+"""The number of iterations without improvement after which a fitting plan is final."""
 NO_LIMIT = 2**32
-"""The size that Vela assumes for an unknown pool."""
+"""The capacity in bytes that Vela assumes for a pool without a size."""
 NOT_PLACED = -1
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place all buffers like Vela; the search stops at the first packing within the capacity."""
+    """Place all buffers like Vela; the search ends early once a plan fits the capacity and stops improving."""
     rows = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in rows}
@@ -37,7 +37,7 @@ def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAns
 
 @dataclass(eq=False)
 class _LiveRange:
-    """A buffer and its state from the latest placement attempt."""
+    """A buffer, and its state after the latest placement attempt."""
 
     tensor: Tensor
     index: int
@@ -51,12 +51,12 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """The sort key of the first order: many neighbours, long lifetimes, early starts and large sizes first."""
+        """The sort key of the first order: high memory load, long lifetimes, early starts and large sizes first."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Move to the lowest free address, recording the range that pushed last; O(neighbours) for each push."""
+        """Move to the lowest free address, recording the last range that pushed this one; O(neighbours) per push."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -71,9 +71,10 @@ class _LiveRange:
 
 
 def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
-    """Return the live ranges with their neighbours, ordered by the time of meeting, then by position.
+    """Return the live ranges with their neighbours, by the time of their first meeting, then by position.
 
-    The original walks through every time step; here through those at which something begins, which finds the same.
+    The original walks through every time step; this one only through those at which a buffer starts, with the same
+    result.
     """
     ranges = [_LiveRange(tensor, i, step(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
@@ -91,7 +92,7 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
 
 class _OrderSearch:
-    """The search; `ranges` keep the traces of the last attempt, even of an abandoned one."""
+    """The search for an order; `ranges` keep the state of the latest attempt, even of an abandoned one."""
 
     def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
         self.ranges = ranges
@@ -101,7 +102,7 @@ class _OrderSearch:
         self.best_size = 2**63
 
     def best_addresses(self) -> list[int]:
-        """Return the best addresses found, in the order of the ranges."""
+        """Return the addresses of the best plan found, in the order of the ranges."""
         order = [one.index for one in sorted(self.ranges, key=lambda one: one.priority)]
         self.best_size = self._place_in(order)
         addresses = [one.address for one in self.ranges]
@@ -122,7 +123,7 @@ class _OrderSearch:
         return addresses
 
     def _place_in(self, order: list[int]) -> int:
-        """Place in an order until it is worse than the best; return the size reached."""
+        """Place all ranges in an order, or stop once the peak exceeds the best; return the peak reached."""
         for one in self.ranges:
             one.address = NOT_PLACED
         size = 0
@@ -137,32 +138,32 @@ class _OrderSearch:
         return size
 
     def _swap(self, order: list[int], stuck: int) -> None:
-        """Swap two of the buffers involved in the bottleneck, the highest end."""
-        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first of equal buffers
+        """Swap two positions of ranges that determine the highest end; two pairs if the search is stuck."""
+        bottleneck = max(self.ranges, key=lambda one: one.end_address)  # the first one of equal ends, as in Vela
         turns: dict[int, None] = {}  # a dictionary is a set that keeps its order
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Buffers that are not alive with the bottleneck make the gaps, and are picked more often.
+        # Buffers that are not alive with the bottleneck cause the gaps, and are picked more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]
-        self._exchange(order, a, involved[-1] if a == b else b)
+        self._exchange_positions(order, a, involved[-1] if a == b else b)
         if stuck > STUCK:
             for turn in apart:
                 turns.update((other.turn, None) for other in self.ranges[order[turn]].neighbours)
             involved = list(turns)
             a, b = (involved[self.random.randint(0, len(involved) - 1)] for _ in range(2))
-            self._exchange(order, a, b)
+            self._exchange_positions(order, a, b)
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the order positions of a range, of the range that pushed it last, and so on."""
+        """Add the order positions of a range, of the range that pushed it up, and so on."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor
 
     @staticmethod
-    def _exchange(order: list[int], a: int, b: int) -> None:
+    def _exchange_positions(order: list[int], a: int, b: int) -> None:
         order[a], order[b] = order[b], order[a]

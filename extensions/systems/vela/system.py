@@ -1,4 +1,4 @@
-"""Vela, the compiler for Arm's Ethos-U: its planner; the models that it writes are read as TensorFlow Lite."""
+"""The registration of Vela, the compiler for Arm's Ethos-U: its planner; its models are read as TensorFlow Lite."""
 
 from __future__ import annotations
 

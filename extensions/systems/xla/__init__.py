@@ -1,1 +1,1 @@
-"""XLA modules and dumps."""
+"""XLA: readers of its modules and buffer assignments, and its planner."""

@@ -1,9 +1,9 @@
-"""Programs of XLA: the entry computation of an HLO module, whose instructions are operations.
+"""Reader of XLA's programs: the instructions of an HLO module's entry computation are operations.
 
-The order is that of the module's schedule, where it has one. A tuple is its elements, and a bitcast is a view. Other
-computations (of fusions, loops, reductions) are inside of the instructions that call them, and not examined. In a
-module with a schedule, loops and updates of slices change their first operand in place. Instructions with side effects,
-and instructions that control edges join, keep their order.
+Operations are in the order of the module's schedule, if it has one. Tuples are replaced by their elements, and a
+bitcast is a view. Other computations (of fusions, loops, reductions) are part of the calling instructions and not
+examined. In a module with a schedule, loops and updates of slices change their first operand in place. Instructions
+with side effects, and instructions joined by control edges, keep their order.
 Source: xla/service/hlo.proto and xla/xla_data.proto.
 """
 
@@ -49,7 +49,7 @@ def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """The conversion of the entry computation; its results must be known first, since their views are not aliases."""
+    """Converts the entry computation; results must be known before, since their views are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
@@ -71,16 +71,17 @@ class _Program:
         self.uses = Uses()
 
     def run(self) -> Values:
-        """Convert all instructions and return the buffers of the results."""
+        """Convert all instructions and return the names of the results' buffers."""
         for number in self.schedule:
-            self._draw(number, self.rows[number])
+            self._add_instruction(number, self.rows[number])
         if self.root not in self.values:
             raise FormatError(f"{self.computation.path}.root_id: must be the id of an instruction, got {self.root}")
         return tuple(dict.fromkeys(name for name in self.values[self.root] if not self.draft.is_constant(name)))
 
-    def _draw(self, number: int, row: ProtobufMessage) -> None:
+    def _add_instruction(self, number: int, row: ProtobufMessage) -> None:
+        """Convert one instruction, and record the buffers of its result."""
         opcode = row.text(2, "opcode")
-        operands = [self._operand(row, one) for one in row.integers(36, "operand_ids")]
+        operands = [self._operand_values(row, one) for one in row.integers(36, "operand_ids")]
         self.uses.add(sum(map(len, operands)))
         flat = list(dict.fromkeys(name for names in operands for name in names))
         name = row.text(1, "name") or f"#{number}"
@@ -100,7 +101,7 @@ class _Program:
                 self.draft.operation(opcode, flat, dict.fromkeys(operands[0]))
         else:
             kind = {"parameter": "param", "constant": "constant"}.get(opcode, "plain")
-            made = self._declare(name, row, kind)
+            made = self._declare_result(name, row, kind)
             self.values[number] = made
             if kind == "plain":
                 with self.draft.drawing(facts, has_effects=has_effects):
@@ -110,17 +111,17 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True if XLA has inserted copies already, so that overwriting is safe."""
+        """Return True if the module is scheduled, so that XLA has inserted copies and overwriting is safe."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
-        return is_writable and len(self._leaves(row)) == len(held)
+        return is_writable and len(self._array_shapes(row)) == len(held)
 
-    def _operand(self, row: ProtobufMessage, number: int) -> Values:
+    def _operand_values(self, row: ProtobufMessage, number: int) -> Values:
         if number not in self.values:
             raise FormatError(f"{row.path}.operand_ids: must be instructions before it, got {number}")
         return self.values[number]
 
-    def _declare(self, name: str, row: ProtobufMessage, kind: str) -> Values:
-        leaves = self._leaves(row)
+    def _declare_result(self, name: str, row: ProtobufMessage, kind: str) -> Values:
+        leaves = self._array_shapes(row)
         names = (name,) if len(leaves) == 1 else tuple(f"{name}:{k}" for k in range(len(leaves)))
         for one, leaf in zip(names, leaves, strict=True):
             if self.draft.is_declared(one):
@@ -134,7 +135,7 @@ class _Program:
             self.draft.describe(one, TensorFacts(name=one, shape=dims, dtype=dtype))
         return names
 
-    def _leaves(self, row: ProtobufMessage) -> list[ProtobufMessage]:
+    def _array_shapes(self, row: ProtobufMessage) -> list[ProtobufMessage]:
         """Return the shapes of the arrays in an instruction's result, with tuples flattened."""
         shape = row.message(3, "shape")
         stack = [] if shape is None else [shape]
@@ -149,7 +150,7 @@ class _Program:
 
 
 def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return the instructions of a computation in scheduled order, or else as listed."""
+    """Return the instruction ids of a computation in scheduled order, or as listed without a schedule."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

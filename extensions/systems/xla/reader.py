@@ -1,10 +1,10 @@
-"""Buffer assignments of XLA: the values that its heap simulator places, and their offsets.
+"""Reader of XLA's buffer assignments: the values that its heap simulator places, and their offsets.
 
 A file is an HloProto of a module after buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). A trace of the heap simulator says which buffer
-is allocated, freed, or shares the place of another one, event by event; its steps are our time. Values that share a
-place are one buffer, alive from the first to the last. Inputs, constants and outputs have separate allocations, in
-which nothing is left to choose. Each trace has a separate memory.
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). Each event of a heap simulator's trace allocates
+a buffer, frees one, or shares the place of another one; events are the time steps. Values that share a place are one
+buffer, alive from the first to the last event. Inputs, constants and outputs have their own fixed allocations and are
+not planned. Each trace has a separate memory.
 Source: xla/service/hlo.proto.
 """
 
@@ -29,7 +29,7 @@ _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a dump, binary or text; raises FormatError, and OptionError for named dimensions."""
+    """Read a dump, binary or text; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):
         return xla_text.read(data, options)
@@ -65,7 +65,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _Group:
-    """Buffers at one offset; `alive` are those not yet freed."""
+    """Buffers at one offset, which form one buffer of the problem; `alive` are those not yet freed."""
 
     name: str
     size: int
@@ -76,24 +76,25 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups by canonical buffer, and each buffer's group."""
+    """One run of the heap simulator: groups by the first buffer at their place, and the group of each buffer."""
 
     groups: dict[int, _Group]
     of_buffer: dict[int, _Group]
 
     @classmethod
     def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
-        """Process the events; a buffer that is never freed is alive to the end."""
+        """Process the events of a trace; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0
         for step, event in enumerate(trace.messages(1, "events")):
-            new_trace._follow(step, event, sizes)
+            new_trace._process_event(step, event, sizes)
             last = step + 1
         for group in new_trace.groups.values():
             group.end = last if group.alive else group.end
         return new_trace
 
-    def _follow(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
+    def _process_event(self, step: int, event: ProtobufMessage, sizes: dict[int, int]) -> None:
+        """Apply an event of a trace: an allocation, a release, or the sharing of a place."""
         kind, buffer = event.integer(1, "kind"), event.integer(2, "buffer_id")
         if buffer not in sizes:
             raise FormatError(f"{event.path}.buffer_id: must be the id of a logical buffer, got {buffer}")
@@ -122,9 +123,9 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers in the traces' allocations that no trace contains, such as tuple tables.
+    """Add buffers that are in the traces' allocations but in no trace, such as tuple tables.
 
-    It is there all the time; what shares bytes is one buffer.
+    They are always alive; overlapping ones form one buffer.
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
@@ -147,9 +148,10 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
 
 
 def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
-    """Return the bytes of all allocations with the traces' buffers, None if one is missing.
+    """Return the bytes of all allocations that contain the traces' buffers; None if a buffer has no allocation.
 
-    The index of an allocation that a trace has may be that of another one, so allocations are known by their buffers.
+    Allocations are identified by their buffers, since the allocation index in a trace may be that of another
+    allocation.
     """
     wanted = {buffer for trace in traces for buffer in trace.of_buffer}
     peaks: dict[str, int] = {}
@@ -181,7 +183,7 @@ def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
 
 
 def _assignments(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
-    """Yield (allocation, buffer, first byte in it, end in it) for each assigned buffer."""
+    """Yield (allocation, buffer, start offset, end offset) for each assigned buffer."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):
             offset, size = row.integer(2, "offset"), row.integer(3, "size")

@@ -1,8 +1,8 @@
-"""Buffer assignments of XLA as two concatenated texts: sizes and offsets, then lifetimes.
+"""Reader of XLA's buffer assignments as two concatenated texts: sizes and offsets, then lifetimes.
 
 XLA writes them as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include their
-last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together and begin at one
-offset share a place on purpose, one computed over the other, and are one buffer.
+last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together at one offset
+share a place on purpose, one computed over the other, and are one buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """A value, or several at one offset; `end` is the last step."""
+    """A value, or several values at one offset; `start` and `end` are the first and the last step, both included."""
 
     name: str
     offset: int
@@ -36,7 +36,7 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the buffer assignment and the live ranges; raises FormatError."""
+    """Read the buffer assignment and the live ranges; raises FormatError if either is missing or malformed."""
     for section in _SECTIONS:
         if section not in data:
             rule = "must be XLA's text of the buffer assignment and that of the live ranges, one behind the other"
@@ -61,14 +61,14 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each value, whose name ends with its position in the result."""
+    """Return the first and last step of each value, by its name and position in the result."""
     ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:
         if heading.strip() == "BufferLiveRange:":
             break
     for number, line in lines:
-        if not line.startswith("    "):  # the next heading ends the list
+        if not line.startswith("    "):  # the next heading is indented less and ends the list
             break
         match = _RANGE.fullmatch(line)
         if match is None:
@@ -85,7 +85,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
 def _temporaries(
     text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
 ) -> Iterator[tuple[str, list[_Value]]]:
-    """Yield the values of each temporary allocation; raises FormatError for one without a lifetime."""
+    """Yield the name and the values of each temporary allocation; raises FormatError for a value without lifetime."""
     name: str | None = None
     values: list[_Value] = []
     for at, line in enumerate(text.splitlines(), 1):
@@ -109,7 +109,7 @@ def _temporaries(
 
 
 def _join_values(values: list[_Value]) -> Iterator[_Value]:
-    """Yield the values that form one buffer each: at one offset, with overlapping lifetimes."""
+    """Yield one value for each group of values at one offset whose lifetimes overlap."""
     last: dict[int, _Value] = {}
     for value in sorted(values, key=attrgetter("start", "end")):
         group = last.get(value.offset)

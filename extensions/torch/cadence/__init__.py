@@ -1,1 +1,1 @@
-"""Cadence: dumps of its memory plans, and its own planner."""
+"""Cadence, ExecuTorch's backend for DSPs: a reader of its memory configurations, and its own planners."""

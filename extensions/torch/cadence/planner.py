@@ -1,9 +1,10 @@
-"""The planners of ExecuTorch's Cadence backend: several pools, the fastest first.
+"""The planners of ExecuTorch's Cadence backend, which place tensors into several pools, the fastest first.
 
-Of a pool they know size and alignment; alignments of buffers count for nothing. Offsets are multiples of the pool's
-alignment, and so must be the end of a buffer, rounded up, within the pool's size. Views, placed relative to another
-buffer, are not placed themselves ("skipped"): that one lives as long as any of them. Buffers pinned to an offset are
-placed first, then buffers that may use one pool only, pool by pool, then all others.
+The planners know the size and the alignment of each pool; they ignore alignments of buffers. Offsets are multiples of
+the pool's alignment, and the end of a buffer, rounded up to that alignment, must be within the pool's size. A view,
+which is placed relative to another buffer, gets no separate placement ("skipped"): the other buffer lives as long as
+any of its views. Buffers pinned to an offset are placed first, then buffers that may use one pool only, pool by pool,
+then all others.
 
 Source: pytorch/executorch v1.5.1, backends/cadence/aot: memory_planning_algo.py (MemoryPlanningState,
 MemoryPlanningAlgo.plan_with_constraints, is_valid_placement), memory_constraints.py (MemConstraints) and
@@ -23,7 +24,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 class _PlacedTensor(NamedTuple):
-    """A tensor in its pool, on the bytes from `offset` to `end`."""
+    """A tensor in a pool, which occupies the bytes from `offset` up to but excluding `end`."""
 
     tensor: Tensor
     offset: int
@@ -32,7 +33,7 @@ class _PlacedTensor(NamedTuple):
 
 @dataclass
 class _PoolState:
-    """A pool and what lies in it, in the order in which a planner looks at it."""
+    """A pool and the tensors placed in it so far, in the order in which a planner searches them."""
 
     position: int
     size: int | None
@@ -40,12 +41,12 @@ class _PoolState:
     contents: list[_PlacedTensor]
 
     def takes(self, tensor: Tensor, offset: int) -> bool:
-        """Return True if the tensor may live here, and ends below the size when its end is rounded up."""
+        """Return True if the pool allows the tensor, and the tensor's rounded end is within the pool's size."""
         fits = self.size is None or align(offset + tensor.size, self.alignment) <= self.size
         return fits and self.position in tensor.pools
 
     def first_obstacle(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
-        """Return the first tensor alive with this one that uses one of its bytes; None if there is none."""
+        """Return the first placed tensor that conflicts with and overlaps `tensor` at `offset`, else None."""
         end = offset + tensor.size
         for held in self.contents:
             if max(offset, held.offset) < min(end, held.end) and held.tensor.meets(tensor):
@@ -54,27 +55,28 @@ class _PoolState:
 
 
 class _CollisionError(Exception):
-    """A tensor was put on bytes that are in use, which the original reports as an internal bug."""
+    """A tensor was placed on bytes in use, which the original planner reports as an internal bug."""
 
 
 _FindOffset = Callable[[_PoolState, Tensor, StopCheck], int]
-"""A rule: where in a pool a tensor would go; the pool need not take it there."""
+"""A rule that returns the offset to try for a tensor in a pool; the pool may still refuse the tensor there."""
 
 
 def position_based_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place the largest first, in the first pool that takes it, at 0 or after the obstacles."""
+    """Place tensors, largest first, in the first pool with room, at offset 0 or directly after conflicting tensors."""
     return _plan(problem, _offset_after_obstacles, stop_check, is_sorted=False)
 
 
 def greedy_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place the largest first, in the first pool that takes it, in the smallest gap between live tensors."""
+    """Place tensors, largest first, in the first pool with room, in the smallest gap between conflicting tensors."""
     return _plan(problem, _smallest_gap, stop_check, is_sorted=True)
 
 
 def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place as greedy_by_size does, but count gaps from the end of all that lies below, alive with it or not.
+    """Place tensors as greedy_by_size does, but end each gap's left side at every tensor below, in conflict or not.
 
-    That is how arXiv 2001.03288 prints its algorithm 3; a comment in the source predicts that nothing is shared then.
+    This is algorithm 3 of arXiv 2001.03288 as printed; a comment in the source predicts that tensors then share
+    nothing.
     """
     return _plan(problem, lambda pool, tensor, _: _gap_above(pool, tensor, pool.contents), stop_check, is_sorted=True)
 
@@ -92,9 +94,9 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return where the smallest gap begins that ends at a tensor alive at the same time; else the end of all `below`.
+    """Return the start of the smallest gap that ends at a conflicting tensor; without one, the end of all of `below`.
 
-    What a pool before this one offered is forgotten here: an offset found in one must not be tried in the next.
+    The search starts anew for each pool: an offset found in one pool must not be tried in the next.
     """
     lowest_gap: int | None = None
     smallest: int | None = None
@@ -108,33 +110,34 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
 
 def _plan(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
+    """Place pinned tensors, then tensors of one pool each, then all others, each at the offset that a rule gives."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
     others = [tensor for tensor in all_tensors if tensor.offset is None]
-    confined = [_confinement(problem, tensor) for tensor in others]
+    confined = [_only_pool(problem, tensor) for tensor in others]
     try:
         for tensor in pinned:
-            _put(pools[tensor.pools[0]], tensor, tensor.offset or 0, problem)
+            _add_to_pool(pools[tensor.pools[0]], tensor, tensor.offset or 0, problem)
         for only in (*range(len(pools)), None):
             turn = [tensor for tensor, only_pool in zip(others, confined, strict=True) if only_pool == only]
             for tensor in sorted(turn, key=attrgetter("size"), reverse=True):
                 stop_check()
-                if not _place(pools, tensor, rule, problem, stop_check, is_sorted=is_sorted):
-                    return PlannerAnswer(_placements(pools), (tensor.position,))
+                if not _place_in_first(pools, tensor, rule, problem, stop_check, is_sorted=is_sorted):
+                    return PlannerAnswer(_placements_in(pools), (tensor.position,))
     except _CollisionError as collision:
-        return PlannerAnswer(_placements(pools), because=str(collision))
-    return PlannerAnswer(_placements(pools))
+        return PlannerAnswer(_placements_in(pools), because=str(collision))
+    return PlannerAnswer(_placements_in(pools))
 
 
-def _confinement(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the one pool, of several, that a tensor names; to forbid all others does not count as naming it."""
+def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
+    """Return the one pool that a tensor names among several, else None; forbidding all other pools names none."""
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None
 
 
-def _place(
+def _place_in_first(
     pools: list[_PoolState],
     tensor: Tensor,
     rule: _FindOffset,
@@ -148,14 +151,14 @@ def _place(
             continue
         offset = rule(pool, tensor, stop_check)
         if pool.takes(tensor, offset):
-            _put(pool, tensor, offset, problem)
+            _add_to_pool(pool, tensor, offset, problem)
             if is_sorted:
                 pool.contents.sort(key=attrgetter("offset"))
             return True
     return False
 
 
-def _put(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> None:
+def _add_to_pool(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> None:
     other = pool.first_obstacle(tensor, offset)
     if other is not None:
         mine, theirs = (excerpt(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))
@@ -163,5 +166,5 @@ def _put(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> Non
     pool.contents.append(_PlacedTensor(tensor, offset, offset + tensor.size))
 
 
-def _placements(pools: list[_PoolState]) -> dict[int, tuple[int, int]]:
+def _placements_in(pools: list[_PoolState]) -> dict[int, tuple[int, int]]:
     return {held.tensor.position: (pool.position, held.offset) for pool in pools for held in pool.contents}

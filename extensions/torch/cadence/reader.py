@@ -28,7 +28,7 @@ Size = Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)]
 
 
 class MemoryConfig(WireValue):
-    """Memories in order of preference; the lists are of one length, or absent."""
+    """Memories in order of preference; each list has one entry per memory, or is absent."""
 
     memory_sizes: Annotated[tuple[Size, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
     memory_alignments: Annotated[tuple[Alignment, ...], BeforeValidator(tuple_from_list)] | None = None
@@ -59,7 +59,7 @@ class MemoryConfig(WireValue):
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read memories; raises FormatError, ProblemError, and OptionError for named dimensions."""
+    """Read a memory configuration; raises FormatError, ProblemError, and OptionError if dimensions are given."""
     refuse_dims(options, "memories")
     try:
         config = MemoryConfig.model_validate(parse(data))

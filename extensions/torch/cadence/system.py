@@ -1,4 +1,4 @@
-"""Cadence's DSPs, as ExecuTorch's backend for them has their memories and plans."""
+"""The registration of Cadence, ExecuTorch's backend for DSPs: a reader of its memories, and its planners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONFIG = re.compile(JSON % rb"memory_\w+|base_addrs")
 
 
 def is_cadence(data: bytes) -> bool:
-    """Return True if the bytes begin as a MemoryConfig in JSON does."""
+    """Return True if the bytes begin like the JSON of a MemoryConfig."""
     return _CONFIG.match(data) is not None
 
 

@@ -1,11 +1,11 @@
-"""memplan inside of ExecuTorch: an algorithm for its memory planning pass.
+"""memplan as the algorithm of ExecuTorch's memory planning pass.
 
 ```python
 ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(memory_planning_algo=MemplanAlgorithm()))
 ```
 
-A plan that is wrong is not found by ExecuTorch: the program runs, and computes something else. So nothing is handed
-over that has not passed the verifier.
+ExecuTorch does not detect a wrong plan: the program runs and computes wrong results. So only plans that passed the
+verifier are handed to it.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "Plann
 
 
 class OwnPlannerWarning(UserWarning):
-    """ExecuTorch's own planner was used because memplan gave no plan."""
+    """ExecuTorch's own planner made the plan, because memplan returned none."""
 
 
 class OverwrittenWarning(UserWarning):
-    """The program will compute wrong results, and a suite of algorithms gives no way to prevent it."""
+    """The program will compute wrong results, and memplan cannot prevent it within a suite of algorithms."""
 
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """One call of the algorithm, for a graph or a submodule; `plan` is None if ExecuTorch planned itself."""
+    """One call of the algorithm for a graph or a submodule; `plan` is None if ExecuTorch's own planner was used."""
 
     problem: Problem
     plan: Plan | None
@@ -52,10 +52,10 @@ class PlannedCall:
 
 
 class MemplanAlgorithm:
-    """The algorithm that MemoryPlanningPass calls; it writes the places into the specs.
+    """The algorithm for MemoryPlanningPass; it writes the placements into the specs.
 
-    `source` makes the plans, by default this process; a service that is away is replaced by ExecuTorch's own planner,
-    with an OwnPlannerWarning. `planned` lists the planned calls, submodules before the graphs that contain them.
+    `source` computes the plans, by default in this process. If a service does not answer, ExecuTorch's own planner is
+    used, with an OwnPlannerWarning. `planned` lists the planned calls, submodules before the graphs that contain them.
     """
 
     def __init__(self, source: Source = HERE) -> None:
@@ -66,9 +66,9 @@ class MemplanAlgorithm:
     def __call__(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> list[int]:
-        """Place the specs and return the size of each memory, as MemoryPlanningPass expects.
+        """Place the specs and return the size of each memory in bytes, as MemoryPlanningPass expects.
 
-        Raises ProblemError for specs that cannot be placed, and ServiceError where the service refuses them or gives a
+        Raises ProblemError for specs that cannot be placed, and ServiceError if the service refuses them or returns a
         wrong plan.
         """
         request = request_of(alignment, specs, graph_module, extra_padding)
@@ -84,7 +84,7 @@ class MemplanAlgorithm:
     def plan_suite(
         self, alignment: int, specs: Iterable[Any], graph_module: Any, graph_signature: Any, extra_padding: int = 0
     ) -> Any:
-        """Return places and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a plain call."""
+        """Return placements and sizes as a MemoryAlgoResult for MemoryPlanningAlgorithmSuite; raises as a call does."""
         from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 
         request = request_of(alignment, specs, graph_module, extra_padding)
@@ -97,7 +97,7 @@ class MemplanAlgorithm:
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-        """Plan a request; if the plan is not proved optimal and ExecuTorch's own is smaller, use that."""
+        """Plan a request; unless the plan is proved optimal, use ExecuTorch's own plan if that is smaller."""
         problem = pose(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None
@@ -116,7 +116,7 @@ class MemplanAlgorithm:
 
 
 def _default_placements(request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-    """Plan a request by ExecuTorch's default algorithm."""
+    """Return the placements of ExecuTorch's default algorithm for a request."""
     from executorch.exir.memory_planning import greedy
 
     specs = list(request.specs)

@@ -1,8 +1,9 @@
-"""The memory of the submodules of control flow, kept apart where results of one are read after another has run.
+"""Memory of control-flow submodules, kept apart while the results of one are still to be read.
 
-ExecuTorch plans each submodule as if the memories were its own, from 0 on, and the results of a submodule stay there
-until they are read. So of two choices in one graph, the second overwrites the results of the first; 1.5.1 does not see
-that. Here, a submodule's tensors are moved after the tensors of other submodules whose results are still needed.
+ExecuTorch plans each submodule from offset 0 on, as if the memories were unused, and a submodule's results stay there
+until they are read. So if a graph has two branching nodes, the second one overwrites the results of the first;
+ExecuTorch 1.5.1 does not detect that. This module moves a submodule's tensors after the tensors of other submodules
+whose results are still needed.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (_apply_algo_to_submodules), exir/emit/_emitter.py (cond).
 """
 
@@ -15,12 +16,12 @@ from typing import Any
 from memplan.extensions.torch.executorch.specs import Spec
 
 SpecsOf = Mapping[Any, Sequence[Spec]]
-"""Maps a graph module to the specs that were placed for it."""
+"""Maps each graph module to the specs that were placed for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """The bytes that a node's submodules use in each memory, from the node to the last reader; only one runs."""
+    """The bytes per memory that a node's submodules use, of which one runs, from the node to the last reader."""
 
     node: str
     modules: tuple[Any, ...]
@@ -30,7 +31,7 @@ class Arena:
 
 
 def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
-    """Return the arenas of a graph's control flow in the order in which they run."""
+    """Return the arenas of a graph's control-flow nodes in execution order."""
     arenas = []
     for k, node in enumerate(graph_module.graph.nodes):
         modules = tuple(_submodules(graph_module, node, known))
@@ -58,7 +59,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two nodes of which the second runs while results of the first are needed; None if there are none."""
+    """Return two nodes of which the second runs while the first one's results are needed; None if there are none."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:
@@ -67,7 +68,7 @@ def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
 
 
 def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple[int, ...]:
-    """Move the specs of submodules above those still needed; return the bytes in use of each memory."""
+    """Move the specs of submodules above those of submodules still needed; return the used bytes of each memory."""
     count = max((len(arena.sizes) for arena in arenas), default=0)
     taken = [0] * count
     ends: list[tuple[int, ...]] = []
@@ -84,7 +85,7 @@ def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple
 
 
 def _walk_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
-    """Yield the specs of modules and of their submodules."""
+    """Yield the specs of modules and, recursively, of their submodules."""
     for module in modules:
         yield from known[module]
         for node in module.graph.nodes:

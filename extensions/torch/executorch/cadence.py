@@ -1,4 +1,4 @@
-"""memplan inside of ExecuTorch's Cadence backend: several memories, the fastest first, each with a size.
+"""memplan as the planner of ExecuTorch's Cadence backend: several memories of limited size, the fastest first.
 
 ```python
 ExecutorchBackendConfig(
@@ -6,8 +6,8 @@ ExecutorchBackendConfig(
 )
 ```
 
-What the memories are for, the profile says. By default, `balanced`, the last one is as small as can be, and of the
-specs as many bytes as then can be lie in the faster ones.
+The profile states the use of the memories. The default, `balanced`, makes the last memory as small as possible, and
+then places as many bytes as possible in the faster ones.
 Source: pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning_algo.py, memory_constraints.py.
 """
 
@@ -31,10 +31,10 @@ from memplan.planner.model.problem import Problem, Profile
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the package is untyped
-    """Places all specs of a graph at once: free ones in their allowed memories, pinned ones, and ones placed before.
+    """The algorithm that places all specs of a graph at once; earlier placements and pinned specs stay where they are.
 
-    If the service is away or finds nothing in time, ExecuTorch's own algorithm takes over, with an OwnPlannerWarning.
-    `planned` lists the planned calls.
+    If the service does not answer or finds no plan in time, ExecuTorch's own algorithm is used, with an
+    OwnPlannerWarning. `planned` lists the planned calls.
     """
 
     def __init__(self, *arguments: Any, source: Source = HERE, **named: Any) -> None:
@@ -52,9 +52,9 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place the specs; a spec that is placed relative to another follows it.
+        """Place the specs; a spec that is placed relative to another one moves with it.
 
-        Raises MemoryPlanningAlgoFailure, saying why, where the specs do not fit.
+        Raises MemoryPlanningAlgoFailure with the reason if the specs do not fit.
         """
         asked = tuple(specs)
         whole = (asked, graph_module, graph_signature, state, placement_constraints, extra_padding)
@@ -77,7 +77,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         placement_constraints: Any,
         extra_padding: int = 0,
     ) -> None:
-        """Place specs in addition to the placed ones; if that fails, nothing is changed.
+        """Place specs around those already placed; on failure, nothing is changed.
 
         Raises MemoryPlanningAlgoFailure, ServiceAwayError and NoPlanError.
         """
@@ -88,17 +88,17 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             plan = self.source.plan(problem)
         except NothingFitsError as reason:
             raise MemoryPlanningAlgoFailure(f"memplan: {reason}") from reason
-        self._place(asked, plan, state)
+        self._apply_plan(asked, plan, state)
         state.bufsizes = [max(pair) for pair in zip_longest(state.bufsizes, taken[: len(state.bufsizes)], fillvalue=0)]
         self.planned.append(PlannedCall(problem, plan, tuple(state.bufsizes)))
 
     def _problem(self, specs: tuple[Any, ...], state: Any, constraints: Any, taken: tuple[int, ...]) -> Problem:
-        """Return the problem of specs after those in `state`; submodules have taken the beginning of each memory."""
+        """Return the problem of `specs` with those in `state`; `taken` bytes at each memory's start are reserved."""
         memories = range(1, self.get_num_memories())
         buffers = [self._free_row(spec, f"spec:{k}", constraints) for k, spec in enumerate(specs)]
         for q in memories:
             for k, spec in enumerate(state.allocated_buffers[q]):
-                row = _row(spec, f"placed:{q}:{k}")
+                row = _buffer_row(spec, f"placed:{q}:{k}")
                 buffers.append(row | {"pools": [str(q)], "offset": spec.mem_offset})
         pools = [
             {
@@ -112,7 +112,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         return Problem.model_validate({"buffers": buffers, "pools": pools})
 
     def _free_row(self, spec: Any, name: str, constraints: Any) -> dict[str, Any]:
-        """Return a spec with the memories that it may use, or with its memory and offset if it is pinned."""
+        """Return the buffer of a spec: with the memories it may use, or with its memory and offset if it is pinned."""
         pin = constraints.get_absolute_placement_constraint(spec)
         pools = [
             str(q)
@@ -124,16 +124,16 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
         if not pools:
             raise MemoryPlanningAlgoFailure(f"memplan: no memory may have {spec}")
         offset = None if pin is None else pin.offset
-        return _row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
+        return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable_size(self, mem_id: int) -> int:
-        """Return a memory's size up to its last aligned byte, since ExecuTorch also rounds up the end of a spec."""
+        """Return a memory's size rounded down to its alignment, since ExecuTorch rounds up the end of a spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)
         return size // alignment * alignment
 
     @staticmethod
-    def _place(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
+    def _apply_plan(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
         at = {row.id: row for row in plan.placements}
         for k, spec in enumerate(specs):
             place = at[f"spec:{k}"]
@@ -141,15 +141,15 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # the 
             state.place_spec(spec)
 
 
-def _row(spec: Any, name: str) -> dict[str, Any]:
+def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
     first, last = spec.lifetime
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 
 
 class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # the package is untyped
-    """CadenceMemoryPlanning with memplan's algorithm: for `memory_planning_pass`.
+    """CadenceMemoryPlanning with memplan's algorithm, for the option `memory_planning_pass`.
 
-    `profile` is `speed`, `balanced` or `size`; None is the profile of the source.
+    `profile` is `speed`, `balanced` or `size`; None uses the profile of the source.
     """
 
     def __init__(

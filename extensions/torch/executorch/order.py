@@ -1,4 +1,4 @@
-"""Orders inside of ExecuTorch: the operations of edge programs in the order that needs the fewest bytes.
+"""Reordering inside ExecuTorch: operations of edge programs run in the order with the least peak.
 
 ```python
 edge = reordered(to_edge(exported))
@@ -16,14 +16,15 @@ from memplan.extensions.torch.inside.graphs import SAME_STORAGE
 TIME_LIMIT_S = 10.0
 _LOOKING = SAME_STORAGE | {"aten::view_copy"}
 """Operations whose output ExecuTorch makes a view of their first argument."""
-_LIES_WITH_THE_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
+_STORED_WITH_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 
 
 @dataclass(frozen=True)
 class ReorderPass:
-    """A pass of ExecuTorch or torch.export, which takes a graph module: `resident` names placeholders, see `reordered`.
+    """A graph-module pass of ExecuTorch that reorders operations; placeholders named in `resident` are not counted.
 
-    Bytes are those of tensors before ExecuTorch's own passes; what control flow and delegates need inside is not seen.
+    Tensors have the sizes from before ExecuTorch's own passes; the memory inside control flow and delegates is not
+    counted.
     """
 
     resident: frozenset[str]
@@ -45,13 +46,13 @@ class ReorderPass:
 
 
 def reordered(edge: Any, *, time_limit_s: float = TIME_LIMIT_S, deterministic: bool = False) -> Any:
-    """Return an EdgeProgramManager whose methods run in the order with the least peak, and compute the same.
+    """Return an EdgeProgramManager whose methods run in the order with the least peak and compute the same results.
 
     Parameters, constants and buffers are not counted. Raises FormatError for a graph with symbolic shapes.
     """
     orders = {}
     for method in edge.methods:
         specs = edge.exported_program(method).graph_signature.input_specs
-        apart = frozenset(row.arg.name for row in specs if row.kind.name in _LIES_WITH_THE_MODEL)
+        apart = frozenset(row.arg.name for row in specs if row.kind.name in _STORED_WITH_MODEL)
         orders[method] = [ReorderPass(apart, time_limit_s, deterministic)]
     return edge.transform(orders)

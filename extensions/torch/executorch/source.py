@@ -1,4 +1,4 @@
-"""Sources of plans for a compiler's problems: this process, or a service. Both verify their plans."""
+"""Sources of plans for a compiler: this process or a service. Both return verified plans only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
 from memplan.solvers.portfolio.solve import solve
 
 _BUSY, _BROKEN = 429, 500
-"""Status codes of a service that cannot answer now, whatever the problem: the first, and all from the second on."""
+"""HTTP status codes of a service that cannot answer now: 429, and all from 500 on."""
 
 
 class ServiceAwayError(MemplanError):
@@ -23,20 +23,20 @@ class ServiceAwayError(MemplanError):
 
 
 class NoPlanError(MemplanError):
-    """The answer has no plan."""
+    """The solver or the service returned no plan."""
 
 
 class NothingFitsError(NoPlanError):
-    """It is proved that no plan exists."""
+    """The problem is proved to have no plan."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of plans: the service at `server`, a URL, or without one this process.
+    """A source of plans: the service with the URL `server`, or this process if that is None.
 
-    `key` is shown to the service, which is asked again for `patience_s` while it is away or busy. `deterministic` gives
-    the same plan for the same problem on any machine. `profile` says what several memories are for: `speed`,
-    `balanced` (the default) or `size`.
+    `key` authenticates to the service; while the service is unavailable or busy, requests are repeated for `patience_s`
+    seconds. `deterministic` gives the same plan for the same problem on any machine. `profile` states the use of
+    several memories: `speed`, `balanced` (the default) or `size`.
     """
 
     server: str | None = None
@@ -47,7 +47,7 @@ class Source:
     profile: Profile | None = None
 
     def plan(self, problem: Problem) -> Plan:
-        """Return a verified plan.
+        """Return a verified plan of the problem.
 
         Raises ServiceAwayError, NoPlanError, RefusedError, and WrongAnswerError for a plan that is wrong.
         """
@@ -56,13 +56,13 @@ class Source:
                 problem, time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile
             )
         else:
-            plan = self._ask_server(self.server, problem)
+            plan = self._plan_by_server(self.server, problem)
         if plan.status not in ("optimal", "feasible"):
             because = plan.explanation.message if plan.explanation else f"status {plan.status}"
             raise (NothingFitsError if plan.status == "infeasible" else NoPlanError)(because)
         return plan
 
-    def _ask_server(self, server: str, problem: Problem) -> Plan:
+    def _plan_by_server(self, server: str, problem: Problem) -> Plan:
         options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile)
         try:
             with Client(server, key=self.key, patience_s=self.patience_s) as client:
@@ -77,4 +77,4 @@ class Source:
 
 
 HERE = Source()
-"""This process, with the defaults."""
+"""Plans are computed in this process, with the default options."""

@@ -1,8 +1,8 @@
-"""ExecuTorch's specs as a problem, and a plan as the numbers that ExecuTorch stores.
+"""Conversion of ExecuTorch's specs to a problem, and of its plan to the numbers that ExecuTorch stores.
 
-A spec is alive from the first node that names it to the last one, both included. Memories are counted from 1, as 0 is
-for constants; each is a pool. The bytes that submodules of control flow use in a memory are at its beginning,
-permanently: the results of a branch stay there after the branch.
+A spec describes a tensor; it is alive from the first node that names it to the last one, both included. Each memory is
+a pool; memories have numbers from 1, as 0 is for constants. Submodules of control flow use bytes at the beginning of a
+memory, which stay reserved for the whole program: the results of a branch remain there after the branch.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (apply_algo, greedy, MemoryPlanningAlgorithmSuite).
 """
 
@@ -17,13 +17,13 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
 _MEMORY = "memory "
-"""The prefix of pool names; a number follows."""
+"""The prefix of pool names; the number of the memory follows."""
 _ALLOC = "alloc"
-"""The prefix of names of nodes that allocate the output of the next node."""
+"""The prefix of the names of nodes that allocate the output of the next node."""
 
 
 class Spec(Protocol):
-    """The facts about a tensor in ExecuTorch's TensorSpec."""
+    """The attributes of ExecuTorch's TensorSpec that planning uses."""
 
     lifetime: list[int | None]
     mem_id: int | None
@@ -37,11 +37,11 @@ class Spec(Protocol):
         """The bytes of the tensor, rounded up to its alignment."""
 
     def realign(self, new_alignment: int) -> int:
-        """Set the alignment."""
+        """Set the alignment in bytes."""
 
 
 class Place(NamedTuple):
-    """The placement of a spec; specs with a common byte are in one object."""
+    """The placement of a spec: its memory, its object and its offset; overlapping specs have the same object."""
 
     mem_id: int
     mem_obj_id: int
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class SpecPlacements:
-    """The placement of each spec, and the size of each memory, starting with the memory for constants."""
+    """The placement of each spec, and the bytes of each memory, starting with the memory for constants."""
 
     places: Mapping[Spec, Place]
     bufsizes: tuple[int, ...]
@@ -60,8 +60,8 @@ class SpecPlacements:
 class SpecsRequest:
     """One call of a planner: the specs to place, their common alignment, and the bytes to keep free.
 
-    `names` are the names of the specs, for people. `taken` are the bytes at the beginning of each memory that
-    submodules use, `padding` the bytes that each memory must have after the last tensor.
+    `names` are readable names of the specs. `taken` are the bytes that submodules use at the beginning of each memory,
+    `padding` the bytes that each memory needs after its last tensor.
     """
 
     specs: tuple[Spec, ...]
@@ -77,17 +77,17 @@ class SpecsRequest:
 
 
 def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> SpecsRequest:
-    """Return the request of a call by ExecuTorch, with all specs aligned."""
+    """Return the request for the arguments of a call by ExecuTorch; all specs get the alignment."""
     unique = tuple(dict.fromkeys(specs))
     for spec in unique:
         spec.realign(alignment)
     taken = tuple(getattr(graph_module, "input_mem_buffer_sizes", None) or ())
-    spec_names = _names(graph_module)
-    names = tuple(spec_names.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(unique))
+    names_by_spec = _spec_names(graph_module)
+    names = tuple(names_by_spec.get(spec) or f"unnamed spec {k}" for k, spec in enumerate(unique))
     return SpecsRequest(unique, names, alignment, taken, padding)
 
 
-def _names(graph_module: Any) -> dict[Spec, str]:
+def _spec_names(graph_module: Any) -> dict[Spec, str]:
     """Name each spec after the node that computes it, which directly follows the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
@@ -105,14 +105,14 @@ def pose(request: SpecsRequest) -> Problem:
     mem_ids = {spec: _memory(spec, name) for spec, name in names.items()}
     return Problem.model_validate(
         {
-            "buffers": [_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
+            "buffers": [_buffer_row(spec, names, mem_id, request.alignment) for spec, mem_id in mem_ids.items()],
             "pools": [{"name": f"{_MEMORY}{mem_id}"} for mem_id in sorted({*mem_ids.values()}) or [1]],
         }
     )
 
 
 def _memory(spec: Spec, name: str) -> int:
-    """Return the memory for a spec: that of the spec whose storage it shares, else its own, else the first."""
+    """Return the memory number of a spec: that of the spec whose storage it shares, else its own, else 1."""
     root = spec
     seen = {spec}
     while root.storage_base is not None:
@@ -126,7 +126,7 @@ def _memory(spec: Spec, name: str) -> int:
     return mem_id
 
 
-def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
+def _buffer_row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
     first, last = spec.lifetime
     if first is None or last is None:
         raise ProblemError(f"spec {excerpt(names[spec])}: lifetime must be known, got {excerpt(spec.lifetime)}")
@@ -146,7 +146,7 @@ def _row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> 
 
 
 def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
-    """Return a plan of the request's problem as ExecuTorch's numbers; the plan must place every buffer."""
+    """Return the placements of the request's specs in a plan that places every buffer of their problem."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
@@ -158,7 +158,7 @@ def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> Spec
 
 
 def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Number the objects of each memory: specs that share bytes, directly or through others, are one object."""
+    """Return an object number for each spec: specs that share bytes, directly or through others, have the same one."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
@@ -172,7 +172,7 @@ def _objects(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[in
 
 
 def _bufsizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory; memories without tensors get no padding."""
+    """Return the bytes of each memory with padding; memories without tensors get no padding."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)

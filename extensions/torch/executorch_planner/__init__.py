@@ -1,1 +1,1 @@
-"""ExecuTorch programs."""
+"""The memory planners that ExecuTorch itself has, for comparison."""

@@ -1,7 +1,7 @@
-"""ExecuTorch's own planners, for one pool or for buffers that are given theirs.
+"""ExecuTorch's own planners, for one pool or for buffers whose pools are given.
 
-They have one alignment for everything, to which sizes are rounded up, so that sums of sizes are aligned: here the least
-common multiple of all that the problem requires. They know neither sizes of pools nor what lies where they begin.
+The planners round all sizes up to one alignment, so that sums of sizes are aligned; here it is the least common
+multiple of all alignments of the problem. They ignore sizes of pools and bytes reserved at the beginning of pools.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass
 class _SharedObject:
-    """A range of bytes that tensors share, each at its offset inside; as large as the tensor that opened it."""
+    """A range of bytes that tensors share, each at its own offset; as large as the first tensor placed in it."""
 
     size: int
     held: list[tuple[Tensor, int, int]] = field(default_factory=list)
-    """Tensor, its offset in the object, and where it ends there."""
+    """Each tensor with its first offset in the object and its end offset there."""
 
     def take(self, tensor: Tensor, offset: int, size: int) -> None:
         self.held.append((tensor, offset, offset + size))
 
     def is_free_for(self, tensor: Tensor) -> bool:
-        """Return True if nothing here is alive with the tensor."""
+        """Return True if no tensor in the object is alive together with `tensor`."""
         return not any(other.meets(tensor) for other, _, _ in self.held)
 
-    def end_of_those_that_meet(self, tensor: Tensor) -> int:
-        """Return where the last of those ends that are alive with the tensor."""
+    def last_conflicting_end(self, tensor: Tensor) -> int:
+        """Return the largest end offset of the tensors here that are alive with `tensor`; 0 if there are none."""
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place the largest first, into objects that lie side by side; among equal sizes, the last comes first.
+    """Place tensors, largest first, into shared objects that lie one after another; of equal sizes, the last is first.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
     pick_shared_obj, _compute_total_sizes. The time is quadratic.
     """
     all_tensors = tensors(problem, stop_check)
-    step = _alignment(problem, all_tensors)
+    step = _common_alignment(problem, all_tensors)
     rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     objects: list[list[_SharedObject]] = [[] for _ in problem.pools]
     largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
     largest_first.reverse()  # not a descending sort, which would keep equal sizes in the problem's order
     for tensor in largest_first:
         stop_check()
-        _share(objects[tensor.pools[0]], tensor, rounded[tensor.position])
-    return PlannerAnswer(_side_by_side(objects))
+        _place_in_objects(objects[tensor.pools[0]], tensor, rounded[tensor.position])
+    return PlannerAnswer(_concatenate_objects(objects))
 
 
-def _side_by_side(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, int]]:
-    """Return the place of each tensor, with the objects of a pool one after another."""
+def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, int]]:
+    """Return the pool and offset of each tensor, with the objects of a pool one after another."""
     placements: dict[int, tuple[int, int]] = {}
     for pool, row in enumerate(objects):
         start = 0
@@ -62,14 +62,14 @@ def _side_by_side(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, in
     return placements
 
 
-def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
-    """Put a tensor into the first object free in its lifetime, else above its conflicts in one, else into a new one."""
+def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
+    """Place a tensor into the first conflict-free object, else above the conflicts in one, else into a new object."""
     for shared in objects:
         if shared.is_free_for(tensor):
             shared.take(tensor, 0, size)
             return
     for shared in objects:
-        end = shared.end_of_those_that_meet(tensor)
+        end = shared.last_conflicting_end(tensor)
         if 0 < end <= shared.size - size:
             shared.take(tensor, end, size)
             return
@@ -78,13 +78,14 @@ def _share(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
 
 
 def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place as `greedy` does, each tensor in the first pool of those it may be in that has room for it.
+    """Place tensors as plan_greedily does, each in the first of its allowed pools that has room.
 
-    Tensors that may be in one pool only are placed before all others. A pool has room where an object takes the tensor,
-    or where one more object ends within its size. Source: pytorch/executorch, pull request 21821 (banked_greedy).
+    Tensors that may use one pool only are placed before all others. A pool has room if one of its objects can take the
+    tensor, or if a new object ends within the pool's size.
+    Source: pytorch/executorch, pull request 21821 (banked_greedy).
     """
     all_tensors = tensors(problem, stop_check)
-    step = _alignment(problem, all_tensors)
+    step = _common_alignment(problem, all_tensors)
     rounded = {tensor.position: align(tensor.size, step) for tensor in all_tensors}
     banks: list[list[_SharedObject]] = [[] for _ in problem.pools]
     largest_first = sorted(all_tensors, key=lambda tensor: rounded[tensor.position])
@@ -94,23 +95,23 @@ def banked_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
         size = rounded[tensor.position]
         for pool in tensor.pools:
             capacity, before = problem.pools[pool].size, len(banks[pool])
-            _share(banks[pool], tensor, size)
+            _place_in_objects(banks[pool], tensor, size)
             if capacity is None or len(banks[pool]) == before or sum(each.size for each in banks[pool]) <= capacity:
                 break
             banks[pool].pop()
         else:
-            return PlannerAnswer(_side_by_side(banks), (tensor.position,))
-    return PlannerAnswer(_side_by_side(banks))
+            return PlannerAnswer(_concatenate_objects(banks), (tensor.position,))
+    return PlannerAnswer(_concatenate_objects(banks))
 
 
 def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place one tensor after the other, in the problem's order; no byte is used twice.
+    """Place tensors one after another, in the problem's order; no byte is used twice.
 
-    Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py, which refuses views; here they lie in their
+    Source: naive in pytorch/executorch v1.5.1, exir/memory_planning.py. It refuses views; here views lie in their
     buffers.
     """
     all_tensors = tensors(problem, stop_check)
-    step = _alignment(problem, all_tensors)
+    step = _common_alignment(problem, all_tensors)
     end = [0] * len(problem.pools)
     placements: dict[int, tuple[int, int]] = {}
     for tensor in all_tensors:
@@ -121,5 +122,5 @@ def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerA
     return PlannerAnswer(placements)
 
 
-def _alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
+def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
     return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in all_tensors})

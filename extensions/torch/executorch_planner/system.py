@@ -1,4 +1,4 @@
-"""ExecuTorch: how it plans, and plans as lists for it."""
+"""The registration of ExecuTorch: its own planners, and a writer of plans as lists for it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Files of torch: exported programs, snapshots of its allocator's memory, and wrapper code of inductor."""
+"""Readers of torch's files: exported programs, snapshots of its allocator, and wrapper code of inductor."""

@@ -1,4 +1,4 @@
-"""Settings of torch's caching allocator, as written in PYTORCH_CUDA_ALLOC_CONF and in snapshots."""
+"""Settings of torch's caching allocator, read from PYTORCH_CUDA_ALLOC_CONF or from a snapshot."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from memplan.planner.errors import OptionError, excerpt
 ROUNDING = 512
 _MIB = 1 << 20
 _INTERVALS = 16
-"""Divisions can be set for sizes from 1 MiB, one for each power of two; the last one covers all larger sizes."""
+"""The power-of-two intervals of sizes with their own divisions: the first starts at 1 MiB, the last has no end."""
 _ROW = r"(\w+)(?::(\[[^][]*\]|[^][,:]*))?"
 _NAMES = ("expandable_segments", "max_split_size_mb", "roundup_power2_divisions", "garbage_collection_threshold")
 
 
 @dataclass(frozen=True)
 class AllocatorSettings:
-    """Settings that change the reserved bytes; sizes are in bytes.
+    """The settings that change the number of reserved bytes; sizes are in bytes.
 
-    `max_split_size` is the least size of blocks that are not split. `divisions` are the parts of each power of two that
-    sizes are rounded to, by its interval; 0 and 1 leave 512 bytes. Above the fraction `threshold` of the capacity, here
-    the memory that the process may use, free segments that were not used for long are given back.
+    Blocks of at least `max_split_size` are not split. `divisions` are the steps per power of two to which sizes are
+    rounded up, for each interval of sizes; 0 and 1 round to multiples of 512 bytes. Above the fraction `threshold` of
+    the capacity (the memory that the process may use), free segments that were long unused are given back.
     """
 
     expandable: bool = False
@@ -32,7 +32,7 @@ class AllocatorSettings:
     threshold: float = 0.0
 
     def round_size(self, size: int) -> int:
-        """Return the size of the block for a request."""
+        """Return the block size in bytes for a request of `size` bytes."""
         whole = -(-max(size, 1) // ROUNDING) * ROUNDING
         floor = size.bit_length() - 1
         parts = self.divisions[min(max(floor - 20, 0), _INTERVALS - 1)]
@@ -45,7 +45,7 @@ class AllocatorSettings:
 def settings_of(text: str) -> AllocatorSettings:
     """Return the settings in a text such as "expandable_segments:True,max_split_size_mb:128".
 
-    A name alone is True. Raises OptionError for other texts, and for settings that are not simulated.
+    A name without a value means True. Raises OptionError for malformed texts and for settings that are not simulated.
     """
     pairs = dict(re.findall(_ROW, text)) if re.fullmatch(f"{_ROW}(,{_ROW})*", text) else {}
     if not pairs or not pairs.keys() <= {*_NAMES}:
@@ -64,7 +64,7 @@ def settings_of(text: str) -> AllocatorSettings:
 
 
 def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
-    """Return the settings in a snapshot; missing ones have torch's defaults."""
+    """Return the allocator settings in a snapshot; missing ones have torch's defaults."""
     by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
     parts = list(by_size.values()) if isinstance(by_size, dict) else []
     is_whole = len(parts) == _INTERVALS and all(type(part) is int and 0 <= part < 1 << 10 for part in parts)
@@ -78,7 +78,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 
 
 def _divisions(text: str) -> tuple[int, ...]:
-    """Return the divisions: one number for all sizes, or [256:1,512:2,>:4], each from a size in MiB."""
+    """Return the divisions of all intervals, from one number or from [256:1,512:2,>:4] with sizes in MiB."""
     if not text.startswith("["):
         return (int(text),) * _INTERVALS
     divisions, last = [0] * _INTERVALS, -1

@@ -1,8 +1,8 @@
 """Exported programs of PyTorch in a file, `.pt2`, as `torch.export.save` writes it: a ZIP archive with JSON in it.
 
 Only that JSON is read: the graph, its signature and the metadata of tensors. Weights stay in the archive, and nothing
-of it is run or unpickled. The nodes become nodes as the reader of graphs in memory knows them; a table here lists the
-operators that return views, or change their arguments, as their schemas are not in the file.
+in the archive is run or unpickled. The nodes are converted for the reader of torch.fx graphs in memory; a table here
+lists the operators that return views or change their arguments, as the file lacks their schemas.
 Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 Archive Spec.
 """
 
@@ -25,11 +25,11 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
 
 _MOST_BYTES = 1 << 28
-"""The largest JSON that is read."""
+"""The largest JSON that is read, in bytes."""
 _FIRST_TYPES = "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool bfloat16"
 _LAST_TYPES = "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
 _DTYPES = dict(enumerate(_FIRST_TYPES.split(), 1)) | dict(enumerate(_LAST_TYPES.split(), 28))
-"""Maps a ScalarType to the name of a type."""
+"""Maps a ScalarType number to the name of the type."""
 _VIEWS = """
 _reshape_alias alias as_strided detach diagonal expand expand_as flatten movedim narrow permute reshape select slice
 squeeze swapaxes t transpose unfold unsqueeze view view_as view_as_complex view_as_real
@@ -40,34 +40,34 @@ _CONSTANTS = ("parameter", "buffer", "tensor_constant")
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, and OptionError for dimensions that it does not have."""
-    program = _object(parse(_json(data)), "graph_module")
-    graph = _Graph(_object(program, "graph"), options.sizes)
-    specs = _rows(_object(program, "signature"), "input_specs")
+    """Read an exported program; raises FormatError, and OptionError for dimensions that the program lacks."""
+    program = _object_field(parse(_json(data)), "graph_module")
+    graph = _Graph(_object_field(program, "graph"), options.sizes)
+    specs = _list(_object_field(program, "signature"), "input_specs")
     held = (spec[kind] for spec in specs if isinstance(spec, dict) for kind in _CONSTANTS if kind in spec)
-    constants = {name for row in held for name in _names(_object(row, "arg"))}
+    constants = {name for row in held for name in _names(_object_field(row, "arg"))}
     return read_graph(SimpleNamespace(graph=SimpleNamespace(nodes=graph.nodes)), options, constants)
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols in a program's sizes, with their ranges; raises FormatError."""
-    program = _object(parse(_json(data)), "graph_module")
+    """Return the symbols in a program's sizes with their ranges; raises FormatError."""
+    program = _object_field(parse(_json(data)), "graph_module")
     constraints = parse(_json(data)).get("range_constraints", {})
     return {
         name: _range(constraints.get(name))
-        for name in sorted(_size_names(_object(_object(program, "graph"), "tensor_values")))
+        for name in sorted(_size_names(_object_field(_object_field(program, "graph"), "tensor_values")))
     }
 
 
 def _range(row: Any) -> SymbolRange:
-    """Return a symbol's range as the program states it, or all values from 1."""
+    """Return a symbol's range as stated by the program; missing ends become 1 and unbounded."""
     ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
     low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
     return SymbolRange(min=1 if low is None else low, max=high)
 
 
 def _json(data: bytes) -> bytes:
-    """Return the program's JSON in an archive."""
+    """Return the JSON of the one exported program in an archive; raises FormatError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [info for info in archive.infolist() if _is_program(info.filename)]
@@ -87,20 +87,20 @@ def _is_program(name: str) -> bool:
 
 
 class _Tensor:
-    """A tensor's metadata in the form that the reader of torch.fx expects."""
+    """The metadata of a tensor, with the attributes that the reader of torch.fx expects."""
 
     def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
             raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
-        self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _rows(row, k)) for k in ("sizes", "strides"))
+        self.shape, self._strides = (tuple(size_of(dim, dims) for dim in _list(row, k)) for k in ("sizes", "strides"))
 
     def element_size(self) -> int:
-        """Return the bytes of an element."""
+        """Return the bytes of one element."""
         return (bits_of(self.dtype.removeprefix("torch.")) or 32) // 8
 
     def is_contiguous(self) -> bool:
-        """Return True if the elements are in the order of the axes."""
+        """Return True if the elements lie in row-major order without gaps."""
         step = 1
         for size, stride in zip(reversed(self.shape), reversed(self._strides), strict=False):
             if size != 1 and stride != step:
@@ -110,7 +110,7 @@ class _Tensor:
 
 
 class _Operator:
-    """An operator, with the views and in-place changes that its name implies."""
+    """An operator, with a schema of views and in-place changes derived from its name."""
 
     def __init__(self, target: str, names: Sequence[str]) -> None:
         space, _, rest = target.partition(".")
@@ -133,11 +133,11 @@ class _Operator:
 
 
 class HigherOrderOperator(_Operator):
-    """An operator that runs subgraphs; the class has torch's name for it."""
+    """An operator that runs subgraphs; the reader of torch.fx recognizes it by this class name."""
 
 
 class _Node:
-    """A node with the attributes of a torch.fx node."""
+    """A node with the attributes of a torch.fx node that the reader uses."""
 
     def __init__(self, name: str, op: str, target: Any, args: Sequence[Any], value: Any) -> None:
         self.name, self.op, self.target, self.args, self.meta = name, op, target, tuple(args), {"val": value}
@@ -147,42 +147,42 @@ class _Node:
 
 
 def getitem() -> None:
-    """Stand for the item of a list; the reader of torch.fx recognizes this name."""
+    """Represent taking an item of a list; the reader of torch.fx recognizes it by this name."""
 
 
 class _Graph:
-    """A graph of the file as nodes that the reader of torch.fx reads."""
+    """Builds torch.fx-like nodes from the JSON of a graph."""
 
     def __init__(self, graph: Mapping[str, Any], dims: Mapping[str, int]) -> None:
-        self.values, self.dims = _object(graph, "tensor_values"), dims
-        _request_dims(self.values, dims)
+        self.values, self.dims = _object_field(graph, "tensor_values"), dims
+        _require_dims(self.values, dims)
         self.nodes: list[_Node] = []
         self.of: dict[str, _Node] = {}
-        for row in _rows(graph, "inputs"):
+        for row in _list(graph, "inputs"):
             for name in _names(row):
-                self._add(name, _Node(name, "placeholder", None, (), self._value(name)))
-        for k, row in enumerate(_rows(graph, "nodes")):
-            self._call(row, f"nodes[{k}]")
-        outputs = [self._find_node(name, "outputs") for row in _rows(graph, "outputs") for name in _names(row)]
+                self._add_node(name, _Node(name, "placeholder", None, (), self._tensor_of(name)))
+        for k, row in enumerate(_list(graph, "nodes")):
+            self._add_call(row, f"nodes[{k}]")
+        outputs = [self._find_node(name, "outputs") for row in _list(graph, "outputs") for name in _names(row)]
         self.nodes.append(_Node("output", "output", None, outputs, None))
 
-    def _call(self, row: Any, path: str) -> None:
+    def _add_call(self, row: Any, path: str) -> None:
         target = str(row.get("target") if isinstance(row, dict) else "").removeprefix("torch.ops.")
-        inputs = _rows(row, "inputs")
+        inputs = _list(row, "inputs")
         arguments = [self._argument(one, path) for one in inputs]
-        outputs = [name for one in _rows(row, "outputs") for name in _names(one)]
+        outputs = [name for one in _list(row, "outputs") for name in _names(one)]
         kind = HigherOrderOperator if target.startswith("higher_order") else _Operator
         what = kind(target, [str(one.get("name")) for one in inputs])
-        values = [self._value(name) for name in outputs]
+        values = [self._tensor_of(name) for name in outputs]
         if len(outputs) == 1:
-            self._add(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
+            self._add_node(outputs[0], _Node(outputs[0], "call_function", what, arguments, values[0]))
             return
         whole = _Node(f"{path} {target}", "call_function", what, arguments, values)
         self.nodes.append(whole)
         for k, (name, value) in enumerate(zip(outputs, values, strict=True)):
-            self._add(name, _Node(name, "call_function", getitem, (whole, k), value))
+            self._add_node(name, _Node(name, "call_function", getitem, (whole, k), value))
 
-    def _add(self, name: str, node: _Node) -> None:
+    def _add_node(self, name: str, node: _Node) -> None:
         if name in self.of:
             raise FormatError(f"nodes: must make each value once, got {excerpt(name)} again")
         self.of[name] = node
@@ -193,13 +193,13 @@ class _Graph:
             raise FormatError(f"{path}: must read what was made before, got {excerpt(name)}")
         return self.of[name]
 
-    def _value(self, name: str) -> _Tensor | None:
+    def _tensor_of(self, name: str) -> _Tensor | None:
         row = self.values.get(name)
         return _Tensor(row, self.dims, f"tensor_values.{excerpt(name)}") if isinstance(row, dict) else None
 
     def _argument(self, row: Any, path: str) -> Any:
-        """Return an argument as a node, a list of nodes or a plain value; None if the reader does not need it."""
-        arg = _object(row, "arg")
+        """Return an argument as a node, a list of nodes or a plain value; None for kinds that are not used."""
+        arg = _object_field(row, "arg")
         kind, value = next(iter(arg.items()), ("", None))
         if "tensor" in kind or "sym_" in kind:
             values = [self._find_node(name, path) for name in _names(arg) if name in self.values or "tensor" in kind]
@@ -209,7 +209,7 @@ class _Graph:
 
 
 def _names(row: Any) -> Iterator[str]:
-    """Yield the names of values in an argument, also inside lists."""
+    """Yield the names of the values in an argument, also those inside lists."""
     if isinstance(row, list):
         for one in row:
             yield from _names(one)
@@ -222,11 +222,11 @@ def _names(row: Any) -> Iterator[str]:
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
-    return {name for row in values.values() for dim in _rows(row, "sizes") for name in names_in(dim)}
+    return {name for row in values.values() for dim in _list(row, "sizes") for name in names_in(dim)}
 
 
-def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
-    """Raise FormatError that lists all dimensions without sizes, or OptionError for unknown dimensions."""
+def _require_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
+    """Raise FormatError that lists the dimensions without sizes, or OptionError for unknown dimensions."""
     names_of_dims = _size_names(values)
     if unknown := [name for name in dims if name not in names_of_dims]:
         names = ", ".join(sorted(names_of_dims)[:MAX_SHOWN]) or "none"
@@ -238,15 +238,15 @@ def _request_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
         raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
 
 
-def _object(row: Any, name: str) -> Mapping[str, Any]:
+def _object_field(row: Any, name: str) -> Mapping[str, Any]:
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, dict):
         raise FormatError(f"{name}: must be an object, got {excerpt(value)}")
     return value
 
 
-def _rows(row: Any, name: str) -> list[Any]:
-    rows_of_name = row.get(name) if isinstance(row, dict) else None
-    if not isinstance(rows_of_name, list):
-        raise FormatError(f"{name}: must be a list, got {excerpt(rows_of_name)}")
-    return rows_of_name
+def _list(row: Any, name: str) -> list[Any]:
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, list):
+        raise FormatError(f"{name}: must be a list, got {excerpt(value)}")
+    return value

@@ -1,11 +1,11 @@
-"""A simulation of torch's caching allocator for CUDA by its rules: the memory that a step requests from the driver.
+"""A simulation of torch's caching allocator for CUDA, which gives the memory that a step requests from the driver.
 
 Sizes are rounded to 512 bytes. Requests of at most 1 MiB are served from segments of 2 MiB, others from segments of 20
-MiB, or of the requested size, rounded to 2 MiB, from 10 MiB on. The free block of the stream that fits best is taken,
-and split if enough is left; a freed block is joined with free neighbours. Segments stay reserved until the driver has
-no more, when all free ones are given back, but those of private pools, which CUDA graphs use. With expandable segments,
-blocks grow into pages that are mapped when they are needed. What settings change is in `allocator_settings`. Rules as
-of torch 2.13: c10/cuda/CUDACachingAllocator.cpp.
+MiB; from 10 MiB on, a request gets a segment of its size, rounded to 2 MiB. The best-fitting free block of the stream
+is taken, and split if enough is left; a freed block is merged with free neighbours. Segments stay reserved until the
+driver has no memory left; then all free segments are given back, except those of private pools, which CUDA graphs use.
+With expandable segments, blocks grow into pages that are mapped when needed. The settings are in `allocator_settings`.
+Source: torch 2.13, c10/cuda/CUDACachingAllocator.cpp.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from memplan.planner.errors import MemplanError
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB
-"""The largest size that is served from small segments, and the size of these segments."""
+"""The largest request that is served from small segments, and the size of a small segment, in bytes."""
 LARGE_SEGMENT, OWN_SEGMENT, OWN_ROUNDING = 20 * MIB, 10 * MIB, 2 * MIB
-"""The size of a segment for several blocks, the least size that gets its own segment, and the multiple it is rounded
-to.
-"""
+"""A shared large segment's bytes, the least request with its own segment, and the multiple of such a segment's size."""
 _FIRST_ADDRESS, _ADDRESS_SPACE = 1 << 50, 1 << 44
-"""The lowest address of segments, above any that a driver gives, and the most bytes of an expandable segment."""
+"""The first simulated address, above all addresses of drivers, and the largest size of an expandable segment."""
 
 
 class OutOfMemoryError(MemplanError):
@@ -34,7 +32,7 @@ class OutOfMemoryError(MemplanError):
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A range of the segment at `base`, linked to its neighbours; unmapped blocks take no memory."""
+    """A range of the segment at address `base`, linked to its neighbours; an unmapped block takes no memory."""
 
     address: int
     size: int
@@ -78,8 +76,9 @@ class BlockPool:
 class CachingAllocator:
     """A simulation of torch's caching allocator, optionally within a capacity in bytes.
 
-    `reserved` are the bytes of all segments now, `peak` the most that they were; `segments` has the size of each that
-    is not expandable, by its address. `driver` says where a segment lies; where it does not, they follow each other.
+    `reserved` are the bytes of all segments now, and `peak` is the largest value of `reserved` so far; `segments` maps
+    the address of each non-expandable segment to its size. `driver` returns the address of a new segment of a given
+    size; where it returns None, segments follow one another.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class CachingAllocator:
         self._searches = 0
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
-        """Allocate a block, from the private pool if one is named; raises OutOfMemoryError."""
+        """Allocate a block for `size` bytes, in a private pool if one is named; raises OutOfMemoryError."""
         rounded = self.settings.round_size(size)
         pool = self.pool(stream, rounded <= SMALL, private)
         self._searches += not pool.is_small and not pool.is_private
@@ -113,41 +112,41 @@ class CachingAllocator:
         if block is None:
             raise OutOfMemoryError(f"capacity: must be enough for {rounded} bytes beside {self.reserved} reserved")
         if self._is_split(pool, rounded, block.size - rounded):
-            self._offer(_split(block, rounded))
+            self._make_available(_split_block(block, rounded))
         block.is_free = False
         return block
 
     def _is_split(self, pool: BlockPool, size: int, rest: int) -> bool:
-        """Return True if the rest of a block is large enough to be split off."""
+        """Return True if the unused rest of a block is large enough to become a separate block."""
         if pool.is_small or self.expandable:
             return rest >= ROUNDING
         return rest > SMALL and size < self._unsplit
 
-    def _offer(self, block: Block) -> None:
+    def _make_available(self, block: Block) -> None:
         block.freed_at = self._searches
         block.pool.add(block)
 
     def free_block(self, block: Block) -> None:
-        """Free a block; requests of the same stream may use it at once."""
-        self._offer(_merge_block(block))
+        """Free a block; later requests of the same stream may use it immediately."""
+        self._make_available(_merge_block(block))
 
     def adopt(self, address: int, size: int, pool: BlockPool, given: Sequence[tuple[int, int]]) -> list[Block]:
         """Add an existing segment with its allocated blocks, given by address and size; return these blocks."""
-        rest, blocks = self._segment(address, size, pool), list[Block]()
+        rest, blocks = self._add_segment(address, size, pool), list[Block]()
         for start, length in sorted(given):
             if start > rest.address:
-                gap, rest = rest, _split(rest, start - rest.address)
-                self._offer(gap)
+                gap, rest = rest, _split_block(rest, start - rest.address)
+                self._make_available(gap)
             blocks.append(rest)
             rest.is_free = False
             if self._is_split(pool, length, rest.size - length):
-                rest = _split(rest, length)
+                rest = _split_block(rest, length)
         if rest.is_free:
-            self._offer(rest)
+            self._make_available(rest)
         return blocks
 
     def pool(self, stream: int, is_small: bool, private: Hashable = None) -> BlockPool:
-        """Return the pool for requests of a stream."""
+        """Return the pool for small or large requests of a stream, created if missing."""
         key = stream, is_small, private
         return self._pools.setdefault(key, BlockPool(is_small, is_private=private is not None))
 
@@ -166,7 +165,7 @@ class CachingAllocator:
         self.reserved -= self.segments.pop(block.address)
 
     def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
-        """Return unsplit free blocks of a stream to the driver: one that is large enough, else the largest ones."""
+        """Return unsplit free blocks to the driver: one sufficient block, else the largest ones; False if none."""
         wanted = max(size, self._unsplit)
         rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
         if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
@@ -180,7 +179,7 @@ class CachingAllocator:
         return True
 
     def _collect(self) -> None:
-        """Return free segments of average age and more to the driver until at most the threshold is reserved."""
+        """Return free segments of at least average age to the driver while more than the threshold is reserved."""
         wanted = self.reserved - int(self.settings.threshold * (self.capacity or 0))
         if self.capacity is None or not self.settings.threshold or self.expandable:
             return
@@ -195,7 +194,7 @@ class CachingAllocator:
                 self._release(block)
 
     def _take_best(self, pool: BlockPool, size: int) -> Block | None:
-        """Take the smallest free block that fits, the lowest of equal ones. Expandable ones count at full size."""
+        """Take the smallest fitting free block, the lowest of equal ones; expandable ones count at full size."""
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
             return None
@@ -218,63 +217,63 @@ class CachingAllocator:
         length = SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
         if size >= OWN_SEGMENT:
             length = _round_up(size, OWN_ROUNDING)
-        return self._segment(self._address(length), length, pool) if self._has_left(length) else None
+        return self._add_segment(self._new_address(length), length, pool) if self._is_within_capacity(length) else None
 
-    def _has_left(self, length: int) -> bool:
+    def _is_within_capacity(self, length: int) -> bool:
         return self.capacity is None or self.reserved + length <= self.capacity
 
-    def _segment(self, address: int, length: int, pool: BlockPool) -> Block:
+    def _add_segment(self, address: int, length: int, pool: BlockPool) -> Block:
         self.segments[address] = length
-        self._reserve(length)
+        self._add_reserved(length)
         return Block(address, length, pool, address)
 
-    def _reserve(self, length: int) -> None:
+    def _add_reserved(self, length: int) -> None:
         self.reserved += length
         self.peak = max(self.peak, self.reserved)
 
-    def _address(self, length: int) -> int:
+    def _new_address(self, length: int) -> int:
         if (address := self._driver(length)) is None:
             address, self._end = self._end, self._end + _round_up(length, OWN_ROUNDING)
         return address
 
     def _grow_segment(self, pool: BlockPool, size: int) -> Block | None:
-        """Map pages from the lowest free end of an expandable segment until the block has the size."""
+        """Map pages from the lowest free end of an expandable segment until the block has `size` bytes."""
         ends = (_first_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
-        block = next((block for block in ends if _free_from(block) >= size), None)
+        block = next((block for block in ends if _free_bytes_from(block) >= size), None)
         if block is None:
-            base = self._address(_ADDRESS_SPACE)
+            base = self._new_address(_ADDRESS_SPACE)
             block = Block(base, _ADDRESS_SPACE, pool, base, is_mapped=False)
             pool.add(block)
         while not block.is_mapped or block.size < size:
             hole = block.next if block.is_mapped else block
             assert hole is not None  # the bytes after the block are free
             wanted = size - (block.size if block.is_mapped else 0)
-            length = min(hole.size, _round_up(wanted, _page(pool)))
-            if not self._has_left(length):
+            length = min(hole.size, _round_up(wanted, _page_bytes(pool)))
+            if not self._is_within_capacity(length):
                 return None
             pool.remove(hole)
             if length < hole.size:
-                pool.add(_split(hole, length))
+                pool.add(_split_block(hole, length))
             hole.is_mapped = True
-            self._reserve(length)
+            self._add_reserved(length)
             block = _merge_block(hole)
             pool.add(block)
         pool.remove(block)
         return block
 
     def _unmap(self, pool: BlockPool, block: Block) -> None:
-        """Unmap the whole pages within a free block."""
-        page = _page(pool)
+        """Unmap the pages that lie entirely within a free block."""
+        page = _page_bytes(pool)
         first = block.base + _round_up(block.address - block.base, page)
         last = block.base + (block.address + block.size - block.base) // page * page
         if first >= last:
             return
         pool.remove(block)
         if first > block.address:
-            before, block = block, _split(block, first - block.address)
+            before, block = block, _split_block(block, first - block.address)
             pool.add(before)
         if last < block.address + block.size:
-            pool.add(_split(block, last - block.address))
+            pool.add(_split_block(block, last - block.address))
         block.is_mapped = False
         self.reserved -= block.size
         pool.add(_merge_block(block))
@@ -284,12 +283,12 @@ def _round_up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def _page(pool: BlockPool) -> int:
+def _page_bytes(pool: BlockPool) -> int:
     return SMALL_SEGMENT if pool.is_small else LARGE_SEGMENT
 
 
-def _split(block: Block, size: int) -> Block:
-    """Shorten a block to a size and return the rest, which is not yet in a pool."""
+def _split_block(block: Block, size: int) -> Block:
+    """Shorten a block to `size` bytes and return the rest as a new block, which is in no pool yet."""
     rest = Block(
         block.address + size, block.size - size, block.pool, block.base, block, block.next, is_mapped=block.is_mapped
     )
@@ -300,7 +299,7 @@ def _split(block: Block, size: int) -> Block:
 
 
 def _merge_block(block: Block) -> Block:
-    """Merge a block outside all pools with free neighbours of the same state, mapped or unmapped."""
+    """Merge a block that is in no pool with its free neighbours of the same state, mapped or unmapped."""
     before, after = block.previous, block.next
     if before is not None and before.is_free and before.is_mapped == block.is_mapped:
         block.pool.remove(before)
@@ -316,18 +315,18 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes that a block can grow to: its own and the following unmapped ones."""
+    """Return the bytes to which a block can grow: its own and those of the next block if that is unmapped."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 
 def _first_free_before(block: Block) -> Block:
-    """Return the free block directly before an unmapped one; if there is none, the unmapped block itself."""
+    """Return the free block directly before an unmapped block, or the unmapped block itself if there is none."""
     before = block.previous
     return before if before is not None and before.is_free else block
 
 
-def _free_from(block: Block | None) -> int:
-    """Return the free bytes from a block up to the next allocated one."""
+def _free_bytes_from(block: Block | None) -> int:
+    """Return the number of contiguous free bytes from the start of a block to the next allocated block."""
     total = 0
     while block is not None and block.is_free:
         total, block = total + block.size, block.next

@@ -1,6 +1,5 @@
-"""Facts that PyTorch graphs state about values and operations, apart from bytes and order.
-
-Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
+"""Facts that PyTorch graphs state about values and operations, such as kinds and attributes, apart from bytes and
+order. || Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ _BY_CHANCE = "nondeterministic_seeded"
 
 
 def node_facts(node: Any, k: int) -> OperationFacts:
-    """Return the facts about node number k of a torch.fx graph."""
+    """Return the kind, the attributes and other facts about node number k of a torch.fx graph."""
     schema = getattr(node.target, "_schema", None)
     name = schema.name if schema is not None else ""
-    attributes = plain_attributes(_arguments(node, schema))
+    attributes = plain_attributes(_named_arguments(node, schema))
     kind = kind_of_aten(name)
     if name == "aten::convolution":
-        kind, attributes = _convolution(node, attributes)
+        kind, attributes = _convolution_facts(node, attributes)
     elif name.rpartition("::")[2] in _WINDOWS:
-        attributes = _window(attributes)
+        attributes = _pooling_attributes(attributes)
     elif kind == "pad":
-        attributes = _order_pads(node, attributes)
+        attributes = _pad_attributes(node, attributes)
     return OperationFacts(str(node.name), kind, attributes, (k,))
 
 
@@ -38,12 +37,12 @@ def draws(node: Any) -> bool:
 
 
 def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
-    """Return the facts about one of a node's values, whose dimensions are known."""
+    """Return the facts about one value of a node: its name, its type, and its known shape."""
     dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
     return TensorFacts(name=name or None, shape=tuple(shape), dtype=dtype if dtype and bits_of(dtype) else None)
 
 
-def _arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
+def _named_arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
             value = node.args[k]
@@ -54,16 +53,16 @@ def _arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
         yield _ATTRIBUTES.get(argument.name, argument.name), value
 
 
-def _window(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pooling, with a single number for both axes repeated."""
+def _pooling_attributes(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pooling operation; a single number is repeated for rows and columns."""
     window = dict(attributes)
-    kernel, pads = _pair_value(window.get("kernel"), 1), _pair_value(window.pop("padding", None), 0)
-    window |= {"kernel": kernel, "strides": _pair_value(window.get("strides"), 1) if window.get("strides") else kernel}
-    return {**window, "dilations": _pair_value(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
+    kernel, pads = _as_pair(window.get("kernel"), 1), _as_pair(window.pop("padding", None), 0)
+    window |= {"kernel": kernel, "strides": _as_pair(window.get("strides"), 1) if window.get("strides") else kernel}
+    return {**window, "dilations": _as_pair(window.get("dilations"), 1), "pads": (*pads, *pads), "layout": "NCHW"}
 
 
-def _order_pads(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pad by axes; its list begins with both sides of the last axis."""
+def _pad_attributes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes of a pad in axis order; torch's list begins with both sides of the last axis."""
     others = {name: value for name, value in attributes.items() if name != "pad"}
     pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
     if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):
@@ -72,13 +71,13 @@ def _order_pads(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Att
     return others | {"pads": (*rest, *pad[-2::-2], *rest, *pad[::-2])}
 
 
-def _pair_value(value: Attribute | None, default: int) -> tuple[int | float, ...]:
-    """Return an attribute for rows and columns, which one number may stand for."""
+def _as_pair(value: Attribute | None, default: int) -> tuple[int | float, ...]:
+    """Return an attribute as one number for rows and one for columns; a single number is used for both."""
     listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
     return listed * 2 if len(listed) == 1 else listed
 
 
-def _convolution(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | None, dict[str, Attribute]]:
+def _convolution_facts(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | None, dict[str, Attribute]]:
     image, weight = (getattr(node.args[k], "meta", {}).get("val") for k in (0, 1))
     padding, groups = attributes.get("padding"), attributes.get("groups")
     if weight is None or image is None or not isinstance(padding, tuple):

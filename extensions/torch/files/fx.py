@@ -1,9 +1,10 @@
-"""Graphs of PyTorch that are in memory: torch.fx graph modules, AOT training graphs, exported programs.
+"""Reader of PyTorch graphs in memory: torch.fx graph modules, AOT training graphs, exported programs.
 
-Every tensor that an operation makes is a buffer, its lifetime by the order of the nodes. A view, as the schema of its
-operation says, has the storage of the tensor that it views, and so have tensors that are changed in place. Workspaces
-of operations, and the inside of operations of higher order (cond, map), are not in the graph, nor in the problem.
-Buffers are aligned to 64 bytes, as PyTorch's allocator on CPUs does. Nothing here imports torch.
+Every tensor that an operation computes is a buffer; the order of the nodes determines its lifetime. A view, as declared
+by the schema of its operation, uses the storage of the viewed tensor, and a tensor changed in place keeps its storage.
+Workspaces of operations, and tensors inside higher-order operations (cond, map), are not in the graph and so not in the
+problem. Buffers are aligned to 64 bytes, as by PyTorch's allocator on CPUs. torch is not imported here.
+
 Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and FunctionSchema's alias_info.
 """
 
@@ -22,25 +23,25 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 ALIGNMENT = 64
-_IN_PLACE_OF_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
-"""Kinds of inputs of an exported program that are part of the model."""
+_MODEL_INPUT_KINDS = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
+"""Kinds of an exported program's inputs that are part of the model."""
 _HIGHER_ORDER = "HigherOrderOperator"
 _RESHAPE = {"aten::reshape", "aten::reshape_as", "aten::flatten"}
 _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
-"""Operations that return either a view or a copy."""
+"""Operations that return either a view or a copy of their argument."""
 
 
 def read_exported(program: Any, options: ModelOptions | None = None) -> ImportedProblem:
     """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
     inputs = program.graph_signature.input_specs
-    constants = {row.arg.name for row in inputs if row.kind.name in _IN_PLACE_OF_MODEL}
+    constants = {row.arg.name for row in inputs if row.kind.name in _MODEL_INPUT_KINDS}
     return read_graph(program.graph_module, options, constants)
 
 
 def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> ImportedProblem:
     """Read a torch.fx.GraphModule whose nodes have their values in `meta["val"]`; raises FormatError.
 
-    `constants` are the names of the placeholders outside of the plan: parameters and buffers.
+    `constants` are the names of the placeholders that are not planned: parameters and buffers of the model.
     """
     graph = _Graph(module.graph, options or ModelOptions(), constants)
     for k, node in enumerate(module.graph.nodes):
@@ -50,7 +51,7 @@ def read_graph(module: Any, options: ModelOptions | None = None, constants: Coll
 
 
 class _Graph:
-    """Builds the operations of a graph: `names` has, for each tensor of each node, the buffer it is in."""
+    """Builds the operations of a graph; `names` maps each node to the buffer names of its tensors."""
 
     def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
         self.options = options
@@ -63,90 +64,90 @@ class _Graph:
         self.draft = OperationsDraft(None, (), options, options.alignment or ALIGNMENT)
 
     def add(self, node: Any, k: int) -> None:
-        """Add node number k."""
+        """Add node number k of the graph."""
         if node.op == "placeholder":
-            self._placeholder(node)
+            self._add_placeholder(node)
         elif node.op == "get_attr":
             self.names[node] = self._declare_values(node, "constant")
         elif node.op == "output":
-            self._output(node)
+            self._add_output(node)
         elif is_getitem(node):
-            self._getitem(node)
+            self._add_getitem(node)
         elif node.op == "call_function":
             with self.draft.drawing(node_facts(node, k), has_effects=draws(node) or _is_higher_order(node)):
-                self._operation(node)
+                self._add_operation(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: export the model first"
             raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
 
-    def _placeholder(self, node: Any) -> None:
+    def _add_placeholder(self, node: Any) -> None:
         kind: Kind = "constant" if node.name in self.constants else "param"
         self.names[node] = self._declare_values(
             node, "persistent" if kind == "constant" and node in self.changed else kind
         )
 
-    def _getitem(self, node: Any) -> None:
+    def _add_getitem(self, node: Any) -> None:
         source, index = node.args
         items = self.names[source]
         self.names[node] = (items[index],) if isinstance(index, int) and index < len(items) else ()
 
-    def _operation(self, node: Any) -> None:
-        reads = self._read(node)
+    def _add_operation(self, node: Any) -> None:
+        reads = self._read_buffers(node)
         if _is_higher_order(node):
             message = f"node {excerpt(node.name)}: what {node.target} needs inside is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
         values = values_of(node)
-        bases = [self._base(source) for source in storages_of(node, len(values))]
+        bases = [self._buffer_of(source) for source in storages_of(node, len(values))]
         for_itself = self.options.views == "separate"
-        changed = [name for name in map(self._base, changed_by(node)) if name and not self.draft.is_constant(name)]
+        changed = [name for name in map(self._buffer_of, changed_by(node)) if name and not self.draft.is_constant(name)]
         names: list[str | None] = []
         for k, (value, base) in enumerate(zip(values, bases, strict=True)):
             if base is None or (for_itself and base not in changed):
-                names.append(self._declare(node, value, k, len(values)))
+                names.append(self._declare_value(node, value, k, len(values)))
             else:
                 names.append(base)
-                self.views += [] if base in changed else [self._size(node, value)]
+                self.views += [] if base in changed else [self._bytes_of_value(node, value)]
         self.names[node] = tuple(names)
         made = [name for name in names if name is not None and name not in bases]
         if made or changed or not names:
             self.draft.operation(str(node.target), reads, dict.fromkeys((*made, *changed)))
 
-    def _output(self, node: Any) -> None:
+    def _add_output(self, node: Any) -> None:
         for source in node.all_input_nodes:
             for name in self.names[source]:
                 if name is not None and not self.draft.is_constant(name):
                     self.results[name] = None
         self.draft.results = tuple(self.results)
 
-    def _read(self, node: Any) -> list[str]:
+    def _read_buffers(self, node: Any) -> list[str]:
         names = (name for source in node.all_input_nodes for name in self.names[source] if name is not None)
         return list(dict.fromkeys(names))
 
-    def _base(self, source: Any) -> str | None:
-        """Return the buffer of a node's tensor; None for lists and for values that are no tensor."""
+    def _buffer_of(self, source: Any) -> str | None:
+        """Return the buffer of a node's one tensor; None for lists and for values that are no tensor."""
         names = self.names.get(source, ())
         return names[0] if len(names) == 1 else None
 
     def _declare_values(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
         values = values_of(node)
-        return tuple(self._declare(node, value, k, len(values), kind) for k, value in enumerate(values))
+        return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
-    def _declare(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare the buffer of one of a node's values and return its name, or None if the value is no tensor."""
+    def _declare_value(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
+        """Declare the buffer of one of a node's values and return its name; None if the value is no tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
-        self.draft.declare(name, self._size(node, value), kind)
-        shape = [self._length(node, dim) for dim in value.shape]
+        self.draft.declare(name, self._bytes_of_value(node, value), kind)
+        shape = [self._dimension_size(node, dim) for dim in value.shape]
         self.draft.describe(name, value_facts(name, value, shape))
         return name
 
-    def _size(self, node: Any, value: Any) -> int:
-        shape = [self._length(node, dim) for dim in value.shape]
+    def _bytes_of_value(self, node: Any, value: Any) -> int:
+        shape = [self._dimension_size(node, dim) for dim in value.shape]
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
-    def _length(self, node: Any, dim: Any) -> int:
-        """Return the size of a dimension, which may be an expression of symbols from the options."""
+    def _dimension_size(self, node: Any, dim: Any) -> int:
+        """Return the size of a dimension, which may be an expression of symbols whose sizes are in the options."""
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs(
@@ -163,9 +164,9 @@ def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
 
 
 def values_of(node: Any) -> tuple[Any, ...]:
-    """Return the values of a node as a list, also if there is only one."""
+    """Return the values of a node as a tuple, even if there is only one."""
     if "val" not in node.meta:
-        if node.op == "get_attr":  # such as a submodule
+        if node.op == "get_attr":  # an attribute such as a submodule has no value
             return ()
         raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')
     value = node.meta["val"]
@@ -177,12 +178,12 @@ def _is_higher_order(node: Any) -> bool:
 
 
 def is_getitem(node: Any) -> bool:
-    """Return True if a node takes an item of a tuple or list."""
+    """Return True if a node takes an item from a tuple or list."""
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
 def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each argument of an operation's schema for which the node has a value."""
+    """Yield each argument of the operation's schema that the node sets, with its value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
@@ -192,9 +193,9 @@ def _arguments(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def storages_of(node: Any, count: int) -> Iterator[Any]:
-    """Yield, for each of a node's values, the node whose storage it surely has, or None.
+    """Yield, for each of a node's values, the node whose storage it is certain to share, or None.
 
-    Where an operation returns a list of views, the schema says so by letting the argument end up in any set ("*").
+    An operation that returns a list of views has an argument in its schema that may alias any output ("*").
     """
     schema = getattr(node.target, "_schema", None)
     returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
@@ -213,7 +214,7 @@ def storages_of(node: Any, count: int) -> Iterator[Any]:
 
 
 def _is_no_copy(node: Any, source: Any) -> bool:
-    """Return True if an operation that may return its argument does so for this source."""
+    """Return True if an operation that may copy its argument returns a view of `source` instead."""
     name = node.target._schema.name
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 

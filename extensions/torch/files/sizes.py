@@ -1,4 +1,4 @@
-"""Sizes in exported programs of PyTorch: numbers, and expressions of symbols as Python or sympy writes them."""
+"""Sizes in exported programs of PyTorch: numbers, and expressions of symbols in the syntax of Python or sympy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "Max": max_number,
     "Min": min_number,
 }
-"""The functions in sizes, by their names as Python operators and as functions of sympy and torch."""
+"""The functions that may occur in sizes, by their names in Python's syntax tree, sympy and torch."""
 _LONGEST = 300
 
 
 def size_of(dim: Any, dims: Mapping[str, int]) -> int:
-    """Return a size, which may be an expression of symbols; raises FormatError."""
+    """Return a size, evaluated if it is an expression of symbols; raises FormatError."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
     size = size if expression is None else evaluate(expression, dims)
@@ -49,7 +49,7 @@ def _expression(dim: Any) -> ast.expr | None:
 
 
 def names_in(dim: Any) -> Iterator[str]:
-    """Yield the names in a size: as Python writes them, or as sympy does, as Symbol('s0', integer=True)."""
+    """Yield the symbols in a size, written as Python names or as sympy's Symbol('s0', integer=True)."""
     expression = _expression(dim)
     calls = [part for part in ast.walk(expression) if isinstance(part, ast.Call)] if expression is not None else []
     functions = {id(call.func) for call in calls}
@@ -61,7 +61,7 @@ def names_in(dim: Any) -> Iterator[str]:
 
 
 def evaluate(found: ast.expr, dims: Mapping[str, int]) -> int | None:
-    """Return the value of an expression, or None if it has anything but integers, symbols and the functions above."""
+    """Return the value of an expression; None if it has anything but integers, known symbols and known functions."""
     if isinstance(found, ast.Constant):
         return (
             dims.get(found.value) if isinstance(found.value, str) else found.value if type(found.value) is int else None

@@ -1,12 +1,12 @@
-"""Memory snapshots of PyTorch: every allocation and release of its caching allocator, with addresses.
+"""Reader of PyTorch's memory snapshots: every allocation and release of its caching allocator, with addresses.
 
-A file is what `torch.cuda.memory._dump_snapshot` writes (a pickle), or the same as JSON. It is read without running
-anything: a pickle may hold numbers, texts, lists, tuples and dictionaries, and no other objects. Each stream of a
-device is a pool, as a buffer that is freed on one stream is free on another only after an event that the file does not
-name; a buffer that other streams used ends with their use. Each private pool, of CUDA graphs, is a pool, too. Time is
-the position among allocations and ends. A buffer from before the recording is alive from its begin, one that remains
-after it to its end. Segments, which the allocator requests from the driver, follow one another, in the order of their
-addresses, as gaps between them are no memory.
+A file is the pickle that `torch.cuda.memory._dump_snapshot` writes, or the same as JSON. Reading it runs no code: a
+pickle may contain numbers, texts, lists, tuples and dictionaries, but no other objects. Each stream of a device is a
+pool, since a buffer freed on one stream becomes free on another only after an event that the file does not record; a
+buffer used by other streams ends with their last use. Each private pool of CUDA graphs is a pool as well. Time steps
+count allocations and releases. A buffer older than the recording is alive from the recording's start, a buffer that is
+never freed to its end. Segments, which the allocator requests from the driver, are placed one after another in address
+order, since gaps between them are no memory.
 Source: torch/cuda/_memory_viz.py.
 """
 
@@ -33,7 +33,7 @@ _SMALL_SEGMENT = 2 << 20
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Unpickles plain values and refuses everything that would import a module."""
+    """Unpickles numbers, texts and containers only; raises FormatError for anything that would import a module."""
 
     def find_class(self, module: str, name: str, /) -> NoReturn:
         raise FormatError(f"must hold plain values only, got an object of {excerpt(f'{module}.{name}')}")
@@ -43,7 +43,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a snapshot; raises FormatError, and OptionError for named dimensions."""
+    """Read a snapshot; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "PyTorch's snapshots")
     steps = steps_of(data)
     rows: list[dict[str, Any]] = []
@@ -75,7 +75,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
-    """Return the pool of each storage of a step on a device: the default one, one for a stream, or one for a graph."""
+    """Return the pool name of each storage of a step: the device's default pool, or that of a stream or a graph."""
     pools = []
     for tensor in step.tensors:
         graph = graph_name(tensor.private) if tensor.private else ""
@@ -85,23 +85,23 @@ def pools_of(step: StepMemory, name: str) -> list[str]:
 
 
 def graph_name(private: Iterable[int]) -> str:
-    """Return the name of a private pool."""
+    """Return the name of a CUDA graph's private pool."""
     return "graph" + ".".join(map(str, private))
 
 
 def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
-    """Return the first event of a storage and the event that ends it; `last` is the last event of the snapshot."""
+    """Return the half-open lifetime of a storage in events; `last` is the number of events of the snapshot."""
     start = 0 if tensor.phase == "given" else tensor.start
     return start, last + 1 if tensor.end is None else max(tensor.end, 1)
 
 
 def steps_of(data: bytes) -> dict[int, StepMemory]:
-    """Return what a snapshot records of each device that has events; raises FormatError."""
+    """Return the recorded step of each device that has events, by device number; raises FormatError."""
     snapshot = _read_plain(data)
-    traces = {device: trace for device, trace in enumerate(_list(snapshot, "device_traces")) if trace}
+    traces = {device: trace for device, trace in enumerate(_list_field(snapshot, "device_traces")) if trace}
     if not traces:
         raise FormatError("device_traces: must have events: record the history before the snapshot is taken")
-    return {device: _step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
+    return {device: _recorded_step(snapshot, device, trace, len(traces) == 1) for device, trace in traces.items()}
 
 
 def _read_plain(data: bytes) -> Mapping[str, Any]:
@@ -119,14 +119,14 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
     return value
 
 
-def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
+def _list_field(value: Mapping[str, Any], name: str) -> Sequence[Any]:
     rows = value.get(name, [])
     if not isinstance(rows, (list, tuple)):
         raise FormatError(f"{name}: must be a list, got {excerpt(rows)}")
     return rows
 
 
-def _number(event: Any, name: str, path: str) -> int:
+def _number_field(event: Any, name: str, path: str) -> int:
     value = event.get(name) if isinstance(event, dict) else None
     if type(value) is not int or not 0 <= value < 2**63:
         raise FormatError(f"{path}.{name}: must be a number of at least 0 and below 2^63, got {excerpt(value)}")
@@ -134,7 +134,7 @@ def _number(event: Any, name: str, path: str) -> int:
 
 
 class _Places:
-    """The address ranges that segments of some tensors ever covered, merged where they overlap, in ascending order."""
+    """The address ranges that segments of some tensors ever covered, in ascending order, merged if they overlap."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []
@@ -150,16 +150,16 @@ class _Places:
         self.bases = list(accumulate(sizes, initial=0))
 
     def offset(self, address: int) -> int:
-        """Return the offset of an address; addresses outside all segments get offsets after the last segment."""
+        """Return the offset for an address; addresses outside all segments get offsets after the last segment."""
         k = bisect_right(self.lows, address) - 1
         if k < 0 or self.bases[k] + address - self.lows[k] > self.bases[k + 1]:
             return self.bases[-1] + address
         return self.bases[k] + address - self.lows[k]
 
 
-def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
-    """Return the recorded step of a device: its trace is read backward to find the start, then forward."""
-    events = [_event(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
+def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
+    """Return the recorded step of a device; its events are read backward to find the initial state, then forward."""
+    events = [_event_row(event, f"device_traces[{device}][{k}]") for k, event in enumerate(trace) if _is_known(event)]
     held, live = _last_state(snapshot, device, is_only)
     step = StepMemory(last_segments=tuple(held.values()))
     step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
@@ -168,11 +168,11 @@ def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_onl
         if action == "alloc":
             live.pop(address, None)
         elif action in _FREED:
-            live[address] = _storage(event)
+            live[address] = _read_storage(event)
         elif _CHANGES[action] > 0:
             held.pop(address, None)
         else:
-            held[address] = _segment(event, "addr", "size", "segments")
+            held[address] = _read_segment(event, "addr", "size", "segments")
     step.segments = () if step.settings.expandable else tuple(held.values())
     changes = [_CHANGES.get(event["action"], 0) * event["size"] for event in events]
     reserved = sum(segment.size for segment in step.last_segments) - sum(changes)
@@ -183,7 +183,7 @@ def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_onl
         action, address = event["action"], event["addr"]
         if action == "alloc":
             at[address] = len(step.tensors)
-            step.tensors.append(replace(_storage(event), start=len(step.events), phase="forward"))
+            step.tensors.append(replace(_read_storage(event), start=len(step.events), phase="forward"))
             step.events.append(at[address])
         elif action in _FREED and address in at:
             step.tensors[at[address]].end = len(step.events)
@@ -199,19 +199,21 @@ def _step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_onl
 def _last_state(
     snapshot: Mapping[str, Any], device: int, is_only: bool
 ) -> tuple[dict[int, Segment], dict[int, Storage]]:
-    """Return the segments of a device at the end, and their allocated blocks by address."""
+    """Return the segments of a device at the end of the recording, and their allocated blocks, by address."""
     held, live = dict[int, Segment](), dict[int, Storage]()
-    for k, row in enumerate(_list(snapshot, "segments")):
+    for k, row in enumerate(_list_field(snapshot, "segments")):
         path = f"segments[{k}]"
         if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
             continue
-        segment = _segment(row, "address", "total_size", path)
+        segment = _read_segment(row, "address", "total_size", path)
         held[segment.address] = segment
         address = segment.address
-        for block in _list(row, "blocks"):
-            event = _event({"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks")
+        for block in _list_field(row, "blocks"):
+            event = _event_row(
+                {"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks"
+            )
             if str(block.get("state")).startswith("active"):
-                live[event["addr"]] = _storage(
+                live[event["addr"]] = _read_storage(
                     {**event, "size": _requested_bytes(block, event["size"], f"{path}.blocks")}
                 )
             address = event["addr"] + event["size"]
@@ -219,33 +221,33 @@ def _last_state(
 
 
 def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
-    """Return the bytes that were requested of a block, as events have them; all of it where the file does not say."""
-    requested = _number({"requested_size": size, **block}, "requested_size", path)
+    """Return the bytes that were requested for a block; its whole size if the file does not state them."""
+    requested = _number_field({"requested_size": size, **block}, "requested_size", path)
     if requested > size:
         raise FormatError(f"{path}.requested_size: must be at most the size of its block ({size}), got {requested}")
     return requested or size
 
 
-def _segment(row: Any, address: str, size: str, path: str) -> Segment:
-    length, graph = _number(row, size, path), row.get("segment_pool_id")
+def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
+    length, graph = _number_field(row, size, path), row.get("segment_pool_id")
     private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
     kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
-    stream = _number({"stream": 0, **row}, "stream", path)
-    return Segment(_number(row, address, path), length, stream, kind == "small", private)
+    stream = _number_field({"stream": 0, **row}, "stream", path)
+    return Segment(_number_field(row, address, path), length, stream, kind == "small", private)
 
 
 def _is_known(event: Any) -> bool:
     return isinstance(event, dict) and event.get("action") in {"alloc", *_FREED, *_CHANGES}
 
 
-def _event(event: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return an event after validating its numbers."""
-    numbers = {name: _number({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
+def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return an event with its numbers validated; raises FormatError."""
+    numbers = {name: _number_field({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
     return {**event, **numbers}
 
 
-def _storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage of an event as one that existed before the step."""
+def _read_storage(event: Mapping[str, Any]) -> Storage:
+    """Return the storage that an event allocates or frees, as one that existed before the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
@@ -254,7 +256,7 @@ def _storage(event: Mapping[str, Any]) -> Storage:
 
 
 def _name_graphs(step: StepMemory) -> None:
-    """Assign the storages in segments of private pools to the pools of their graphs."""
+    """Set the private pool of each storage that lies in a segment of a CUDA graph."""
     private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
     lows = [row.address for row in private]
     for tensor in step.tensors:

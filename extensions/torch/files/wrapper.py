@@ -1,12 +1,12 @@
-"""Wrapper code of torch's inductor, `output_code.py`: the storages that its function `call` allocates and reuses.
+"""Reader of inductor's wrapper code, `output_code.py`: the storages that its function `call` allocates and reuses.
 
-Each statement is a step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one, and kernels of others
-make storages whose shapes `assert_size_stride` says. A new name for an old one on a line that says `# reuse` or
-`# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A buffer is
-alive from the first statement that passes it on, which writes it, to the last one that names it or a view of it;
-returned buffers stay. In the wrapper's own plan each storage is a pool of its bytes; the problem is one arena for each
-device, where a storage is alive from its first buffer to its last, and begins anew with each reuse that its first
-kernel only writes, as the kernel's source says (`out_ptr`) or a call with `out=`. The code is parsed and never run.
+Each statement is a time step. `empty_strided_*` allocates a storage, `alloc_from_pool` a part of one; external kernels
+allocate storages whose shapes `assert_size_stride` states. A new name for an old buffer on a line with the comment
+`# reuse` or `# alloc` is a new buffer in the bytes of the old one; every other new name is a view of the same buffer. A
+buffer is alive from the first statement that passes it to a call, which writes it, to the last statement that names it
+or a view of it; returned buffers stay alive. In the wrapper's own plan, each storage is a pool of its size. The problem
+has one arena for each device, where a storage is alive from its first buffer to its last; a reuse whose first kernel
+only writes the bytes (`out_ptr` in the kernel's source, or `out=` in a call) starts a new buffer. No code is run.
 Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
@@ -27,7 +27,7 @@ _PARTITION = "partition_"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the plan of a wrapper; raises FormatError, and OptionError for dimensions that it does not have."""
+    """Read a wrapper and its own plan; raises FormatError, and OptionError for dimensions that the wrapper lacks."""
     text = data.decode(errors="backslashreplace")
     try:
         module = ast.parse(text)
@@ -60,14 +60,14 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             "dims", f"must be a dimension that the wrapper names ({names}), got {excerpt(min(others))}"
         )
     buffers = [row for row in wrapper.buffers if row.steps]
-    findings = tuple(_findings(wrapper))
+    findings = tuple(_unknown_findings(wrapper))
     if not buffers:
         unknown = "".join(f"; {finding.message}" for finding in findings)
         raise FormatError(
             f"wrapper: must pass on buffers that it allocates, as empty_strided_cpu does, got none{unknown}"
         )
     used = {row.storage: wrapper.storages[row.storage] for row in buffers}
-    own = _problem(
+    own = _problem_of(
         [_row(row.name, row.size, [row], options) | {"pools": (row.storage,)} for row in buffers],
         [{"name": name, "size": storage.size} for name, storage in used.items()],
     )
@@ -75,11 +75,11 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     arenas = [
         _row(held[0].name if is_later else name, _extent(held) if is_later else used[name].size, held, options)
         | ({"pools": (used[name].device,)} if len(devices) > 1 else {})
-        for name, lives in _lives(buffers).items()
+        for name, lives in _uses_of_storages(buffers).items()
         for is_later, held in enumerate(lives)
     ]
     return ImportedProblem(
-        _problem(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
+        _problem_of(arenas, [{"name": name} for name in devices] if len(devices) > 1 else []),
         warnings=findings,
         own_peak=sum(storage.size for storage in used.values()),
         own_problem=own,
@@ -88,13 +88,13 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _row(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of a range that is alive from the first to the last step of some buffers."""
+    """Return the row of a buffer that is alive from the first to the last step of some wrapper buffers."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 
 
-def _lives(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
-    """Return the lives of each storage, as buffers: a reuse whose old bytes nothing reads begins another one."""
+def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
+    """Return the successive uses of each storage as lists of buffers; a reuse that reads no old bytes starts one."""
     lives: dict[str, list[list[WrapperBuffer]]] = {}
     for row in buffers:
         of_storage = lives.setdefault(row.storage, [])
@@ -108,12 +108,12 @@ def _extent(buffers: Sequence[WrapperBuffer]) -> int:
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 
 
-def _problem(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
+def _problem_of(rows: Sequence[dict[str, Any]], pools: Sequence[dict[str, Any]]) -> Problem:
     return Problem.model_validate({"buffers": rows} | ({"pools": pools} if pools else {}))
 
 
-def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
-    """Yield findings on storages that external kernels allocate and whose size is unknown."""
+def _unknown_findings(wrapper: WrapperStorages) -> Iterator[Finding]:
+    """Yield findings on storages of unknown size, on reuses of unknown effect, and on values of unknown type."""
     if wrapper.unseen:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
         yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
@@ -130,9 +130,9 @@ def _findings(wrapper: WrapperStorages) -> Iterator[Finding]:
 
 
 def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef]) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, including those inside `with`, and those of the partitions that it calls."""
+    """Yield the statements of a function, including those inside `with` and those of the partitions that it calls."""
     for statement in body:
-        called = _partition(statement, functions)
+        called = _called_partition(statement, functions)
         if isinstance(statement, ast.With):
             yield from _statements(statement.body, functions)
         elif isinstance(statement, ast.If | ast.For | ast.While | ast.Try):
@@ -141,13 +141,13 @@ def _statements(body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDe
                 f"line {statement.lineno}: must be without branches and loops of its own, got {excerpt(word)}"
             )
         elif called is not None:
-            # A partition has the names of the function that calls it.
+            # A partition uses the same buffer names as the function that calls it, so it is read in place.
             yield from _statements(called.body, functions)
         else:
             yield statement
 
 
-def _partition(statement: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> ast.FunctionDef | None:
+def _called_partition(statement: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> ast.FunctionDef | None:
     """Return the partition that a statement calls, as `self.partitions[0](…)` or `partition_0(…)`; None for others."""
     value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
     match value:

@@ -1,4 +1,4 @@
-"""The storages of inductor's wrapper code, statement by statement."""
+"""The storages of inductor's wrapper code, collected statement by statement."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ _REUSED = "# reuse"
 _NEW_BUFFER = (_REUSED, "# alloc")
 _SIGNATURE = re.compile(r"\b(?:void|def)\s+\w+\(([^()]*)\)")
 _OUT = "out_ptr"
-"""The prefix of inductor's names for parameters that a kernel only writes; if it also reads them, `in_out_ptr`."""
+"""The prefix of inductor's names for kernel parameters that are only written; those also read begin with `in_out_ptr`.
+"""
 _STRIDED, _EMPTY, _EXAMPLE, _FROM_POOL = "empty_strided", "empty", "rand_strided", "alloc_from_pool"
 _VIEWS = ("reinterpret_tensor", "as_strided")
 _ASSERTIONS = ("assert_size_stride", "assert_alignment")
 _PREFIX = "buf"
-"""The prefix of buffer names; other results of calls are numbers, streams and arguments."""
+"""The prefix of buffer names; other results of calls are numbers, streams or arguments."""
 
 
 @dataclass
 class WrapperBuffer:
-    """A buffer: its storage, its bytes there, the bytes of an element, and the steps that use it.
+    """A buffer: its storage, its offset and bytes there, the bytes of an element, and the steps that use it.
 
-    `is_fresh` is True for reused bytes whose old values nothing reads, and None where no kernel says whether it does.
+    `is_fresh` is True if the buffer reuses bytes whose old values nothing reads, and None if that is unknown.
     """
 
     name: str
@@ -43,7 +44,7 @@ class WrapperBuffer:
 
 @dataclass(frozen=True)
 class WrapperStorage:
-    """A storage: its bytes and its device."""
+    """A storage: its bytes and the kind of its device."""
 
     size: int
     device: str
@@ -51,7 +52,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value from an external kernel: the step, the line, the kernel, and the element sizes of its arguments."""
+    """A value that an external kernel made: the step, the line, the kernel, and the element sizes of its arguments."""
 
     when: int
     line: int
@@ -70,33 +71,33 @@ class _Allocation:
 
     @classmethod
     def from_expression(cls, value: ast.expr) -> _Allocation | None:
-        """Read a call; None for all others. Raises FormatError for types of no known size."""
+        """Read an allocating call; return None for other expressions. Raises FormatError for types of unknown size."""
         function = _called_name(value)
         if not isinstance(value, ast.Call) or not (function in (_EMPTY, _EXAMPLE) or function.startswith(_STRIDED)):
             return None
         said = {word.arg: word.value for word in value.keywords}
         shape, *rest = value.args
         strides = None if function == _EMPTY else rest.pop(0)
-        element = _element(said["dtype"] if "dtype" in said else rest[0])
-        device = _device(said["device"]) if "device" in said else function.removeprefix(_STRIDED).lstrip("_")
+        element = _element_bytes(said["dtype"] if "dtype" in said else rest[0])
+        device = _device_kind(said["device"]) if "device" in said else function.removeprefix(_STRIDED).lstrip("_")
         return cls(shape, strides, element, device or "default")
 
 
 class WrapperStorages:
-    """The state after the steps so far: storages, buffers, and the buffer of each name.
+    """The storages, the buffers, and the buffer of each name, after the statements added so far.
 
-    `unseen` are values of other kernels that are passed on and whose bytes nothing says, `assumed` those whose shape is
-    known and whose type is not. `dims_named` are the symbols in sizes, `open` the symbols without a given size.
+    `unseen` are passed-on values of external kernels whose bytes are unknown, `assumed` those with a known shape and an
+    unknown type. `dims_named` are the symbols in sizes, `open` the symbols without a given size.
     """
 
     def __init__(self, module: ast.Module, lines: Sequence[str], dims: Mapping[str, int]) -> None:
         self.lines, self.dims = lines, dims
         self.examples: dict[str, int] = {}
-        """The bytes of an element of each argument, from the examples that a wrapper runs itself with."""
+        """The bytes of an element of each argument, from the example inputs in the wrapper's own benchmark."""
         self.device, self.element = "default", 4
         self.parameters: dict[str, list[str]] = {}
-        """The names of each kernel's parameters, which show the ones only written; none for a kernel without source."""
-        self._look_around(module)
+        """The parameter names of each kernel with source; the names show which parameters are only written."""
+        self._find_types_and_kernels(module)
         self.storages: dict[str, WrapperStorage] = {}
         self.buffers: list[WrapperBuffer] = []
         self.names: dict[str, WrapperBuffer] = {}
@@ -107,7 +108,7 @@ class WrapperStorages:
         self.open: list[str] = []
 
     def add(self, statement: ast.stmt, when: int) -> None:
-        """Add a statement as a step."""
+        """Add a statement of the function `call` as time step `when`."""
         if isinstance(statement, ast.Delete):
             return
         if isinstance(statement, ast.Expr) and _called_name(statement.value) in _ASSERTIONS:
@@ -130,27 +131,27 @@ class WrapperStorages:
         if isinstance(statement, ast.Assign):
             self._bind_results(statement, when)
 
-    def _look_around(self, module: ast.Module) -> None:
-        """Find the types of arguments; a tensor of unknown type is assumed to have the first known type."""
+    def _find_types_and_kernels(self, module: ast.Module) -> None:
+        """Record kernels' parameters and types of arguments; a tensor of unknown type gets the first known type."""
         found: list[_Allocation] = []
         for statement in ast.walk(module):
-            if isinstance(statement, ast.Assign) and (kernel := _parameters(statement.value)):
-                self.parameters |= dict.fromkeys(_names(*statement.targets), kernel)
-            with suppress(ValueError, LookupError):  # which the walk over the statements tells
+            if isinstance(statement, ast.Assign) and (kernel := _kernel_parameters(statement.value)):
+                self.parameters |= dict.fromkeys(_variable_names(*statement.targets), kernel)
+            with suppress(ValueError, LookupError):  # read() raises these errors with their line
                 if (
                     isinstance(statement, ast.Assign)
                     and (allocation := _Allocation.from_expression(statement.value)) is not None
                 ):
                     found.append(allocation)
-                    self.examples |= dict.fromkeys(_names(*statement.targets), allocation.element)
+                    self.examples |= dict.fromkeys(_variable_names(*statement.targets), allocation.element)
         if found:
             self.device, self.element = found[0].device, found[0].element
 
     def _bind_results(self, statement: ast.Assign, when: int) -> None:
-        """Record the names that a statement binds: results of an external kernel, or unknown values."""
-        given = {self.names[name].element for name in _names(statement.value) if name in self.names}
-        given |= {self.examples[name] for name in _names(statement.value) if name in self.examples}
-        for name in _names(*statement.targets):
+        """Record the names that a statement binds: results of an external kernel, or values that are no buffers."""
+        given = {self.names[name].element for name in _variable_names(statement.value) if name in self.names}
+        given |= {self.examples[name] for name in _variable_names(statement.value) if name in self.examples}
+        for name in _variable_names(*statement.targets):
             self.names.pop(name, None)
             self.elsewhere.pop(name, None)
             if isinstance(statement.value, ast.Call) and name.startswith(_PREFIX):
@@ -158,7 +159,7 @@ class WrapperStorages:
                 self.elsewhere[name] = MadeElsewhere(when, statement.lineno, by, frozenset(given))
 
     def _count_asserted(self, value: ast.expr) -> None:
-        """Count the result of an external kernel with its asserted shape."""
+        """Add the storage of an external kernel's result, with the shape that an assertion states."""
         if (
             not isinstance(value, ast.Call)
             or _called_name(value) != _ASSERTIONS[0]
@@ -172,20 +173,20 @@ class WrapperStorages:
         if not made.by.startswith("extern_kernels.") or len(made.given) != 1:
             self.assumed[name] = made
         element = max(made.given, default=self.element)
-        self._allocate(name, self._extent(shape, strides), element, self.device)
+        self._allocate(name, self._element_span(shape, strides), element, self.device)
         self.names[name].steps.append(made.when)
 
     def _bind_buffer(self, name: str, statement: ast.Assign) -> bool:
-        """Bind a name to the buffer that a statement allocates or views; return False if it has no planned buffer."""
+        """Bind a name to the buffer that a statement allocates or views; return False if there is no such buffer."""
         value, function = statement.value, _called_name(statement.value)
         if (found := _Allocation.from_expression(value)) is not None:
-            self._allocate(name, self._extent(found.shape, found.strides), found.element, found.device)
+            self._allocate(name, self._element_span(found.shape, found.strides), found.element, found.device)
             return True
         if isinstance(value, ast.Call) and function == _FROM_POOL:
             pool, offset, dtype, shape, strides = value.args[:5]
-            element = _element(dtype)
+            element = _element_bytes(dtype)
             storage = self.names[ast.unparse(pool)].storage
-            self._add_buffer(name, storage, self._number(offset), self._extent(shape, strides) * element, element)
+            self._add_buffer(name, storage, self._number(offset), self._element_span(shape, strides) * element, element)
             return True
         source = value.args[0] if isinstance(value, ast.Call) and function in _VIEWS else value
         source = source.value if isinstance(source, ast.Subscript) else source
@@ -204,7 +205,7 @@ class WrapperStorages:
         if isinstance(value, ast.Call):
             shape, strides, *offsets = value.args[1:4]
             at = base.offset + sum(map(self._number, offsets)) * base.element
-            self._add_buffer(name, base.storage, at, self._extent(shape, strides) * base.element, base.element)
+            self._add_buffer(name, base.storage, at, self._element_span(shape, strides) * base.element, base.element)
         else:
             self._add_buffer(name, base.storage, base.offset, base.size, base.element)
         if _REUSED in line:
@@ -212,9 +213,9 @@ class WrapperStorages:
         return True
 
     def _is_only_written(self, name: str, statement: ast.stmt) -> bool | None:
-        """Return whether a statement only writes a buffer; None if it calls a kernel whose source is not there."""
+        """Return whether a statement writes a buffer without reading it; None if the called kernel has no source."""
         call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-        if not isinstance(call, ast.Call) or [*_names(call)].count(name) > 1:
+        if not isinstance(call, ast.Call) or [*_variable_names(call)].count(name) > 1:
             return False
         if any(
             word.arg == "out" and isinstance(word.value, ast.Name) and word.value.id == name for word in call.keywords
@@ -227,7 +228,7 @@ class WrapperStorages:
         return any(isinstance(each, ast.Name) and each.id == name and said.startswith(_OUT) for each, said in pairs)
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Allocate a storage for a number of elements, and the buffer for its bytes."""
+        """Add a storage for a number of elements, and the buffer that covers it."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._add_buffer(name, name, 0, elements * element, element)
 
@@ -236,8 +237,8 @@ class WrapperStorages:
         self.buffers.append(self.names[name])
 
     def _number(self, value: ast.expr) -> int:
-        """Return a number; for one with open symbols, record them and return 0."""
-        names = [name for name in _names(value) if name.isidentifier()]
+        """Return the value of an expression; if it has symbols without sizes, record them and return 0."""
+        names = [name for name in _variable_names(value) if name.isidentifier()]
         self.dims_named.update(names)
         if missing := [name for name in names if name not in self.dims]:
             self.open += [name for name in missing if name not in self.open]
@@ -246,8 +247,8 @@ class WrapperStorages:
             raise FormatError(f"sizes: must be numbers, got {excerpt(ast.unparse(value))}; compile with dynamic=False")
         return found
 
-    def _extent(self, shape: ast.expr, strides: ast.expr | None) -> int:
-        """Return the elements between the first and the last one of a tensor; without strides it is contiguous."""
+    def _element_span(self, shape: ast.expr, strides: ast.expr | None) -> int:
+        """Return the number of elements from a tensor's first to its last; contiguous without strides."""
         sizes = [self._number(each) for each in getattr(shape, "elts", (shape,))]
         if 0 in sizes:
             return 0
@@ -257,10 +258,10 @@ class WrapperStorages:
         return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
 
 
-def _parameters(value: ast.expr) -> list[str]:
-    """Return the names of the parameters of a kernel that a call compiles, from its source; none for other values.
+def _kernel_parameters(value: ast.expr) -> list[str]:
+    """Return the parameter names of a kernel that a call compiles, from its source; none for other expressions.
 
-    One that an atomic operation changes is read, too, whatever it is called.
+    A parameter that an atomic operation changes is also read, so its name gets the prefix "atomic".
     """
     if not isinstance(value, ast.Call) or not ast.unparse(value.func).startswith("async_compile."):
         return []
@@ -273,7 +274,7 @@ def _parameters(value: ast.expr) -> list[str]:
     return []
 
 
-def _names(*values: ast.expr) -> Iterator[str]:
+def _variable_names(*values: ast.expr) -> Iterator[str]:
     functions = {id(node.func) for value in values for node in ast.walk(value) if isinstance(node, ast.Call)}
     nodes = (node for value in values for node in ast.walk(value))
     return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
@@ -283,13 +284,13 @@ def _called_name(value: ast.expr) -> str:
     return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
 
 
-def _device(value: ast.expr) -> str:
+def _device_kind(value: ast.expr) -> str:
     """Return the kind of a device, such as "cuda" for device(type="cuda", index=0)."""
     texts = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return texts[0].partition(":")[0] if texts else ""
 
 
-def _element(dtype: ast.expr) -> int:
+def _element_bytes(dtype: ast.expr) -> int:
     name = ast.unparse(dtype).rpartition(".")[2]
     if (bits := bits_of(name)) is None:
         raise FormatError(f"types: must be of a known size, got {excerpt(name)}")

@@ -1,7 +1,7 @@
-"""Advice on a step's memory: what the allocator reserves and why, and what one line of the user's would change.
+"""Advice on a step's memory: the bytes that the allocator reserves, the cause, and one-line changes that reduce them.
 
-Each row is a simulation of the whole step from an empty device with one thing changed, so that a snapshot that begins
-in the middle is taken as if its storages had come in the order of their addresses. Torch is not imported.
+Each row of advice simulates the whole step on an empty device with one change. A snapshot that begins in the middle of
+a run is treated as if its initial storages were allocated in address order. torch is not imported.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="
 _MOST_SPLITS, _MOST_ROWS = 16, 8
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _GRID = 12
-"""The priming blocks that are tried before all others, so that few of these are simulated to their end."""
+"""The number of evenly spaced priming blocks that are tried first, so that most later simulations end early."""
 
 
 class Stranded(Answer):
-    """Bytes that stay free in segments when most is reserved, by the line of the blocks that keep those segments."""
+    """Bytes that are free in segments when most is reserved, with the source line whose blocks keep those segments."""
 
     line: str
     bytes: int
@@ -45,9 +45,9 @@ class Stranded(Answer):
 
 
 class AdviceRow(Answer):
-    """The bytes reserved at most with one change, the line that makes it, and how many values of it were simulated.
+    """A change, the line of code that makes it, the most bytes reserved with it, and the number of simulated values.
 
-    `is_least` says that no other value of the change reserves less; it is False where time ended the search.
+    `is_least` is True if no other value of the change reserves fewer bytes, and False if time ended the search.
     """
 
     change: str
@@ -59,10 +59,10 @@ class AdviceRow(Answer):
 
 
 class Advice(Answer):
-    """What a step reserves now, the bytes that are stranded, and rows of changes, the least first.
+    """The bytes that a step reserves now, the stranded bytes, and rows of changes, the least bytes first.
 
-    `blocks` are the most bytes that blocks of the allocator take at once, below which no change gets. `unsure` are
-    sentences about what the numbers rest on.
+    `blocks` is the largest sum of allocated blocks, below which no change can get. `unsure` are sentences on the
+    assumptions of the numbers.
     """
 
     reserved: int
@@ -73,16 +73,16 @@ class Advice(Answer):
 
 
 class _AboveError(Exception):
-    """A simulation reserves as much as the best one."""
+    """A simulation reserves at least as much as the best one so far, so it is ended."""
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step; `planned` is the peak of its plan, `is_least` if that is proved. Raises OptionError."""
+    """Return advice for a step; `planned` is its plan's peak, which is optimal if `is_least`. Raises OptionError."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be given for allocators that are simulated, not for {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
     reserved = _reserved_bytes(whole, device, settings)
-    # Both from the snapshot's first state, and from an empty device.
+    # `now` starts from the snapshot's initial state, `reserved` from an empty device, as all rows do.
     now = simulate(step, device, None).allocator.peak
     rows = [
         *_settings_rows(whole, device, settings),
@@ -95,15 +95,15 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         rows.append(AdviceRow(change="planned addresses", reserved=planned, line=line, is_least=is_least))
     return Advice(
         reserved=now,
-        blocks=_blocks(whole, device, settings),
+        blocks=_allocated_peak(whole, device, settings),
         stranded=tuple(_stranded_bytes(step, device, now)),
         rows=tuple(sorted(rows, key=lambda row: row.reserved)),
-        unsure=tuple(_unsure(step, now, reserved)),
+        unsure=tuple(_assumptions(step, now, reserved)),
     )
 
 
 def _steady_step(step: StepMemory) -> StepMemory:
-    """Return a step without the segments that its snapshot begins with, and without the addresses that it had."""
+    """Return a step without the initial segments and the recorded addresses of its snapshot."""
     whole = copy(step)
     whole.segments, whole.requested = (), []
     return whole
@@ -118,7 +118,7 @@ def _reserved_bytes(
     primed: tuple[int, int] | None = None,
     below: int | None = None,
 ) -> int | None:
-    """Return the bytes reserved at most; None if the step stops, or reserves as much as `below`."""
+    """Return the most bytes reserved; None if the step runs out of memory or reserves `below` or more bytes."""
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
         if below is not None and allocator.peak >= below:
@@ -132,13 +132,13 @@ def _reserved_bytes(
 
 
 def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the rows of expandable segments, and of the best largest block that is split."""
+    """Yield rows for expandable segments, and for the best value of max_split_size_mb."""
     if not settings.expandable:
         found = _reserved_bytes(step, device, replace(settings, expandable=True, max_split_size=None))
         line = f"{_VARIABLE}expandable_segments:True"
         if found is not None:
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
-    # Only sizes of blocks divide the values, and torch takes none up to a segment of several blocks.
+    # Values between two block sizes act alike, and torch refuses values up to the size of a shared segment.
     sizes = Counter(-(-row.size // MIB) for row in step.tensors if device.counts(row) and row.size > LARGE_SEGMENT)
     values = sorted({*sizes, *(size + 1 for size in sizes)})
     tried = values if len(values) <= _MOST_SPLITS else values[:: -(-len(values) // _MOST_SPLITS)]
@@ -160,7 +160,7 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
 
 
 def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the row of the best part of the capacity above which free segments go back; none without a capacity."""
+    """Yield the row of the best garbage_collection_threshold; none without a capacity."""
     if device.usable_bytes is None or settings.expandable:
         return
     found_by = [
@@ -180,10 +180,11 @@ def _threshold_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSe
 def _priming_rows(
     step: StepMemory, device: FitsOptions, settings: AllocatorSettings, reserved: int | None
 ) -> Iterator[AdviceRow]:
-    """Yield the row of the block that is allocated and freed first; of equal totals, the row of the smallest block.
+    """Yield the row of the best priming block: a block that is allocated and freed before the step.
 
-    A block takes a separate segment in steps of 2 MiB, and no smaller step changes a segment, so the blocks up to the
-    best total in these steps are all candidates. A simulation ends as soon as it reserves more than the best one.
+    A block gets its own segment, in multiples of 2 MiB, and smaller differences change no segment, so all multiples up
+    to the best total are candidates. A simulation ends as soon as it reserves more than the best one; of equal totals,
+    the smallest block is chosen.
     """
     of_stream = Counter[int]()
     for row in step.tensors:
@@ -219,7 +220,7 @@ def _priming_rows(
 
 
 def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> Iterator[AdviceRow]:
-    """Yield the row of one pool for all CUDA graphs, captured in the recorded order and run in turns."""
+    """Yield the row of one shared pool for all CUDA graphs, captured in the recorded order and run in turns."""
     if len({row.private for row in step.tensors if row.private}) < 2:
         return
     shared = copy(step)
@@ -234,8 +235,8 @@ def _graph_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSettin
         )
 
 
-def _blocks(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
-    """Return the most bytes of allocated blocks."""
+def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
+    """Return the largest sum of the bytes of allocated blocks during a step."""
     sizes = [settings.round_size(row.size) if device.counts(row) else 0 for row in step.tensors]
     live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
     for event in step.events:
@@ -245,7 +246,7 @@ def _blocks(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) 
 
 
 def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
-    """Yield the free bytes of the segments at the peak, by the line of the largest block that keeps each of them."""
+    """Yield the free bytes of segments at the peak, grouped by the line of the largest block in each segment."""
     free, count, held = Counter[str](), Counter[str](), Counter[str]()
     is_found = False
 
@@ -274,8 +275,8 @@ def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterato
         yield Stranded(line=name, bytes=size, segments=count[name], held=held[name])
 
 
-def _unsure(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
-    """Yield sentences on what a snapshot does not say."""
+def _assumptions(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
+    """Yield sentences on events that the snapshot does not record and on differences from the simulation."""
     if step.most_reserved is None:
         return
     given = sum(1 for row in step.tensors if row.phase == "given")

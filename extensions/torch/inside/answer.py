@@ -1,7 +1,7 @@
 """The answer whether a step of torch fits: live bytes, bytes of a plan, and bytes that the allocator reserves.
 
-Live bytes are those of storages, at the moment when most are alive. The plan puts all of them into one arena, with a
-bound below which no placement ends; `reserved` is what torch's caching allocator holds, by its rules.
+Live bytes are the bytes of storages at the live peak. The plan places all storages in one arena and has a lower bound
+on the peak of every plan; reserved bytes are those of the segments of torch's simulated caching allocator.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_GROUPS = 12
 
 
 class AliveGroup(Answer):
-    """Storages alive at the peak with the same purpose, module and source line."""
+    """Storages alive at the live peak that have the same purpose, module, source line and operation."""
 
     role: str
     module: str
@@ -50,7 +50,7 @@ class AliveGroup(Answer):
 
 
 class Unknown(Answer):
-    """Memory that a step needs but no trace shows, with the option that states it and the bytes assumed for it."""
+    """Memory that a step needs but no trace shows, with the option that sets it and the bytes assumed for it."""
 
     name: str
     option: str
@@ -58,7 +58,7 @@ class Unknown(Answer):
 
 
 class LargestSize(Answer):
-    """The largest size that fits, and the next size that was tried and does not; None if no size fits."""
+    """The largest size with which the step fits, None if there is none, and the number of sizes tried."""
 
     name: str
     size: int | None
@@ -66,9 +66,9 @@ class LargestSize(Answer):
 
 
 class Checkpointed(Answer):
-    """Modules whose activations are recomputed by `torch.utils.checkpoint`, so that a step fits.
+    """Modules whose activations `torch.utils.checkpoint` recomputes so that a step fits.
 
-    `extra_cost` is the part of the cost of all operations that runs twice. `modules` is None where no choice fits.
+    `extra_cost` is the fraction of the cost of all operations that runs twice. `modules` is None if no choice fits.
     """
 
     modules: tuple[str, ...] | None
@@ -79,8 +79,9 @@ class Checkpointed(Answer):
 class BetterOrder(Answer):
     """The memory of the step in the best order found, in one arena, if each storage is freed after its last reader.
 
-    `peak` is that of a plan. `recomputed` is the peak, and `extra_cost` the part of the cost, where single operations
-    run again; None where that was not needed. It is what torch.compile with the backend memplan does.
+    `peak` is the peak of a plan in that order. `recomputed` is the peak if single operations run again, and
+    `extra_cost` the fraction of the cost that they add; `recomputed` is None if that was not needed. torch.compile with
+    the backend memplan uses such orders.
     """
 
     given_peak: int
@@ -101,8 +102,8 @@ class Ways(Answer):
 class Left(Answer):
     """The bytes of a capacity that remain free during the whole step, for example for a cache.
 
-    `most` is beside the live peak: no allocator leaves more. `total` is beside the blocks that the allocator gives out,
-    `contiguous` of it in one piece; `planned` is behind one arena.
+    `most` is the capacity less the live peak: no allocator leaves more. `total` is the capacity less the allocator's
+    blocks, `contiguous` the largest piece of it; `planned` is the capacity less a planned arena.
     """
 
     most: int
@@ -114,7 +115,7 @@ class Left(Answer):
 class Recorded(Answer):
     """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
 
-    `misplaced` are the blocks that it gives out elsewhere, `is_equal` says that it ends with the same segments.
+    `misplaced` counts blocks at another address in the simulation; `is_equal` is True if both end with equal segments.
     """
 
     device: int
@@ -125,7 +126,7 @@ class Recorded(Answer):
 
 
 class Turns(Answer):
-    """The private pools of CUDA graphs, compared with one arena for graphs that take turns and keep their outputs."""
+    """The private pools of CUDA graphs, compared with one arena for graphs that run in turns and keep their outputs."""
 
     graphs: int
     reserved: int
@@ -134,7 +135,7 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A step compared with its snapshot: the largest storages that are alive at the peak in only one of the two."""
+    """A traced step compared with its snapshot: the largest storages alive at the peak in only one of them, by size."""
 
     live_peak: int
     reserved: int
@@ -145,12 +146,12 @@ class Compared(Answer):
 class FitsAnswer(Answer):
     """The answer whether a step fits, and why; sizes are in bytes.
 
-    `fits` is None if a better plan may fit, or if an operator keeps memory that is not counted. `proof` says how the
-    answer is known. `live_peak` is the most that storages take at once, `peak` what a plan of one arena needs and
-    `lower_bound` what every such plan needs; `reserved` is what the caching allocator holds at most where memory does
-    not end, None for allocators that are not simulated. `roles` are the bytes at the live peak by what they are for,
-    `alive` the largest of them by module and line, `running` the operation. `left` is there where a step surely fits,
-    `recorded` and `turns` for snapshots, `compared` where a snapshot was given beside the model.
+    `fits` is None without a capacity, if a better plan may fit, or if an operator keeps memory that is not counted.
+    `proof` states how the answer is known. `live_peak` is the largest sum of live storages, `peak` the need of a plan
+    in one arena, `lower_bound` the need of every such plan; `reserved` is the most that the caching allocator reserves
+    without a limit, None for allocators that are not simulated. `roles` are the bytes at the live peak by purpose,
+    `alive` the largest groups of them by module and line, `running` the operation. `left` is set if a step surely fits,
+    `recorded` and `turns` for snapshots, `compared` if a snapshot was given with the model.
     """
 
     fits: bool | None
@@ -178,7 +179,7 @@ class FitsAnswer(Answer):
 
 
 class SnapshotAnswer(Answer):
-    """The answer for a snapshot: whether the memory of each device suffices."""
+    """The answer for a snapshot: whether the recorded step of each device fits its memory."""
 
     fits: bool | None
     devices: tuple[FitsAnswer, ...]
@@ -187,8 +188,8 @@ class SnapshotAnswer(Answer):
 def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     """Return whether the recorded step of an allocator snapshot fits, and the bytes left; torch is not imported.
 
-    The options are those of `FitsOptions`; `cuda` are the settings that the snapshot holds. Raises FormatError for data
-    that are none, and OptionError.
+    The options are those of `FitsOptions`; the allocator `cuda` uses the settings stored in the snapshot. Raises
+    FormatError for data that are no snapshot, and OptionError.
     """
     device = validate_options(FitsOptions, options)
     answers = []
@@ -201,7 +202,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
             misplaced=simulated.misplaced,
             is_equal=simulated.allocator.segments == {row.address: row.size for row in step.last_segments},
         )
-        answers.append(answer.model_copy(update={"recorded": recorded, "turns": _turns(step, device)}))
+        answers.append(answer.model_copy(update={"recorded": recorded, "turns": _graphs_in_turns(step, device)}))
     verdicts = [answer.fits for answer in answers]
     return SnapshotAnswer(
         fits=False if False in verdicts else None if None in verdicts else True, devices=tuple(answers)
@@ -209,14 +210,14 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
 
 
 def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
-    """Return the answer for a recorded step."""
+    """Return the answer for a recorded step on a device."""
     began = time.monotonic()
     live_peak, at = live_peak_of(step, device)
     alive = _alive_at(step, device, at)
     problem = problem_of(step, device)
     plan = solve(problem, time_limit_s=device.time_limit_s)
     unlimited = simulate(step, device, None) if device.is_simulated else None
-    decided, proof = _decide(step, device, live_peak, plan)
+    decided, proof = _verdict(step, device, live_peak, plan)
     if decided and (unsure := unsure_operators(step, device)):
         rule = f"open: what {', '.join(unsure)} keeps on the device is not counted, say it as kernel_workspace"
         decided, proof = None, f"{rule}; else {proof}"
@@ -238,7 +239,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         reserved=unlimited and unlimited.allocator.peak,
         roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
         running=_operation_text(step, at),
-        alive=_groups(alive),
+        alive=_largest_groups(alive),
         unknown=tuple(
             Unknown(name=unknown_name, option=name, bytes=getattr(device, name)) for name, unknown_name in APART.items()
         ),
@@ -252,7 +253,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare the peak of a step with that of the fullest device of a snapshot, in sizes of allocator blocks."""
+    """Compare the live peak of a step with that of the fullest device of a snapshot, in rounded sizes of blocks."""
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
@@ -269,7 +270,7 @@ def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[
 
 
 def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None) -> Left:
-    """Return how many of the usable bytes a fitting step leaves."""
+    """Return the usable bytes that a fitting step leaves free."""
     free, inside, piece = usable - live_peak, 0, 0
     if unlimited is not None:
         free, (inside, piece) = max(0, usable - unlimited.allocator.peak), unlimited.idle_bytes
@@ -281,8 +282,8 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
     )
 
 
-def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
-    """Return the bytes that the CUDA graphs of a snapshot need if they take turns; None if it has none."""
+def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
+    """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None without graphs."""
     held = Counter[str]()
     for segment in step.last_segments:
         if segment.private:
@@ -303,8 +304,8 @@ def _turns(step: StepMemory, device: FitsOptions) -> Turns | None:
     return Turns(graphs=len(models), reserved=sum(held.values()), peak=plan.peak, lower_bound=plan.lower_bound)
 
 
-def _decide(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
-    """Return whether a step fits, if that is known, and the sentence that says why."""
+def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -> tuple[bool | None, str]:
+    """Return whether a step fits, None if that is unknown, and the sentence that gives the reason."""
     usable = device.usable_bytes
     if usable is None:
         return None, "no capacity is given"
@@ -330,7 +331,7 @@ def _decide(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) -
 
 
 def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
-    """Return the storages of a device that are alive after `at` events."""
+    """Return the storages on a device that are alive after the first `at` events."""
     return [
         tensor
         for tensor in step.tensors
@@ -341,15 +342,15 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
 
 
 def _operation_text(step: StepMemory, at: int) -> str:
-    """Describe the operation that makes the last storage of the peak."""
+    """Return a text on the operation that allocates the last storage before the live peak."""
     if not at:
         return "before the step"
     tensor = step.tensors[step.events[at - 1]]
     return f"{tensor.operation or tensor.line or 'a storage'} of {tensor.module or 'the step'}, {tensor.phase}"
 
 
-def _groups(alive: Collection[Storage]) -> tuple[AliveGroup, ...]:
-    """Return the largest groups of live storages by role, module and line."""
+def _largest_groups(alive: Collection[Storage]) -> tuple[AliveGroup, ...]:
+    """Return the largest groups of live storages by role, module, line and operation."""
     bytes_, count = Counter[tuple[str, str, str, str]](), Counter[tuple[str, str, str, str]]()
     for tensor in alive:
         key = tensor.role, tensor.module, tensor.line, tensor.operation

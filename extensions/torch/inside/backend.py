@@ -2,8 +2,8 @@
 
     torch.compile(model, backend="memplan", options={"capacity": "8GiB", "inner": "eager"})
 
-Each graph that AOT autograd traces is ordered and given to inductor, whose scheduler is ordered once more after it has
-fused, or run operation by operation as eager mode does, with the same bits. With a capacity, operations of joint graphs
+Each graph that AOT autograd traces is reordered. Then inductor compiles it, and its fused kernels are reordered once
+more; or it runs operation by operation, with the bits of eager mode. With a capacity, operations of the forward pass
 run again in the backward pass if their outputs do not fit.
 """
 
@@ -40,10 +40,10 @@ from memplan.questions.reading import validate_options
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98
-"""The part of an estimate below which another one is taken for lower: what kernels allocate within is in none."""
+"""A peak counts as lower if it is below this fraction of another: estimates omit the memory inside kernels."""
 _UNKNOWN = 1 << 62
 _BUDGET = 0.5
-"""The part of its activations that torch's least cut may keep, where that is tried."""
+"""The fraction of the activations that torch's minimum cut may keep in the third trial."""
 
 
 class BackendOptions(QuestionOptions):
@@ -68,7 +68,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
-        # With a capacity, the order covers both passes.
+        # With a capacity, the partition has already ordered both passes together.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
@@ -115,9 +115,9 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
 
 
 def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
-    """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the least bytes.
+    """Return inductor's own passes if they fit the capacity, else the passes for which inductor needs the fewest bytes.
 
-    The bytes are inductor's estimate after it has fused the passes; compilations for a trial end there.
+    The bytes are inductor's estimate after fusion; a trial's compilation ends at that point.
     """
     from torch._functorch import config
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -154,7 +154,7 @@ def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mappin
 
 
 def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
-    """Return the bytes that inductor's scheduler needs for a graph, without resident inputs; _UNKNOWN if it fails."""
+    """Return the bytes that inductor's scheduler needs for a graph, besides resident inputs; _UNKNOWN on failure."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
 
@@ -174,11 +174,11 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
 
 
 class _KnownError(Exception):
-    """The facts about a graph are complete."""
+    """The peak of a graph is known, so the trial's compilation is ended."""
 
 
 class Partition:
-    """Splits a joint graph into forward and backward pass, with recomputation to keep a capacity in bytes."""
+    """Splits a joint graph into forward and backward pass, with recomputation to stay within a capacity in bytes."""
 
     def __init__(self, capacity: int | None, time_limit_s: float, *, over: str = "raise") -> None:
         self.capacity, self.time_limit_s, self.over = capacity, time_limit_s, over
@@ -189,7 +189,7 @@ class Partition:
             refuse_above(self.capacity, needed, is_warned=self.over == "warn")
 
     def __call__(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
-        """Return both passes; without a capacity, or if it is kept, they are the passes of torch's own partition."""
+        """Return both passes; without a capacity, or for an unreadable graph, these are torch's own partition."""
         from torch._functorch.partitioners import _extract_fwd_bwd_modules, default_partition
 
         program = self._recompute(joint, num_fwd_outputs) if self.capacity is not None else None
@@ -204,15 +204,13 @@ class Partition:
         read = {source for node in late for source in node.all_input_nodes if source not in late}
         read |= {node for node in results[num_fwd_outputs:] if node in position and node not in late}
         saved = [node for node in nodes if node in read and not _is_tangent(node) and node.op != "get_attr"]
-        return _extract_fwd_bwd_modules(program, _tensors(saved), [], num_fwd_outputs=num_fwd_outputs)
+        return _extract_fwd_bwd_modules(program, _tensor_nodes(saved), [], num_fwd_outputs=num_fwd_outputs)
 
     def _recompute(self, joint: Any, n_results: int) -> Any:
-        """Return the joint graph with recomputed operations; None if recompute is not needed or the graph cannot be
-        read.
-        """
+        """Return the joint graph in the best order, with recomputed operations if needed; None if it is unreadable."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
-        except FormatError:  # symbolic shapes
+        except FormatError:  # raised for symbolic shapes
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart
@@ -227,7 +225,7 @@ class Partition:
 
 
 def _separate_passes(found: ModuleGraph, n_results: int) -> ModuleGraph:
-    """Return a joint graph in which everything that needs a tangent waits for the results of the forward pass."""
+    """Return a joint graph in which all operations that need a tangent run after the forward pass's results."""
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
     ends = sorted({position[made] for node in results if (made := maker_of(node)) in position})
@@ -246,8 +244,8 @@ def _is_tangent(node: Any) -> bool:
     return node.op == "placeholder" and "tangents" in str(node.target)
 
 
-def _tensors(nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that are tensors, with the items of list nodes."""
+def _tensor_nodes(nodes: Sequence[Any]) -> list[Any]:
+    """Return the nodes that are tensors; a node that is a list is replaced by its items."""
     tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
@@ -260,7 +258,7 @@ def _is_list(node: Any) -> bool:
 
 
 def _reorder(graph: Any, time_limit_s: float) -> Any:
-    """Return a graph in the best order; return it unchanged if it cannot be read, for example with symbolic shapes."""
+    """Return a graph in the best order, or unchanged if it cannot be read, for example with symbolic shapes."""
     try:
         return reordered(graph, resident=(), time_limit_s=time_limit_s)
     except FormatError:
@@ -268,15 +266,15 @@ def _reorder(graph: Any, time_limit_s: float) -> Any:
 
 
 def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
-    """Return inductor's scheduler nodes in the order with the least peak: the pass `_post_fusion_custom_pass`.
+    """Return inductor's scheduler nodes in the order with the least peak, for `_post_fusion_custom_pass`.
 
-    It is inductor's own order unless inductor's estimate of another one is clearly lower.
+    Inductor's own order is kept unless inductor's estimate for the new order is clearly lower.
     """
     return _schedule_nodes(nodes, time_limit_s)[1]
 
 
 def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
-    """Return the order of scheduler nodes with the least peak, preceded by inductor's estimate of it."""
+    """Return inductor's estimate of the least peak in bytes, and the scheduler nodes in the order with that peak."""
     from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
     from torch._inductor.virtualized import V
     from torch.utils._ordered_set import OrderedSet
@@ -297,7 +295,7 @@ def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tu
 
 
 def _graph_of_scheduler(nodes: Sequence[Any], freeable: Mapping[str, Any], outputs: set[str]) -> OperationGraph:
-    """Return the operations of inductor's scheduler, with buffers as tensors, without inputs that are never freed."""
+    """Return the operations of inductor's scheduler nodes, with buffers as tensors, without never-freed inputs."""
     made = [(buffer.get_name(), buffer.mpi_buffer) for node in nodes for buffer in node.get_outputs()]
     every = [*((name, each.mpi_buffer) for name, each in freeable.items()), *made]
     at = {name: t for t, (name, _) in enumerate(every)}

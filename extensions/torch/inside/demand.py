@@ -1,4 +1,4 @@
-"""The memory that a step demands of a device: live bytes, buffers of a plan, segments of the caching allocator."""
+"""The memory that a step requires of a device: the live peak, the problem of its storages, the allocator's segments."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memplan.solvers.portfolio.solve import solve
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _TRY_S = 2.0
-"""The time for a plan of a step that is tried as a way out."""
+"""The time limit in seconds for planning a step that is tried as a remedy."""
 
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
-    """Return the most bytes of storages alive at once, and the number of events up to then."""
+    """Return the most bytes of storages alive at once, and the number of events until that moment."""
     counted = [tensor.size if device.counts(tensor) else 0 for tensor in step.tensors]
     live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0
@@ -35,7 +35,7 @@ def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
 
 
 def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
-    """Return the storages of a step as buffers, their lifetimes by events, in one arena for each stream or graph."""
+    """Return the storages of a step as buffers with lifetimes in events, and a pool for each stream or graph."""
     last, names = len(step.events), pools_of(step, "device")
     buffers = []
     for k, (tensor, pool) in enumerate(zip(step.tensors, names, strict=True)):
@@ -49,7 +49,7 @@ def problem_of(step: StepMemory, device: FitsOptions) -> Problem:
 
 
 def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
-    """Return the operators that may allocate uncounted bytes on a device; none if the user states these bytes."""
+    """Return the operators that may allocate uncounted bytes on a device; none if the option states these bytes."""
     if device.kernel_workspace is not None:
         return ()
     own = (row for row in step.tensors if row.is_on_host and row.role != "optimizer" and device.is_simulated)
@@ -57,7 +57,7 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
 
 
 def is_within(step: StepMemory, device: FitsOptions) -> bool:
-    """Return True if a step is sure to fit into the bytes left on a device."""
+    """Return True if a step is certain to fit the usable bytes of a device."""
     live_peak, usable = live_peak_of(step, device)[0], device.usable_bytes or 0
     if unsure_operators(step, device):
         return False
@@ -71,9 +71,10 @@ def is_within(step: StepMemory, device: FitsOptions) -> bool:
 
 @dataclass
 class Simulation:
-    """A step as the caching allocator runs it, up to the first allocation that fails, if any.
+    """The result of running a step with the caching allocator, up to the first allocation that fails.
 
-    `blocks` are the ranges of all allocated blocks, and `misplaced` counts blocks with another address in a snapshot.
+    `stopped` describes that allocation, or is None. `blocks` are the address ranges of all blocks ever allocated;
+    `misplaced` counts blocks whose address differs from the snapshot's.
     """
 
     allocator: CachingAllocator
@@ -83,7 +84,7 @@ class Simulation:
 
     @property
     def idle_bytes(self) -> tuple[int, int]:
-        """The bytes of segments that no block ever uses: in total, and in the largest piece."""
+        """The bytes of segments that no block ever uses: in total, and the largest contiguous range."""
         if self.allocator.expandable:
             return 0, 0
         taken = merge_spans([*self.blocks])
@@ -108,9 +109,9 @@ def simulate(
 ) -> Simulation:
     """Run a step with the caching allocator, within the usable bytes if these are given.
 
-    A snapshot begins with its own segments, where there is space for them, and gets others where it had them. The
-    settings are those of the device unless others are given; a `primed` block, bytes and a stream, is allocated and
-    freed first; `watch` is called with the allocator and the blocks after each allocation.
+    A snapshot begins with its own segments if they fit, and new segments get their recorded addresses. `settings`
+    replace those of the device; a `primed` block (bytes and stream) is allocated and freed first; `watch` is called
+    with the allocator and the live blocks after each allocation.
     """
     requested = iter(step.requested)
 

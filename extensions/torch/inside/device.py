@@ -1,4 +1,4 @@
-"""The device for a step: its capacity, its allocator, and the memory that is occupied by others."""
+"""The device for a step: its capacity, its allocator, and the memory that other uses occupy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from memplan.planner.model.sizes import Size
 from memplan.questions.question import QuestionOptions
 
 CUBLAS = (2 * 4096 + 8 * 16) << 10
-"""The workspace of cuBLAS, from its first product on; 32 MiB on devices of compute question 9."""
+"""The bytes of cuBLAS's workspace, allocated with its first product; 32 MiB on devices of compute capability 9."""
 APART = {
     "kernel_workspace": "workspaces of convolutions, attention and recurrent layers",
     "context": "the context of the device, with its kernels",
     "nccl": "buffers of NCCL",
 }
-"""The memory that no trace shows, by the option that says its bytes."""
+"""The memory that no trace shows, by the option that states its bytes."""
 _CPU_ALIGNMENT = 64
 
 
-def _allocator(text: str) -> str:
-    """Return a text that names an allocator; raises OptionError for unknown settings."""
+def _validated_allocator(text: str) -> str:
+    """Return the name or the settings of an allocator unchanged; raises OptionError for unknown settings."""
     if text not in ("cuda", "plan", "cpu"):
         settings_of(text)
     return text
 
 
-Allocator = Annotated[str, AfterValidator(_allocator)]
+Allocator = Annotated[str, AfterValidator(_validated_allocator)]
 ALLOCATOR = (
     "cuda, plan (one arena by memplan), cpu, or settings as in PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True."
 )
@@ -54,25 +54,25 @@ class FitsOptions(QuestionOptions):
 
     @property
     def usable_bytes(self) -> int | None:
-        """The bytes that are available for tensors."""
+        """The bytes of the capacity that are available for tensors; None without a capacity."""
         if self.capacity is None:
             return None
         return max(0, self.capacity - sum(getattr(self, name) or 0 for name in APART))
 
     @property
     def alignment(self) -> int:
-        """The multiple to which sizes are rounded up."""
+        """The multiple in bytes to which sizes of storages are rounded up."""
         return _CPU_ALIGNMENT if self.allocator == "cpu" else ROUNDING
 
     @property
     def is_simulated(self) -> bool:
-        """True if torch's caching allocator serves the memory."""
+        """True if the allocator is torch's caching allocator, which is simulated."""
         return self.allocator not in ("plan", "cpu")
 
     def settings(self, step: StepMemory) -> AllocatorSettings:
-        """Return the settings of the caching allocator, by default the settings in the snapshot."""
+        """Return the settings of the caching allocator; `cuda` means those of the snapshot, or the defaults."""
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def counts(self, storage: Storage) -> bool:
-        """Return True for a storage on the device; step counters of optimizers stay on the host."""
+        """Return True for a storage that takes memory of the device; step counters of optimizers are on the host."""
         return storage.size > 0 and not (storage.is_on_host and self.is_simulated)

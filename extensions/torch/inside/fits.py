@@ -1,4 +1,4 @@
-"""Whether a step of torch fits: of a model, or of a script's function, run on tensors without storage."""
+"""The answer whether a step of torch fits: of a model, or of a script's function, run on tensors without storage."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def fits(
     snapshot: bytes | None = None,
     **options: Any,
 ) -> FitsAnswer:
-    """Say whether a step of a model fits into so many bytes: inference, or training where there is a loss or optimizer.
+    """Return whether a step of a model fits a capacity: inference, or training if a loss or an optimizer is given.
 
     The step is that of `TorchStep`, run eagerly on fake tensors, or on real values if `computed`. The options are those
     of `FitsOptions`: `capacity`, as in "24GiB"; `allocator`, that of CUDA with its default settings or others, that of
-    CPUs, or `plan`, one arena by memplan; workspaces and what else torch's allocator does not see, which is taken off
-    the capacity if it is given. With `compiled`, forward and backward are the graphs of AOT autograd, between them what
-    its least cut saves. With `suggest` and a capacity, `ways` are the largest sizes, the modules to checkpoint, and
-    what a better order needs. A `snapshot` of the same step, the bytes of a file, is compared with it.
+    CPUs, or `plan`, one arena by memplan; workspaces and other memory outside torch's allocator, which are subtracted
+    from the capacity. With `compiled`, both passes are graphs of AOT autograd, and its minimum cut determines the saved
+    activations. With `suggest` and a capacity, `ways` are the largest sizes, the modules to checkpoint, and the need
+    of a better order. The step is compared with a `snapshot` of the same step, the bytes of a file, if it is given.
     Raises InputError, which names the module, for steps that cannot be run, and OptionError.
     """
     device = validate_options(FitsOptions, options)
@@ -67,8 +67,8 @@ def fits(
 def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> FitsAnswer:
     """Return the result of `fits` for the step that `FILE.py:FUNCTION` returns, a dictionary of its arguments.
 
-    Parameters of the function whose defaults are numbers are sizes that may change. Raises InputError if the file, the
-    function or its result is wrong, and wherever `fits` does.
+    Parameters of the function whose defaults are integers are sizes that may change. Raises InputError if the file, the
+    function or its result is wrong, and the errors of `fits`.
     """
     path, colon, name = script.rpartition(":")
     if not colon or not path.endswith(".py"):
@@ -103,7 +103,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 
 
 def _script_arguments(script: str, given: Any) -> dict[str, Any]:
-    """Return the result of a function as arguments; raises InputError for any other result."""
+    """Return the dictionary that a script's function returned; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
         rule = f"must return a dictionary with model and inputs, and of {', '.join(_FIELDS[2:])} what there is"
@@ -112,7 +112,7 @@ def _script_arguments(script: str, given: Any) -> dict[str, Any]:
 
 
 def _place(error: BaseException, path: str) -> str:
-    """Return the last line of the script in an error's traceback, which precedes the error's message."""
+    """Return the last line of the script in an error's traceback, as a prefix of the error message."""
     trace, line = error.__traceback__, None
     while trace is not None:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line

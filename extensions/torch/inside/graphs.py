@@ -1,7 +1,7 @@
 """Graphs of operations from torch.fx modules, with the node of each operation, so that orders can be applied.
 
 Every call whose result has a separate storage is an operation; views and items of tuples belong to their tensor or
-tuple, as schemas say. Inputs that are parameters or state lie apart, as attributes do, and are not counted. Only the
+tuple, as schemas declare. Attributes, and inputs that are parameters or state, are resident and not counted. Only the
 cost of a node imports torch: its floating-point operations if torch counts them, else its output elements.
 Source: torch 2.13, FunctionSchema's alias_info and tags.
 """
@@ -17,7 +17,7 @@ from memplan.extensions.torch.files.fx import changed_by, is_getitem, storages_o
 from memplan.planner.errors import FormatError, excerpt
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
-"""Operations that look at their first argument although their schema does not say so."""
+"""Operations that return a view of their first argument although their schema does not declare it."""
 _DRAWS = "nondeterministic_seeded"
 
 
@@ -40,9 +40,9 @@ def graph_of(
 ) -> ModuleGraph:
     """Return the graph of a torch.fx.GraphModule whose nodes have their values in `meta["val"]`.
 
-    `resident` are the names of the placeholders that lie apart; None is all of them. `cost` returns the cost of running
-    a node again. `looking` are operations, by their schemas' names, that return views of their first argument. Raises
-    FormatError for a graph that has other nodes than calls of operations, or a shape with symbols.
+    `resident` are the names of placeholders whose bytes are not counted; None means all of them. `cost` returns the
+    cost of running a node again. `looking` are the schema names of operations that return views of their first
+    argument. Raises FormatError for nodes that are no calls of operations, and for shapes with symbols.
     """
     draft = _Draft(resident, cost, looking)
     for node in module.graph.nodes:
@@ -54,12 +54,12 @@ def graph_of(
 
 
 def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
-    """Return True if a node only has storages of the nodes that it views, see `graph_of`."""
+    """Return True if all results of a node share storages of its inputs, as declared by schemas or by `looking`."""
     if node.op != "call_function":
         return False
     if is_getitem(node):
         return True
-    values = _tensors(node)
+    values = _tensor_values(node)
     return (
         bool(values)
         and not list(changed_by(node))
@@ -68,7 +68,7 @@ def is_view(node: Any, looking: frozenset[str] = SAME_STORAGE) -> bool:
 
 
 class _Draft:
-    """The nodes read so far: `tensors` has the tensor of each value of each node."""
+    """The operations and tensors read so far; `tensors` maps each node to the numbers of its tensors."""
 
     def __init__(
         self, resident: Collection[str] | None, cost: Callable[[Any], int] | None, looking: frozenset[str]
@@ -84,21 +84,21 @@ class _Draft:
         self._effect: int | None = None
 
     def add(self, node: Any) -> None:
-        """Read a node."""
+        """Add a node of the graph."""
         if node.op in ("placeholder", "get_attr"):
-            self.tensors[node] = tuple(self._add_tensor(node, value) for value in _tensors(node))
+            self.tensors[node] = tuple(self._add_tensor(node, value) for value in _tensor_values(node))
             if node.op == "get_attr" or self._resident is None or node.name in self._resident:
                 self.apart += self.tensors[node]
         elif node.op == "output":
             self.kept = dict.fromkeys(t for source in node.all_input_nodes for t in self.tensors[source])
             self.kept = {t: None for t in self.kept if t not in set(self.apart)}
         elif node.op == "call_function":
-            self._call(node)
+            self._add_call(node)
         else:
             rule = "must be a placeholder, get_attr, call_function or output: trace the module first"
             raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
 
-    def _call(self, node: Any) -> None:
+    def _add_call(self, node: Any) -> None:
         if is_view(node, self._looking):
             self.views.append(node)
         if is_getitem(node):
@@ -106,7 +106,7 @@ class _Draft:
             index = node.args[1]
             self.tensors[node] = (tensor[index],) if isinstance(index, int) and index < len(tensor) else tensor
             return
-        values = _tensors(node)
+        values = _tensor_values(node)
         bases = _bases(node, len(values), self._looking)
         changed = {t for source in changed_by(node) for t in self.tensors[source]}
         names = [
@@ -144,8 +144,8 @@ class _Draft:
         return len(self.size) - 1
 
 
-def _tensors(node: Any) -> list[Any]:
-    """Return the values of a node: its tensors, with None for other entries of a list."""
+def _tensor_values(node: Any) -> list[Any]:
+    """Return the tensors of a node, with None for other entries of a list; an empty list if there is no tensor."""
     values = list(values_of(node))
     if not any(hasattr(value, "element_size") for value in values):
         return []
@@ -153,7 +153,7 @@ def _tensors(node: Any) -> list[Any]:
 
 
 def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
-    """Return, for each value of a call, the node whose storage it shares; None if it has its own."""
+    """Return, for each value of a call, the node whose storage it shares; None if it has its own storage."""
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.name in looking:
         return [node.args[0]]
@@ -161,14 +161,14 @@ def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
 
 
 def _draws(node: Any) -> bool:
-    """Return True if an operation draws random numbers, so that a second run would compute another result."""
+    """Return True if an operation draws random numbers, so that running it again gives another result."""
     return any(getattr(tag, "name", "") == _DRAWS for tag in getattr(node.target, "tags", ()))
 
 
 def flops_of(node: Any) -> int:
-    """Return the cost of running a node again: multiplications and additions, or the number of its output elements.
+    """Return the cost of running a node again: its floating-point operations if known, else its output elements.
 
-    Views, and what reads no tensor (constants), cost nothing. Imports torch.
+    Views, and constants, which read no tensor, cost nothing. Imports torch.
     """
     from torch.utils._pytree import tree_map_only
     from torch.utils.flop_counter import flop_registry

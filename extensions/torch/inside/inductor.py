@@ -1,7 +1,7 @@
-"""The pools of inductor, planned once for all shapes: offset formulas instead of a tree of allocations.
+"""The memory pools of inductor, planned once for all shapes: offset formulas instead of a tree of allocations.
 
-Inductor plans each pool itself first. A pool is planned anew where that is proved to need no more bytes, padded, at any
-shape, and needs no more at samples to the byte; all others stay as they are. Nothing overlaps at any shape whatever.
+Inductor plans each pool itself first. memplan's plan replaces inductor's if its padded size is proved to be no larger
+at any shape, and its exact size is no larger at sampled shapes. No two live buffers overlap at any shape.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 20_000
-"""The most terms of all offsets, written out; inductor's code repeats the terms of the offsets beneath."""
+"""The largest number of terms in all offsets; inductor's code repeats the terms of the offsets below."""
 SAMPLES = 64
 MOST_SIZE = 2**16
-"""The largest size of a dimension that torch knows no bound of, up to which pools are proved to be as small."""
+"""The assumed bound of a dimension that torch has no bound for; pools are proved to be no larger up to it."""
 
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """The sizes of a pool of inductor, as sympy expressions: of its allocation tree, and of the plan."""
+    """The sizes of a pool of inductor as sympy expressions: of inductor's allocation tree, and of the plan used."""
 
     blocks: int
     tree: Any
@@ -39,15 +39,15 @@ class PlannedPool:
 
     @property
     def is_planned(self) -> bool:
-        """True if the pool has a plan of memplan instead of its tree."""
+        """True if memplan's plan replaces the tree of the pool."""
         return self.bytes is not self.tree
 
 
 @contextmanager
 def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
-    """Plan the pools of all graphs compiled in the block, with a time limit for each; yield a report on each.
+    """Plan the pools of all graphs compiled in the block, with a time limit for each; yield the list of results.
 
-    Inductor's memory planning is on within, for intermediate values and outputs in one pool.
+    In the block, inductor's memory planning is on, with intermediate values and outputs in one pool.
     """
     from torch._inductor import config
     from torch._inductor.codegen.memory_planning import MemoryPlanner
@@ -71,7 +71,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
 
 
 class _Root:
-    """Replaces the tree of a pool, of which inductor reads the size and the lifetimes once offsets are known."""
+    """Replaces the allocation tree of a pool, of which inductor reads only size and lifetimes once offsets are set."""
 
     allocations = ()
 
@@ -81,16 +81,16 @@ class _Root:
 
 
 def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> PlannedPool:
-    """Give a pool a plan for all shapes if it is proved to be as good as the pool's own plan."""
+    """Plan a pool for all shapes, and apply the plan if it is proved to be no larger than inductor's."""
     import sympy
 
     tree = sympy.sympify(pool.root.get_symbolic_size())
     own = PlannedPool(len(blocks), tree, tree)
     sizes = [sympy.sympify(block.symbolic_size) for block in blocks]
     if any(block.earliest_available is not None for block in blocks):
-        return own  # sizes known late must not move blocks needed earlier
+        return own  # a size that is known only late would change offsets of blocks needed earlier
     try:
-        problem = _problem(blocks, sizes)
+        problem = _symbolic_problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
     except InputError:  # sizes with functions that have no polynomials
@@ -103,14 +103,14 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
-            return own  # the end of the uppermost buffer is not padded
+            return own  # the proof holds for padded ends, but the end of the uppermost buffer is not padded
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset
     pool.root = _Root(size, pool.root)
     return PlannedPool(len(blocks), tree, size)
 
 
-def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
+def _symbolic_problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
     from torch._inductor.utils import ALIGN_BYTES
     from torch._inductor.virtualized import V
 
@@ -127,7 +127,7 @@ def _problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
 
 
 def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bool:
-    """Prove that the peak never exceeds the size of inductor's padded tree."""
+    """Return True if it is proved that the peak never exceeds the size of inductor's padded tree."""
     from torch._inductor.utils import ALIGN_BYTES, align
     from torch.utils._sympy.functions import FloorDiv
 
@@ -139,7 +139,7 @@ def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bo
 
 
 def _inductor_expressions(found: ProvedPrograms, sizes: Sequence[Any]) -> tuple[list[Any], Any] | None:
-    """Return the offsets and the bytes as inductor expressions; None if these are too long."""
+    """Return the offsets and the pool's bytes as inductor expressions; None if these are too long."""
     import sympy
     from torch._inductor.utils import align
     from torch.utils._sympy.functions import Max

@@ -1,8 +1,8 @@
 """Operators whose fake kernels report less storage than real ones allocate; real ones are run once to measure it.
 
-HIDING are all such operators of torch 2.13 on the CPU among the samples of torch's tests, as `lab/kernels.py` of commit
-3a961589 compared them, and those of GPUs whose workspaces fake kernels leave out, which are not run. An operator runs
-on zeros, and its results have the storages that it allocates for them. Imports torch.
+HIDING are all such CPU operators of torch 2.13 among the samples of torch's tests, as `lab/kernels.py` of commit
+3a961589 found them, and GPU operators whose workspaces fake kernels omit; the latter are not run. An operator runs on
+zeros, and its results get the storages that the run allocated for them. Imports torch.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ HIDING = _MIXED | frozenset(
     }
 )
 Made = list[tuple[Any, int] | None]
-"""The layouts and bytes of an operator's results, None for a result that is no tensor."""
+"""The layout and the bytes of each result of an operator; None for a result that is no tensor."""
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"
 _OF_CPU = "aten::mkldnn_"
 _MOST_BYTES = 1 << 30
-"""The most bytes of arguments and results of an operator that is run."""
+"""The most bytes of arguments and results for which an operator is run."""
 
 
 class RealKernels:
-    """Gives results of fake kernels the storages of real ones.
+    """Replaces results of fake kernels by fake tensors with the storages of real kernels.
 
     `unmeasured` are operators that could not be run.
     """
@@ -56,10 +56,10 @@ class RealKernels:
         self._made: dict[str, Made | None] = {}
 
     def result(self, func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-        """Return the result of an operator, with new tensors if the real operator returns new storages."""
+        """Return the result of an operator, with new fake tensors if the real operator returns other storages."""
         if (name := func._schema.name) not in HIDING:
             return result
-        if name == _OF_ROWS:  # whose table may be large; zeros look at its first row alone
+        if name == _OF_ROWS:  # the table may be large, but indices of zero read its first row only
             args = (args[0][:1], *args[1:])
         leaves, tree = tree_flatten(result)
         tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
@@ -78,7 +78,7 @@ class RealKernels:
         if key not in self._made:
             is_small = sum(each.numel() * each.element_size() for each in fakes) <= _MOST_BYTES
             is_of_cpu = all(each.device.type == "cpu" and each.layout == torch.strided for each in fakes)
-            self._made[key] = _run(func, args, kwargs) if is_small and is_of_cpu else None
+            self._made[key] = _run_on_zeros(func, args, kwargs) if is_small and is_of_cpu else None
         made = self._made[key]
         if made is None or len(made) != len(leaves):
             self.unmeasured[str(func)] = None
@@ -86,14 +86,14 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def takes_as_host(self, value: Any) -> bool:
-        """Return True, once, for a tensor that only CPU kernels keep."""
+        """Return True, once, for a tensor whose additional bytes only CPU kernels keep."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         self._of_host.discard(key)  # another storage may have taken its address
         return is_of_host
 
     def _fake_like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
-        """Return a fake tensor with the layout and the bytes of a real one."""
+        """Return a fake tensor with the layout and the storage bytes of a real one."""
         if real is None or not isinstance(fake, FakeTensor):
             return fake
         (shape, stride, dtype, device), size = real
@@ -115,17 +115,17 @@ def _has_symbols(value: Any) -> bool:
 def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     """Return the most bytes that a CPU kernel allocates during its run, besides arguments and results.
 
-    It runs once, on zeros. None where it does not: of other devices, open sizes, or more than a gibibyte.
+    The kernel runs once, on zeros. None for other devices, for symbolic sizes, and for arguments above 1 GiB.
     """
     fakes = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
     if any(map(_has_symbols, fakes)) or any(each.device.type != "cpu" for each in fakes):
         return None
     if sum(each.numel() * each.element_size() for each in fakes) > _MOST_BYTES:
         return None
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # the profiler says on stderr that it starts, unless it is told
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else the profiler logs its start to stderr
     try:
         with _disable_current_modes():
-            args, kwargs = tree_map_only(torch.Tensor, _zeros, (args, kwargs))
+            args, kwargs = tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs))
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as run:
                 results = func(*args, **kwargs)
     except Exception:  # noqa: BLE001  kernels refuse zeros and sizes in their own ways
@@ -137,16 +137,16 @@ def scratch_bytes(func: Any, args: Any, kwargs: Any) -> int | None:
     return max(0, most - outputs)
 
 
-def _zeros(value: Any) -> Any:
+def _zero_tensor(value: Any) -> Any:
     shape, stride, dtype, device = _layout(value)
     return torch.empty_strided(shape, stride, dtype=dtype, device=device).zero_()
 
 
-def _run(func: Any, args: Any, kwargs: Any) -> Made | None:
-    """Return the layouts and bytes of an operator's results on zeros; None if it does not run."""
+def _run_on_zeros(func: Any, args: Any, kwargs: Any) -> Made | None:
+    """Return the layouts and bytes of an operator's results on zeros; None if the operator fails."""
     try:
-        with _disable_current_modes():  # whether gradients are on stays: kernels look at it
-            made = func(*(inputs := tree_map_only(torch.Tensor, _zeros, (args, kwargs)))[0], **inputs[1])
+        with _disable_current_modes():  # gradient mode stays as it is, since kernels depend on it
+            made = func(*(inputs := tree_map_only(torch.Tensor, _zero_tensor, (args, kwargs)))[0], **inputs[1])
             return [
                 (_layout(each), each.untyped_storage().nbytes()) if isinstance(each, torch.Tensor) else None
                 for each in tree_flatten(made)[0]

@@ -1,4 +1,4 @@
-"""The bytes that torch.fx graphs need unchanged: of one pass, or of both with the bytes that the caller holds."""
+"""The bytes that torch.fx graphs need in their given order: one pass, or both with the bytes that the caller holds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:
 
 
 def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
-    """Return the bytes that a graph needs unchanged, with the scratch of convolutions, besides lasting inputs.
+    """Return the bytes that a graph needs in its given order, besides resident inputs; None if sizes are symbolic.
 
-    None where sizes are open.
+    The scratch memory of convolutions is included.
     """
     try:
         graph_and_nodes = graph_of(graph, resident=resident)
@@ -38,14 +38,14 @@ def needed_beside(graph: Any, resident: Collection[str] | None) -> int | None:
     measured: dict[str, int] = {}
     along = bytes_along(graph_and_nodes.graph, range(len(graph_and_nodes.nodes)))
     return max(
-        [0, *(alive + _scratch(node, measured) for alive, node in zip(along, graph_and_nodes.nodes, strict=True))]
+        [0, *(alive + _scratch_bytes(node, measured) for alive, node in zip(along, graph_and_nodes.nodes, strict=True))]
     )
 
 
-def _scratch(node: Any, measured: dict[str, int]) -> int:
-    """Return the scratch of a convolution, measured once for each shape; other kernels need less.
+def _scratch_bytes(node: Any, measured: dict[str, int]) -> int:
+    """Return the scratch bytes of a convolution, measured once for each shape; 0 for other kernels, which need less.
 
-    If it cannot be run, it is assumed to copy all its inputs and outputs into another layout.
+    If the kernel cannot be run, it is assumed to copy all its inputs and outputs into another layout.
     """
     if "convolution" not in str(node.target):
         return 0
@@ -60,9 +60,10 @@ def _scratch(node: Any, measured: dict[str, int]) -> int:
 
 
 def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
-    """Return the bytes of both passes and of what their caller holds: results, and gradients of the previous step.
+    """Return the bytes of both passes and of all tensors that their caller holds: results, and the last step's
+    gradients.
 
-    None where sizes are open.
+    None if sizes are symbolic.
     """
     inputs = inputs_of(forward)
     out = [node for node in forward.graph.output_node().args[0] if node is not None]
@@ -78,23 +79,23 @@ def needed_by(forward: Any, backward: Any, n_results: int) -> int | None:
 
 
 def inputs_of(module: Any) -> dict[str, Any]:
-    """Return the inputs of a graph by their names."""
+    """Return the placeholder nodes of a graph by their names."""
     return {node.name: node for node in module.graph.nodes if node.op == "placeholder"}
 
 
 def bytes_of(nodes: Collection[Any]) -> int:
-    """Return the bytes of the values of nodes."""
+    """Return the total bytes of the values of nodes."""
     return sum(getattr(value, "nbytes", 0) for node in nodes for value in values_of(node))
 
 
 def gradient_bytes(joint: Any, n_results: int) -> int:
-    """Return the bytes of the gradients of a joint graph, which equal the bytes of the previous step."""
+    """Return the bytes of the gradients that a joint graph returns, which equal those of the previous step."""
     made = [node for node in joint.graph.output_node().args[0][n_results:] if node is not None]
     return bytes_of(dict.fromkeys(made))
 
 
 def maker_of(node: Any) -> Any:
-    """Return the node that writes the storage of a node; views are created where they are read."""
+    """Return the operation node that writes the storage of a node, found by following views to their source."""
     while is_view(node):
         node = node.args[0]
     return node

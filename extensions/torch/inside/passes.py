@@ -1,7 +1,7 @@
-"""Passes for torch.fx that return a new graph module with another order, or with recomputation.
+"""Passes for torch.fx that return a new graph module in another order, or with recomputation.
 
-The computation is the same, node by node: each node of the new graph is a copy of a node of the first graph and reads
-copies of its inputs, and each of the first graph's nodes has a copy.
+The computation is the same: each node of the new graph is a copy of a node of the given graph and reads copies of its
+inputs, and each given node has at least one copy.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def reordered(
     time_limit_s: float = TIME_LIMIT_S,
     deterministic: bool = False,
 ) -> Any:
-    """Return a torch.fx.GraphModule that computes the same in the order with the least peak.
+    """Return a torch.fx.GraphModule that computes the same results in the order with the least peak.
 
-    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If its own order
-    is as good, the module itself is returned. `resident` and `looking` are as in `graph_of`. Raises FormatError for a
+    Nodes must have their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. The module itself
+    is returned if its own order is as good. `resident` and `looking` are those of `graph_of`. Raises FormatError for a
     graph that cannot be read.
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
@@ -38,13 +38,13 @@ def reordered(
 
 
 def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
-    """Return the module with its operations in an order; raises OperationsError for one that is not legal."""
+    """Return the module with its operations in the given order; raises OperationsError for an illegal order."""
     peak_of(found.graph, order)
     return _write_runs(found, order)
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return the module with the operations of a frontier point, some of which run again."""
+    """Return the module in the order of a frontier point, in which some operations run more than once."""
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must be of a graph with {len(found.nodes)} operations")
     if point.steps:
@@ -53,7 +53,7 @@ def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
 
 
 def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
-    """Write the nodes in the order of runs; each reader uses the latest copy."""
+    """Return a module whose nodes run in the given order, with repetitions; each reader uses the latest copy."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()
@@ -70,9 +70,9 @@ def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
         node = found.nodes[v]
         made = graph.node_copy(node, copy.copy_of)
         copies[node] = made
-        _forget(node, looking, copies)
+        _discard_views(node, looking, copies)
         for item in filter(is_getitem, looking.get(node, ())):
-            copy.copy_of(item)  # an item taken late would keep all outputs made with it
+            copy.copy_of(item)  # a tuple whose items are taken late would keep all its tensors alive
     for node in found.module.graph.nodes:
         if node.op == "output":
             graph.node_copy(node, copy.copy_of)
@@ -82,13 +82,13 @@ def _write_runs(found: ModuleGraph, runs: Sequence[int]) -> Any:
 
 
 class _Copies:
-    """The copies of nodes; a view or an attribute is copied when a node reads it."""
+    """The copies of nodes in a new graph; views and attributes are copied when a node first reads them."""
 
     def __init__(self, graph: Any, copies: dict[Any, Any]) -> None:
         self._graph, self._copies = graph, copies
 
     def copy_of(self, node: Any) -> Any:
-        """Return the current copy of a node."""
+        """Return the latest copy of a node, which is made now if it is missing."""
         missing = [node] if node not in self._copies else []
         while missing:
             last = missing[-1]
@@ -101,8 +101,8 @@ class _Copies:
         return self._copies[node]
 
 
-def _forget(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Discard the views of recomputed nodes."""
+def _discard_views(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
+    """Discard the copies of views of a node that was computed again."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

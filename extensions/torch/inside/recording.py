@@ -1,7 +1,7 @@
-"""The storages that a step of torch keeps alive: the module and line that made each, and its lifetime.
+"""Recordings of the storages that a step of torch keeps alive, each with its module, source line and lifetime.
 
-Operations are seen where they are dispatched, on fake tensors or on real ones; what kernels need for themselves is not.
-A storage ends when the last tensor on it does, as Python and autograd hold the same references in both. Imports torch.
+Operations are recorded at dispatch, on fake or real tensors; scratch memory inside kernels is not recorded. A storage
+ends with the last tensor that uses it; with fake tensors, Python and autograd hold the same references. Imports torch.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Sto
 from memplan.extensions.torch.inside.kernels import RealKernels
 
 _OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
-"""The beginnings of names of files whose lines say nothing about a user's tensor."""
+"""Prefixes of file names: lines in these files are not user code that made a tensor."""
 
 
 @dataclass(slots=True)
 class RunOperation:
-    """An operation that ran: the tensors that it reads, makes and changes, and the cost of running it again."""
+    """An executed operation: the tensors that it reads, makes and changes, and the cost of running it again."""
 
     name: str
     phase: Phase
@@ -42,9 +42,9 @@ class RunOperation:
 
 
 class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Records the operations that run while it is entered.
+    """Records the operations that run while the recording is entered as a context.
 
-    `last_step` is the number of operations before the last step; `names` are modules.
+    `last_step` is the number of operations before the last step; `names` are the names of the model's modules.
     """
 
     def __init__(self) -> None:
@@ -63,47 +63,48 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         result = func(*args, **(kwargs or {}))
         if func.namespace != "prim":
             result = self.kernels.result(func, args, kwargs or {}, result)
-            self._operation(func, args, kwargs or {}, result)
+            self._record_operation(func, args, kwargs or {}, result)
         return result
 
     def give(self, values: Iterable[Any], role: Role) -> None:
-        """Count storages that exist before the step."""
+        """Add the storages of values that exist before the step."""
         for value in _tensors(values):
             if value.untyped_storage()._cdata not in self._alive:
-                self._begin(value, "given", ("", ""), role, 0)
+                self._begin_storage(value, "given", ("", ""), role, 0)
 
     def assign(self, values: Iterable[Any], role: Role, *, is_on_host: bool = False) -> None:
-        """Assign a purpose to the storages of tensors that are alive now; parameters stay parameters."""
+        """Set the role of the storages of tensors that are alive now; parameters and inputs keep their roles."""
         for value in _tensors(values):
             tensor = self._alive.get(value.untyped_storage()._cdata)
             if tensor is not None and self.tensors[tensor[0]].role not in ("parameters", "inputs"):
                 self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
-        """Mark what the forward pass has made, and is still alive, as activations."""
+        """Mark storages of the forward pass that are still alive as activations."""
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
 
     def close(self) -> None:
-        """End the recording; storages that are alive now stay alive after it."""
+        """End the recording; storages that are alive now have no end."""
         self.unmeasured = tuple(self.kernels.unmeasured)
         self._alive.clear()
 
     def watch(self, model: Any) -> None:
-        """Follow which of a model's modules is running, by its name."""
+        """Add hooks to a model that track the name of the running module."""
         self.names = tuple(name for name, _ in model.named_modules())
         for name, module in model.named_modules():
-            module.register_forward_pre_hook(partial(self._enter, name))
-            module.register_forward_hook(self._leave)
+            module.register_forward_pre_hook(partial(self._enter_module, name))
+            module.register_forward_hook(self._leave_module)
 
-    def _enter(self, name: str, *_: Any) -> None:
+    def _enter_module(self, name: str, *_: Any) -> None:
         self.modules.append(name)
 
-    def _leave(self, *_: Any) -> None:
+    def _leave_module(self, *_: Any) -> None:
         self.modules.pop()
 
-    def _operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+    def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Record an operation that ran, with the storages that it reads, makes and changes."""
         origin = self._origin()
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh  # a constant in the program's source
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
@@ -112,7 +113,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
         name, made = str(func), []
         for value in results:
             if value.untyped_storage()._cdata not in self._alive:
-                position = self._begin(value, name, origin, "temporaries", len(self.events))
+                position = self._begin_storage(value, name, origin, "temporaries", len(self.events))
                 self.tensors[position].is_on_host = self.kernels.takes_as_host(value)
                 self.events.append(position)
                 made.append(position)
@@ -127,33 +128,33 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # the pac
             row = RunOperation(name, self.phase, origin[0], tuple(reads), tuple(made), tuple(changes), cost, draws)
             self.operations.append(row)
 
-    def _begin(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
+    def _begin_storage(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
         storage, position = value.untyped_storage(), len(self.tensors)
         self.tensors.append(Storage(storage.nbytes(), start, self.phase, operation, *origin, role))
-        watched = weakref.ref(storage, partial(self._end, storage._cdata, position))
+        watched = weakref.ref(storage, partial(self._end_storage, storage._cdata, position))
         self._alive[storage._cdata] = position, watched
         return position
 
-    def _end(self, key: int, position: int, _: Any) -> None:
+    def _end_storage(self, key: int, position: int, _: Any) -> None:
         del self._alive[key]
         self.tensors[position].end = len(self.events)
         self.events.append(~position)
 
     def _origin(self) -> tuple[str, str]:
-        """Return the running module and line; in the backward pass, the module and line of the forward operation."""
+        """Return the running module and source line; in the backward pass, those of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())
             if node_origin is not None:
                 return node_origin
-        origin = self.modules[-1] if self.modules else "", _line()
+        origin = self.modules[-1] if self.modules else "", _user_line()
         if node is None:
             self._origins[torch.autograd._get_sequence_nr() - 1] = origin
         return origin
 
 
-def _line() -> str:
-    """Return the innermost running line outside of torch; None if it belongs to memplan."""
+def _user_line() -> str:
+    """Return the innermost running source line outside of torch; an empty text if it belongs to memplan."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
         frame = frame.f_back
@@ -163,12 +164,12 @@ def _line() -> str:
 
 
 def _tensors(values: Any) -> Iterable[Any]:
-    """Return the tensors in values that have a storage."""
+    """Return the tensors with strided storage among nested values."""
     return (value for value in tree_leaves(values) if isinstance(value, torch.Tensor) and value.layout == torch.strided)
 
 
 def _mutated_arguments(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
-    """Return the arguments that an operation writes, as its schema says."""
+    """Yield the arguments that an operation writes, as declared by its schema."""
     for k, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield args[k] if k < len(args) and not argument.kwarg_only else kwargs.get(argument.name)

@@ -34,11 +34,12 @@ _MOST_SAID = 300
 
 @dataclass(frozen=True)
 class TorchStep:
-    """A step: a forward pass and, with a loss or an optimizer, a backward pass and the optimizer's step.
+    """A step: a forward pass and, with a loss or an optimizer, a backward pass and the optimizer's update.
 
-    `model` is a module, or a function without arguments that makes one. `inputs` are a tensor, a tuple of positional
-    or a dictionary of named arguments. `loss` takes the result and the `targets`; without it, the result is the loss,
-    or has it as `loss`. `optimizer` is a name of OPTIMIZERS, a class or function of parameters, or an optimizer.
+    `model` is a module, or a function without arguments that returns one. `inputs` are a tensor, a tuple of positional
+    arguments or a dictionary of named ones. `loss` is called with the result and the `targets`; without it, the result
+    is the loss or has the attribute `loss`. `optimizer` is a name of OPTIMIZERS, a class or function of parameters, or
+    an optimizer.
     """
 
     model: Any
@@ -49,7 +50,7 @@ class TorchStep:
 
     @property
     def is_training(self) -> bool:
-        """True if gradients are computed."""
+        """True if the step computes gradients."""
         return self.loss is not None or self.optimizer is not None
 
     def record(
@@ -62,12 +63,12 @@ class TorchStep:
     ) -> Recording:
         """Run and record the step; training runs twice, since the optimizer creates its state in the first run.
 
-        `foreach` is the default of optimizers that have it, `checkpointed` names modules whose activations are computed
-        again. Raises InputError, which names the module, for what cannot be run; `is_computed` runs on real values,
-        `is_compiled` the graphs of AOT autograd, operation by operation.
+        `foreach` is the default of that option of optimizers; `checkpointed` names modules whose activations are
+        recomputed. `is_computed` runs on real values, `is_compiled` runs the graphs of AOT autograd operation by
+        operation. Raises InputError, which names the module, for a step that cannot be run.
         """
         recording, log = Recording(), logging.getLogger("torch._subclasses.fake_tensor")
-        is_quiet, log.disabled = log.disabled, True  # logged errors are raised, too
+        is_quiet, log.disabled = log.disabled, True  # torch logs errors that it also raises
         try:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
                 model = self.model if isinstance(self.model, nn.Module) else self.model()
@@ -77,11 +78,11 @@ class TorchStep:
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
-                replace(self, model=model)._run(recording, foreach, checkpointed, is_compiled)
+                replace(self, model=model)._run_recorded(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
             raise InputError(
-                f"{_place(recording)}: {rule}: give computed=True to run the step on real values"
+                f"{_stop_location(recording)}: {rule}: give computed=True to run the step on real values"
             ) from error
         except InputError:
             raise
@@ -89,14 +90,14 @@ class TorchStep:
             text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
             if self.loss is not None and not self.targets and "missing" in text:
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
-            raise InputError(f"{_place(recording)}: must run on its inputs, got {text}") from error
+            raise InputError(f"{_stop_location(recording)}: must run on its inputs, got {text}") from error
         finally:
             log.disabled = is_quiet
             recording.close()
         return recording
 
-    def _run(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
-        model, inputs, targets, optimizer = self._copies()
+    def _run_recorded(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
+        model, inputs, targets, optimizer = self._copy_arguments()
         named = dict(model.named_modules())
         for name in checkpointed:
             module = named[name]
@@ -116,21 +117,21 @@ class TorchStep:
         found.close()
 
     def _run_once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step; its local variables stay alive to its end, as in a user's function."""
+        """Run one step; local variables keep tensors alive until its end, as in a user's function."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
             optimizer.zero_grad()
         with torch.set_grad_enabled(self.is_training):
-            args, kwargs = _arguments(inputs)
+            args, kwargs = _call_arguments(inputs)
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
-        found.assign(tree_leaves((_plain_result(result), _plain_result(loss))), "outputs")
+        found.assign(tree_leaves((_result_values(result), _result_values(loss))), "outputs")
         if not self.is_training:
             return
         found.keep_for_backward()
         found.phase = "backward"
-        _scalar(loss).backward()
+        _scalar_loss(loss).backward()
         found.assign([parameter.grad for parameter in parameters], "gradients")
         if optimizer is not None:
             found.phase = "optimizer"
@@ -144,11 +145,11 @@ class TorchStep:
                     found.assign([count], "optimizer", is_on_host=on_host)
 
     def _trace_model(self, model: Any, inputs: Any) -> Any:
-        """Return a model whose passes are graphs, partitioned so that the fewest bytes are saved."""
+        """Return a callable that runs the model's traced passes, partitioned to save the fewest bytes."""
         state = dict(model.named_parameters()), dict(model.named_buffers())
 
         def call_model(parameters: Any, buffers: Any, given: Any) -> Any:
-            args, kwargs = _arguments(given)
+            args, kwargs = _call_arguments(given)
             return torch.func.functional_call(model, {**parameters, **buffers}, args, kwargs)
 
         compiled = aot_function(
@@ -162,24 +163,24 @@ class TorchStep:
             compiled(*state, inputs)
         return lambda *args, **kwargs: compiled(*state, kwargs or args)
 
-    def _copies(self) -> tuple[Any, Any, Any, Any]:
-        """Return model, inputs, targets and optimizer, on tensors of the mode that is entered."""
+    def _copy_arguments(self) -> tuple[Any, Any, Any, Any]:
+        """Return copies of model, inputs, targets and optimizer, on fake tensors if a fake mode is entered."""
         mode, memo = _get_current_dispatch_mode(), dict[int, Any]()
         if mode is not None:
-            _refuse_devices(self.model)
-            memo = {id(value): _fake(mode, value) for value in _tensors_of(self.model)}
+            _require_one_device(self.model)
+            memo = {id(value): _fake_tensor(mode, value) for value in _model_tensors(self.model)}
         of_optimizer = self.optimizer if isinstance(self.optimizer, torch.optim.Optimizer) else None
         if of_optimizer is not None and mode is not None:
             held = tree_leaves([dict(state) for state in of_optimizer.state.values()])
-            memo |= {id(value): _fake(mode, value) for value in held if isinstance(value, torch.Tensor)}
+            memo |= {id(value): _fake_tensor(mode, value) for value in held if isinstance(value, torch.Tensor)}
         model = deepcopy(self.model, memo)
         args = self.inputs if isinstance(self.inputs, (tuple, list, dict)) else (self.inputs,)
         parts = (args, self.targets if isinstance(self.targets, (tuple, list)) else (self.targets,))
-        args, targets = parts if mode is None else tree_map_only(torch.Tensor, partial(_fake, mode), parts)
-        return model, args, targets, self._optimizer(model, memo)
+        args, targets = parts if mode is None else tree_map_only(torch.Tensor, partial(_fake_tensor, mode), parts)
+        return model, args, targets, self._copied_optimizer(model, memo)
 
-    def _optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
-        """Return the optimizer for a model's parameters; `memo` maps original parameters to their copies."""
+    def _copied_optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
+        """Return the optimizer for a copied model; `memo` maps the ids of original tensors to copies."""
         optimizer = self.optimizer
         if isinstance(optimizer, torch.optim.Optimizer):
             return deepcopy(optimizer, memo)
@@ -195,12 +196,12 @@ class TorchStep:
         return make(parameters)
 
 
-def _arguments(inputs: Any) -> tuple[Any, Any]:
+def _call_arguments(inputs: Any) -> tuple[Any, Any]:
     return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 
-def _fake(mode: Any, value: Any) -> Any:
-    """Return a fake tensor in a mode; tensors on the meta device move to the computing device."""
+def _fake_tensor(mode: Any, value: Any) -> Any:
+    """Return a fake tensor in a mode; tensors on the meta device become CPU tensors."""
     if not isinstance(value, FakeTensor) and value.device.type != "meta":
         return mode.from_tensor(value)
     device = "cpu" if value.device.type == "meta" else value.device
@@ -210,15 +211,15 @@ def _fake(mode: Any, value: Any) -> Any:
     return made.requires_grad_(value.requires_grad)
 
 
-def _tensors_of(model: Any) -> Iterator[Any]:
-    """Yield the tensors that modules hold: parameters, buffers, and plain attributes."""
+def _model_tensors(model: Any) -> Iterator[Any]:
+    """Yield the tensors of all modules of a model: parameters, buffers, and plain attributes."""
     for module in model.modules():
         held = (*module.parameters(recurse=False), *module.buffers(recurse=False), *vars(module).values())
         yield from (value for value in held if isinstance(value, torch.Tensor))
 
 
-def _refuse_devices(model: Any) -> None:
-    """Raise InputError for a model on several devices."""
+def _require_one_device(model: Any) -> None:
+    """Raise InputError for a model whose tensors are on several devices."""
     first = None
     for name, value in (*model.named_parameters(), *model.named_buffers()):
         first = first or (name, value.device)
@@ -229,15 +230,15 @@ def _refuse_devices(model: Any) -> None:
             )
 
 
-def _plain_result(value: Any) -> Any:
-    """Return a model's result as tensors in lists and dictionaries; objects become their fields."""
+def _result_values(value: Any) -> Any:
+    """Return a model's result as tensors in lists and dictionaries; other objects become lists of their fields."""
     return (
         value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
     )
 
 
-def _scalar(loss: Any) -> Any:
-    """Return the loss in the result of a model or of a loss function."""
+def _scalar_loss(loss: Any) -> Any:
+    """Return the loss tensor in the result of a model or of a loss function; raises InputError without one."""
     scalar = loss if isinstance(loss, torch.Tensor) else getattr(loss, "loss", None)
     if scalar is None and isinstance(loss, (tuple, list)) and loss:
         scalar = loss[0]
@@ -248,7 +249,7 @@ def _scalar(loss: Any) -> Any:
     return scalar
 
 
-def _place(found: Recording) -> str:
-    """Return the place where a step stopped: the pass, and the module that ran last."""
+def _stop_location(found: Recording) -> str:
+    """Return the name of the module that ran last in a stopped step, and the pass after the forward pass."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

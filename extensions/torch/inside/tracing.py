@@ -1,6 +1,6 @@
-"""Training steps as graphs: AOT autograd's joint graph on fake tensors, and partitions merged back into one graph.
+"""Training steps as graphs: AOT autograd's joint graph on fake tensors, and partitions merged into one graph.
 
-Nothing is computed and no weights are needed: make the model under a FakeTensorMode. Imports torch.
+Nothing is computed and no weights are needed if the model is created under a FakeTensorMode. Imports torch.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, int]:
-    """Return both passes of a function as one torch.fx.GraphModule, and the results of the forward pass.
+    """Return both passes of a function as one torch.fx.GraphModule, and the number of the forward pass's results.
 
-    `inputs` are tensors, fake or real; tensors that require a gradient get one. The first results are the function's,
-    one tensor or several, then come the gradients.
+    `inputs` are tensors, fake or real; tensors that require a gradient get one. The graph returns the function's
+    results, one tensor or several, and then the gradients.
     """
     from copy import deepcopy
 
@@ -39,7 +39,7 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
 
 
 def interpret(graph: Any, _: Any = None) -> Any:
-    """Return a function that runs a graph operation by operation and frees inputs after their last reader."""
+    """Return a function that runs a graph operation by operation and frees inputs after their last use."""
     from torch.fx import Interpreter
 
     interpreter = Interpreter(graph)
@@ -50,12 +50,12 @@ def interpret(graph: Any, _: Any = None) -> Any:
         finally:
             interpreter.env.clear()  # the environment would keep the results alive
 
-    run_boxed._boxed_call = True  # type: ignore[attr-defined]  # as AOT autograd asks for it
+    run_boxed._boxed_call = True  # type: ignore[attr-defined]  # AOT autograd then passes one list it may clear
     return run_boxed
 
 
 def merge_passes(forward: Any, backward: Any, n_results: int) -> Any:
-    """Return the two graphs of a partition merged into one graph module, forward first."""
+    """Return the forward and the backward graph of a partition merged into one graph module."""
     from torch.fx import Graph, GraphModule
 
     graph = Graph()

@@ -1,8 +1,8 @@
-"""Remedies for a step that does not fit: a smaller batch, recomputation, another order; each is verified.
+"""Remedies for a step that does not fit: a smaller batch, recomputation, another order; each remedy is verified.
 
-A size is looked for in one recording in which it is a symbol, and tried by recording the step anew with it and with the
-next one; so are the modules to checkpoint. An order is planned, and run on its addresses by a check that shares no code
-with the search.
+A size is estimated from one recording in which it is a symbol, then verified by recording the step with that size and
+with the next one. Modules to checkpoint are verified by recording, too. An order is planned, and executed on its
+addresses by a check that shares no code with the search.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from memplan.planner.errors import InputError
 MOST = 1 << 20
 """The largest size that is tried."""
 Tries = Callable[[StepMemory], bool]
-"""Says whether a step that was recorded fits."""
+"""Returns True if a recorded step fits."""
 
 
 Sizes = Mapping[str, tuple[int, Callable[[int], TorchStep]]]
-"""From the name of a size to its value in a step, and to the step with another one."""
+"""Maps the name of a size to its value in a step, and to a function that returns the step with another value."""
 
 
 def ways(
@@ -47,7 +47,7 @@ def ways(
     sizes: Sizes,
     time_limit_s: float,
 ) -> Ways:
-    """Return the remedies; `run` records a changed step, with the modules named `checkpointed` if there are any."""
+    """Return the remedies; `run` records a step, with the modules named `checkpointed` recomputed if given."""
 
     def record(changed: TorchStep) -> bool:
         try:
@@ -69,7 +69,7 @@ def ways(
 
 
 def sizes_of(step: TorchStep) -> Sizes:
-    """Return the batch size of a step's inputs (the first axis) and the length of texts (the second axis)."""
+    """Return the batch size of a step's inputs (the first axis), and the length (second axis) if they are texts."""
     first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
     names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
@@ -81,7 +81,7 @@ def largest_by_trials(
 ) -> LargestSize:
     """Return the largest size with which a step fits, by trials: a guess and its successor, then doubling and halving.
 
-    `sized` are the size to begin with and the step with another one, `record` says whether a step fits.
+    `sized` is the first size and a function from another size to its step; `record` returns True if a step fits.
     """
     tried: dict[int, bool] = {}
     low, high, size = 0, MOST + 1, sized[0] if guess is None else max(guess, 1)
@@ -98,10 +98,9 @@ def largest_by_trials(
 def largest_by_symbols(
     size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
 ) -> int | None:
-    """Return the largest size with which a step fits, by symbolic sizes; None if these do not determine it.
+    """Return the largest size with which a step fits by a symbolic recording; None if that does not determine it.
 
-    The step is recorded once, with a symbol for the size. Torch may decide otherwise at another value, so that it is a
-    guess.
+    The step is recorded once, with a symbol as the size. As torch may branch otherwise at other values, it is a guess.
     """
     env = ShapeEnv()
     source = ConstantSource("size")
@@ -112,8 +111,8 @@ def largest_by_symbols(
             recording = run(step)
     except Exception:  # noqa: BLE001  a script that uses a number without a value can raise anything
         return None
-    sizes = [_expression(tensor.size) for tensor in recording.tensors]
-    if symbol in env.replacements:  # a loop took so many steps
+    sizes = [_size_expression(tensor.size) for tensor in recording.tensors]
+    if symbol in env.replacements:  # the code fixed the size, for example by a loop over it
         return None
     low, high = 0, MOST + 1
     while high - low > 1:
@@ -127,12 +126,12 @@ def largest_by_symbols(
     return low or None
 
 
-def _expression(size: Any) -> sympy.Expr:
+def _size_expression(size: Any) -> sympy.Expr:
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
 
 def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
-    """Return the size of an axis of the first input, and the step with a new size on all axes of that size."""
+    """Return the size of an axis of the first input, and a function that returns the step with that size replaced."""
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
     def resize(value: Any, other: int) -> Any:
@@ -152,12 +151,12 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
 def choose_checkpoints(
     recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]
 ) -> Checkpointed:
-    """Return the fewest modules to recompute so that a step fits, chosen by most bytes saved for their cost.
+    """Return the fewest modules to recompute so that a step fits, ranked by bytes saved per cost.
 
-    `names` are all modules of the model, `tries` records a step with some of them.
+    `names` are all modules; `tries` records the step with some modules recomputed and returns True if it fits.
     """
     saved, cost = Counter[str](), Counter[str]()
-    blocks = _blocks(recording, names)
+    blocks = _checkpoint_blocks(recording, names)
     for tensor in recording.tensors:
         if tensor.role == "activations" and (block := _block_of(tensor.module, blocks)) is not None:
             saved[block] += tensor.size
@@ -179,8 +178,8 @@ def choose_checkpoints(
     return Checkpointed(modules=tuple(chosen), extra_cost=extra, tried=tried)
 
 
-def _blocks(recording: Recording, names: Sequence[str]) -> list[str]:
-    """Return the outermost modules that contain modules with activations and have such a sibling."""
+def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
+    """Return the outermost modules that contain modules with activations and have a sibling that does."""
     busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
     inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
     beside = Counter(name.rpartition(".")[0] for name in inner)
@@ -196,7 +195,7 @@ def _block_of(module: str, blocks: Sequence[str]) -> str | None:
 
 
 def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
-    """Return the need of a recorded step in another order, and with recomputation."""
+    """Return the peak of a recorded step in the best order, with recomputation if a capacity requires it."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
     answer = order(graph, options)
@@ -216,7 +215,7 @@ def better_order(recording: Recording, capacity: int | None, time_limit_s: float
 
 
 def graph_of(recording: Recording) -> OperationGraph:
-    """Return the operations of the last recorded step as a graph, with its storages as tensors."""
+    """Return the operations of the last recorded step as a graph whose tensors are the recorded storages."""
     rows = recording.operations[recording.last_step :]
     used = dict.fromkeys(t for row in rows for t in (*row.reads, *row.makes, *row.changes))
     made = {t for row in rows for t in row.makes}

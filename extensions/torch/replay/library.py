@@ -1,4 +1,4 @@
-"""The allocator in C, `replay.c`: compiled where it runs, by the compiler of that machine, and called by its ABI."""
+"""The allocator `replay.c`: compiled on first use by the machine's C compiler, and called through its C interface."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Stats(ctypes.Structure):
 
 
 class AllocatorEvent(ctypes.Structure):
-    """An allocation of `size` bytes, or with size 0 its end; `stream` is None for the default stream."""
+    """An allocation of `size` bytes, or its release if `size` is 0; `stream` is None for the default stream."""
 
     _fields_ = [
         ("number", ctypes.c_uint64),
@@ -42,7 +42,7 @@ class AllocatorEvent(ctypes.Structure):
 
 @cache
 def library_path() -> str:
-    """Return the path of the compiled allocator; raises InputError without a compiler of C."""
+    """Return the path of the compiled allocator, compiled if needed; raises InputError without a C compiler."""
     found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     compiler = shlex.split(os.environ.get("CC", "")) or [found or ""]
     sources = (_HERE / "replay.c", _HERE / "replay.h")
@@ -59,7 +59,7 @@ def library_path() -> str:
             built = Path(folder) / "replay.so"
             flags = ["-O2", "-std=c11", "-shared", "-fPIC", "-o", str(built), str(sources[0]), "-ldl"]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
-            built.replace(made)  # atomically, as other processes may build it, too
+            built.replace(made)  # an atomic rename, as another process may build the same file
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error
         raise InputError(f"allocator: must be compiled by {compiler[0]} into {cached}, got {said}") from error
@@ -67,7 +67,7 @@ def library_path() -> str:
 
 
 class ReplayLibrary:
-    """The loaded allocator. Its state is that of the process: all objects of one path share it."""
+    """The loaded allocator; its state belongs to the process, so all objects with the same path share it."""
 
     def __init__(self, path: str | None = None) -> None:
         self.path = path or library_path()
@@ -83,35 +83,35 @@ class ReplayLibrary:
         self.functions.memplan_recorded.restype = ctypes.c_uint64
 
     def allocate(self, size: int, device: int = 0, stream: int | None = None) -> int:
-        """Return the address of new bytes; raises MemoryError."""
+        """Return the address of `size` newly allocated bytes; raises MemoryError."""
         address: int | None = self.functions.memplan_alloc(size, device, stream)
         if address is None:
             raise MemoryError(self.stats()["message"] or f"no {size} bytes")
         return address
 
     def free(self, address: int, size: int = 0, device: int = 0, stream: int | None = None) -> None:
-        """Free the bytes at an address of `allocate`; `stream` is that of their allocation."""
+        """Free the bytes at an address that `allocate` returned; `stream` is that of the allocation."""
         self.functions.memplan_free(address, size, device, stream)
 
     def use(self, address: int, stream: int | None) -> None:
-        """Say that another stream uses the bytes, as `Tensor.record_stream` does."""
+        """Record that another stream uses the bytes at an address, as `Tensor.record_stream` does."""
         self.functions.memplan_record_stream(address, stream)
 
     def load(self, path: str | Path) -> None:
-        """Load a file of planned addresses; raises InputError, also while blocks of the plan before are alive."""
-        self._check(self.functions.memplan_load(os.fsencode(path)))
+        """Load a file of planned addresses; raises InputError, also while blocks of the previous plan are alive."""
+        self._raise_failure(self.functions.memplan_load(os.fsencode(path)))
 
     def begin(self, scope: str) -> None:
-        """Begin a scope of the plan; raises InputError."""
-        self._check(self.functions.memplan_begin(scope.encode()))
+        """Begin a scope of the loaded plan; raises InputError if that is not possible."""
+        self._raise_failure(self.functions.memplan_begin(scope.encode()))
 
     def record(self) -> None:
-        """Begin to keep events; raises InputError within a scope."""
-        self._check(self.functions.memplan_record())
+        """Begin to record events; raises InputError within a scope."""
+        self._raise_failure(self.functions.memplan_record())
 
     def end(self) -> None:
-        """End the scope or the recording; raises InputError where none has begun."""
-        self._check(self.functions.memplan_end())
+        """End the scope or the recording; raises InputError if none has begun."""
+        self._raise_failure(self.functions.memplan_end())
 
     def events(self) -> list[AllocatorEvent]:
         """Return the events of the last recording."""
@@ -121,15 +121,15 @@ class ReplayLibrary:
         return list(rows)
 
     def release(self) -> None:
-        """Give free memory back to the driver."""
+        """Return free memory to the driver."""
         self.functions.memplan_release()
 
     def stats(self) -> dict[str, int | str]:
-        """Return the counts of `struct memplan_stats`, by name, and the message."""
+        """Return the counters of `struct memplan_stats` by name, and the last message."""
         stats = _Stats(bytes=ctypes.sizeof(_Stats))
-        self._check(self.functions.memplan_stats(ctypes.byref(stats)))
+        self._raise_failure(self.functions.memplan_stats(ctypes.byref(stats)))
         return {name: getattr(stats, name) for name in _NAMES} | {"message": stats.message.decode(errors="replace")}
 
-    def _check(self, status: int) -> None:
+    def _raise_failure(self, status: int) -> None:
         if status:
             raise InputError(str(self.stats()["message"]))

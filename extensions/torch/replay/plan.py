@@ -1,4 +1,4 @@
-"""A plan of addresses for the allocations of a step, in the order in which they come."""
+"""A plan of addresses for the allocations of a step, matched in the order in which they occur."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from memplan.solvers.portfolio.solve import solve
 
 @dataclass(frozen=True)
 class PlannedAllocation:
-    """An allocation: bytes, device, the number of its stream, 0 for the default one, and the events of begin and end.
+    """An allocation: bytes, device, number of its stream (0 is the default), and its first and last event.
 
-    `offset` is in the arena of the device; None for an allocation that outlives its scope, and gets separate bytes.
+    `offset` is in the arena of the device; None for an allocation that outlives its scope and gets separate bytes.
     """
 
     size: int
@@ -36,10 +36,10 @@ class PlannedAllocation:
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """The allocations of scopes by name; all scopes share the arena of a device, since they run in turns.
+    """The allocations of each scope by name; all scopes share the arena of a device, since they run in turns.
 
-    `live` are the most bytes that planned allocations of one scope and device take at once, in blocks of 512 bytes,
-    summed over devices; `arena` the bytes of the arenas.
+    `live` is the most bytes that planned allocations of one scope use at once on a device, in blocks of 512 bytes,
+    summed over devices; `arena` is the bytes of all arenas.
     """
 
     scopes: dict[str, tuple[PlannedAllocation, ...]]
@@ -47,7 +47,7 @@ class ReplayPlan:
     arena: int
 
     def text(self) -> str:
-        """Return the file for the allocator."""
+        """Return the text of the plan's file for the allocator."""
         rows = [f"memplan-replay {ABI}"]
         for name, allocations in self.scopes.items():
             rows.append(f"scope {name} {len(allocations)}")
@@ -58,11 +58,11 @@ class ReplayPlan:
         return "\n".join([*rows, "end", ""])
 
     def save(self, path: str | Path) -> None:
-        """Write the file that `use_plan` takes in a later process."""
+        """Write the plan to a file, which `use_plan` can load in a later process."""
         Path(path).write_text(self.text(), encoding="utf-8")
 
     def __or__(self, other: ReplayPlan) -> ReplayPlan:
-        """Return the plan of the scopes of both; raises InputError for a scope that both have."""
+        """Return a plan with the scopes of both plans; raises InputError for a scope that is in both."""
         if both := self.scopes.keys() & other.scopes.keys():
             raise InputError(f"scope: must be in one of the plans, got {excerpt(min(both))} in both")
         return ReplayPlan(self.scopes | other.scopes, max(self.live, other.live), max(self.arena, other.arena))
@@ -76,7 +76,7 @@ class ReplayOptions(QuestionOptions):
 
 
 def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
-    """Return the allocations of recorded events, in order."""
+    """Return the allocations in recorded events, in order of allocation."""
     rows: list[PlannedAllocation] = []
     streams: dict[int | None, int] = {None: 0, 0: 0}
     for when, event in enumerate(events):
@@ -89,7 +89,7 @@ def allocations_of(events: Iterable[AllocatorEvent]) -> list[PlannedAllocation]:
 
 
 def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> ReplayPlan:
-    """Return a verified plan of a scope, in which each stream has separate bytes; for options see ReplayOptions."""
+    """Return a verified plan of a scope in which each stream has separate bytes; `options` are in ReplayOptions."""
     asked = validate_options(ReplayOptions, options)
     scoped = [(k, row) for k, row in enumerate(allocations) if row.end is not None]
     places = list(allocations)
@@ -121,7 +121,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
             base += _round_up(plan.peak)
         arena += base
         live += _live_peak([row for _, row in scoped if row.device == device])
-    _verify(asked.scope, places)
+    _verify_disjoint(asked.scope, places)
     return ReplayPlan({asked.scope: tuple(places)}, live, arena)
 
 
@@ -140,8 +140,8 @@ def _live_peak(rows: Sequence[PlannedAllocation]) -> int:
     return most
 
 
-def _verify(scope: str, rows: Sequence[PlannedAllocation]) -> None:
-    """Raise InputError if two allocations that are alive at once share bytes, walked event by event."""
+def _verify_disjoint(scope: str, rows: Sequence[PlannedAllocation]) -> None:
+    """Raise InputError if two allocations that are alive at the same event share bytes."""
     alive: dict[int, PlannedAllocation] = {}
     placed = [(k, row) for k, row in enumerate(rows) if row.offset is not None]
     for _, is_begin, k, row in sorted(

@@ -1,7 +1,7 @@
-"""`record` and `use_plan`: a step's allocations are recorded, planned, and given at planned addresses from then on.
+"""`record` and `use_plan`: record the allocations of a step, plan them, and serve later runs at planned addresses.
 
-torch takes an allocator only before it has used another one; with it there are no expandable segments, no memory
-history and no private pools, as torch itself says.
+torch accepts another allocator only before it has used its own. According to torch, such an allocator has no expandable
+segments, no memory history and no private pools.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WAY = "call memplan.torch.install() at the start of the program, before any ten
 
 
 class _Installation:
-    """What this process has: torch's allocator, if it is memplan's, and the plan that is loaded."""
+    """The state of this process: the allocator installed in torch, if any, and the loaded plan."""
 
     library: ReplayLibrary | None = None
     allocator: Any = None
@@ -31,9 +31,9 @@ class _Installation:
 
 
 def install() -> ReplayLibrary:
-    """Make memplan's allocator that of torch on CUDA, for the whole process; a second call changes nothing.
+    """Install memplan's allocator in torch for CUDA, for the whole process; a second call changes nothing.
 
-    Raises InputError where torch has no CUDA, or has used another allocator already.
+    Raises InputError if torch has no CUDA device or has already used another allocator.
     """
     if _Installation.library is None:
         import torch
@@ -53,11 +53,12 @@ def install() -> ReplayLibrary:
 
 
 def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, **options: object) -> ReplayPlan:
-    """Run a step once, record each allocation and free of all its threads, and return a verified plan.
+    """Run a step once, record each allocation and release of all its threads, and return a verified plan.
 
     The step must have run once before, so that lasting allocations, such as the state of an optimizer, exist.
-    Allocations that it does not free are in no plan, and get separate bytes. The options are those of `ReplayOptions`;
-    without a `library` it is torch's, by `install`. Raises InputError, and any exception of the step.
+    Allocations that the step does not free are not planned and get separate bytes. The options are those of
+    `ReplayOptions`; the default `library` is that of `install`. Raises InputError, and any exception of the
+    step.
     """
     asked = validate_options(ReplayOptions, options)
     used = library or install()
@@ -76,15 +77,15 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
 def use_plan(
     plan: ReplayPlan | str | Path, scope: str | None = None, *, library: ReplayLibrary | None = None
 ) -> Iterator[dict[str, int | str]]:
-    """Give the allocations of a scope their planned addresses while the context is entered.
+    """Serve the allocations of a scope at their planned addresses while the context is entered.
 
-    A plan is one of `record`, or a file of `ReplayPlan.save`. Without a name it is the plan's only scope. The value is
-    a dictionary, which has the counts of this run once the context is left. What does not go as planned gets other
-    bytes, is counted, and warned of once in each process; an allocation that failed raises MemoryError at the end, as
-    torch does not see it. Raises InputError for scopes that the plan does not have, within another scope, and where
-    torch refuses the allocator.
+    `plan` is a result of `record`, or a file that `ReplayPlan.save` wrote. `scope` may be omitted if the plan has only
+    one. The context's value is a dictionary that has the counters of this run once the context is left. An allocation
+    that deviates from the plan gets other bytes, is counted, and causes one warning per process; a failed allocation
+    raises MemoryError at the end, as torch does not notice it. Raises InputError for scopes that are not in the plan,
+    within another scope, and if torch refuses the allocator.
     """
-    text = plan.text() if isinstance(plan, ReplayPlan) else _text(plan)
+    text = plan.text() if isinstance(plan, ReplayPlan) else _read_plan_text(plan)
     names = [line.split()[1] for line in text.splitlines() if line.startswith("scope ")]
     if scope is None and len(names) != 1:
         raise InputError(f"scope: must be named, since the plan has {', '.join(names) or 'none'}")
@@ -117,7 +118,7 @@ def use_plan(
         raise MemoryError(str(after["message"]))
 
 
-def _text(path: str | Path) -> str:
+def _read_plan_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Storages of torch's real and fake kernels, compared: each dispatched operation runs both ways."""
+"""A dispatch mode that compares the storages of torch's real and fake kernels by running each operation both ways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 
 class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Runs each operation twice; `hidden` are the most bytes that a fake kernel left out, by the operator."""
+    """Runs each operation with both kernels; `hidden` maps operators to the most bytes that the fake kernel omitted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,24 +27,24 @@ class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is un
             return func(*args, **kwargs)
         self._is_busy, fake = True, None
         try:
-            # What reads values has no fake kernel.
+            # An operation that reads values of tensors has no fake kernel and raises.
             with suppress(Exception), FakeTensorMode(allow_non_fake_inputs=True) as mode:
                 given = tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
-                fake = _new_bytes(given, func(*given[0], **given[1]))
+                fake = _allocated_bytes(given, func(*given[0], **given[1]))
             result = func(*args, **kwargs)
         finally:
             self._is_busy = False
         if fake is not None:
             self.count += 1
-            less = _new_bytes((args, kwargs), result) - fake
+            less = _allocated_bytes((args, kwargs), result) - fake
             if less > 0:
                 name = func._schema.name
                 self.hidden[name] = max(less, self.hidden.get(name, 0))
         return result
 
 
-def _new_bytes(given: Any, result: Any) -> int:
-    """Return the bytes of the storages that an operation made."""
+def _allocated_bytes(given: Any, result: Any) -> int:
+    """Return the bytes of the result's storages that none of the arguments has."""
     before, after = ({each._cdata: each.nbytes() for each in _storages(values)} for values in (given, result))
     return sum(size for key, size in after.items() if key not in before)
 

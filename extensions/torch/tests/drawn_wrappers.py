@@ -1,4 +1,4 @@
-"""Wrapper code of inductor, drawn in the dialects of five versions of torch, with the bytes that are alive counted."""
+"""Random wrapper code of inductor in the dialects of five torch versions, with its live peak counted separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TYPES = {"float32": 4, "float16": 2, "int64": 8, "uint8": 1}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a version of torch writes an allocation, a kernel's call and a view, and the function around them."""
+    """The syntax by which a torch version writes an allocation, a kernel call, a view, and the enclosing function."""
 
     allocate: str
     kernel: str
@@ -34,7 +34,7 @@ DIALECTS = {
 
 @dataclass(frozen=True)
 class Wrapper:
-    """A wrapper, the bytes of its storages, and the most of them alive at a step; `wrong` is one of a false reuse."""
+    """A wrapper, the bytes of its storages, and its live peak; `wrong` is the same wrapper with one false reuse."""
 
     code: bytes
     storages: int
@@ -43,7 +43,7 @@ class Wrapper:
 
 
 def draw_wrapper(seed: int, version: str) -> Wrapper:
-    """Draw a chain of kernels, some of them external, whose operands are drawn from the existing buffers."""
+    """Draw a chain of kernels, some of them external, that read randomly chosen earlier buffers."""
     draw, how = random.Random(f"{version} {seed}"), DIALECTS[version]
     dtype = draw.choice([*TYPES])
     count = draw.randint(5, 9)
@@ -55,7 +55,7 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
     victim, thief = draw.choice([(i, k) for i in range(count) for k in range(i + 1, last[i])])
 
     def statements(thief: int | None) -> Iterator[str]:
-        """Yield the lines; the result of the thief is put where the victim is still to be read."""
+        """Yield the lines; the thief, if any, writes its result over the victim, which is still to be read."""
         for k in range(count):
             names = ", ".join(["arg0_1", *(f"buf{i}" for i in reads[k])])
             if k == thief:
@@ -82,7 +82,7 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
 
 
 def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
-    """Return the file of a function `call`, whose first half may be a separate partition."""
+    """Return the file with a function `call`, whose body is in a partition if the dialect has a runner."""
     head = ["# AOT ID: ['0_inference']", "import torch", "from torch._inductor.async_compile import AsyncCompile"]
     example = f"arg0_1 = rand_strided((8, ), (1, ), device='{how.device}:0', dtype=torch.{dtype})"
     foot = ["def benchmark_compiled_module():", f"    {example}", "    return call([arg0_1])"]

@@ -1,4 +1,4 @@
-"""Packages of others that take seconds to import, in each process that collects tests: imported where they are used."""
+"""Late imports: packages that take seconds to import are imported only by the tests that use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class LateModule:
-    """A module that is imported as a name of it is asked for; where it is missing, tests that name it are skipped."""
+    """A module that is imported when an attribute is first read; without its package, the tests are skipped."""
 
     def __init__(self, name: str) -> None:
         if find_spec(name.partition(".")[0]) is None:
@@ -19,8 +19,8 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked for by pytest as it collects, and by copy and inspect
+        if name.startswith("_"):  # pytest reads such names at collection, as do copy and inspect
             raise AttributeError(name)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+            warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
             return getattr(import_module(self._name), name)

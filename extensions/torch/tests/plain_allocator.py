@@ -1,4 +1,4 @@
-"""The caching allocator of torch, its rules read a second time: lists that are walked, and a snapshot of it."""
+"""torch's caching allocator, written a second time from its rules with plain lists, and its snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 class PlainAllocator:
-    """Segments are [address, key, pieces], pieces are [size, name or None], a key is stream, is small, private pool."""
+    """Segments are [address, key, pieces]; a piece is [size, name or None], a key (stream, is small, private pool)."""
 
     def __init__(self, capacity: int | None = None, largest_split: int | None = None, parts: int = 0) -> None:
         self.capacity, self.largest_split, self.parts = capacity, largest_split, parts
@@ -88,7 +88,7 @@ class PlainAllocator:
                 self.event("segment_free", address, pieces[0][0], stream)
 
     def snapshot(self, settings: dict[str, Any], cut: int = 0) -> dict[str, Any]:
-        """Return the current segments, and the events from a position on."""
+        """Return a snapshot of the current segments, with the events from position `cut` on."""
         segments = [
             {
                 "device": 0,

@@ -1,4 +1,4 @@
-"""`memplan fits` of graphs, and `memplan shapes` of programs of torch."""
+"""The commands `memplan fits` for graphs of ggml, and `memplan shapes` for programs of torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS, PEAK = 33_984, 802_816
 
 
 @pytest.mark.parametrize(("capacity", "fits", "status"), [(WEIGHTS + PEAK, True, 0), (WEIGHTS + PEAK - 1, False, 1)])
-def test_weights_and_the_plan_decide_to_the_byte(
+def test_a_ggml_graph_fits_exactly_the_bytes_of_its_weights_and_plan(
     capacity: int, fits: bool, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), "--capacity", str(capacity), "--format", "json"]) == status
@@ -24,7 +24,7 @@ def test_weights_and_the_plan_decide_to_the_byte(
     assert (answer["fits"], answer["weights"], answer["peak"], answer["own_peak"]) == (fits, WEIGHTS, PEAK, 1_078_784)
 
 
-def test_a_graph_at_several_sizes_is_asked_at_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.CaptureFixture[str]) -> None:
     graph = str(GRAPHS / "llama_block.json")
     assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
     assert "open: no capacity is given" in capsys.readouterr().out
@@ -43,14 +43,14 @@ def test_a_graph_at_several_sizes_is_asked_at_one(capsys: pytest.CaptureFixture[
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
 )
-def test_options_for_torch_alone_are_refused(
+def test_options_for_torch_steps_are_refused_for_ggml_graphs(
     flags: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_the_command_plans_a_model_for_all_values_of_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shapes_plans_an_exported_program_for_all_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     model = str(Path(__file__).parents[3] / "tests" / "models" / "exported.pt2")
     assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The zoo: its table says what the documents say, its rows are resumed, and ten of them are made anew."""
+"""The table of the model zoo: documents quote it correctly, interrupted runs resume, and ten rows are reproduced."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TEN = (
 )
 
 
-def test_the_documents_agree_with_the_table() -> None:
+def test_documents_quote_the_figures_of_the_zoo_table() -> None:
     figures = page.BENCHMARKS.read_text(encoding="utf-8")
     assert page.update_benchmarks(figures, ROWS) == figures
     assert "timm,vit" in page.page(table.TABLE.read_text("utf-8"))
     assert f"{table.Summary.from_rows(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
 
 
-def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:
+def test_every_row_of_the_zoo_table_has_a_plan_or_a_reason() -> None:
     keys = [table.key(row) for row in ROWS]
     assert len({*keys}) == len(keys) > 0
     for row in ROWS:
@@ -39,14 +39,14 @@ def test_every_row_of_the_table_is_planned_or_says_why_not() -> None:
         assert not row["peak"] or int(row["order_bound"]) <= int(row["order_peak"]) <= int(row["order_given"])
 
 
-def test_waste_is_the_excess_of_a_planner_over_the_plan() -> None:
+def test_waste_is_the_relative_excess_of_a_planners_peak_over_the_plan() -> None:
     row = {"peak": "100", "bound": "100", "xla-best-fit": "125", "ggml-allocator": ""}
     assert table.waste(row, "xla-best-fit") == 0.25
     assert table.waste(row, "ggml-allocator") is None
 
 
 @pytest.mark.slow
-def test_ten_models_have_their_rows_when_they_are_made_anew(tmp_path: Path) -> None:
+def test_rows_of_ten_models_are_reproduced_and_not_computed_twice(tmp_path: Path) -> None:
     for name in ("timm", "torchvision", "transformers"):
         pytest.importorskip(name, reason=f"needs {name}")
     path = tmp_path / "zoo.csv"

@@ -1,4 +1,4 @@
-"""The bytes that steps of torch take on real tensors: all storages alive at once, as each operation ends."""
+"""Counters of the bytes that steps of torch take on real tensors: all storages alive after each operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class ByteCounter(TorchDispatchMode):  # type: ignore[misc]  # the package is untyped
-    """Counts the bytes of all storages after each operation that runs on real tensors."""
+    """Counts the bytes of all live storages after each operation; `peak` is the largest count."""
 
     def __init__(self, given: Any) -> None:
         super().__init__()
@@ -35,13 +35,13 @@ class ByteCounter(TorchDispatchMode):  # type: ignore[misc]  # the package is un
 
 
 def sum_losses(result: Any) -> Any:
-    """Return a loss of all tensors that are not indices."""
+    """Return a scalar loss: the sum of the mean squares of all floating-point tensors in a result."""
     floats = [value for value in tree_leaves(result) if isinstance(value, torch.Tensor) and value.is_floating_point()]
     return sum(value.square().mean() for value in floats).abs()
 
 
 def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> int:
-    """Return the most bytes alive in two steps on real tensors; `run` is the model as it is called."""
+    """Return the most bytes alive in two steps on real tensors; `run` is called instead of the model if given."""
     made, run = optimizer and optimizer(model.parameters()), run or model
 
     def step() -> None:
@@ -62,7 +62,7 @@ def count_of_steps(model: Any, inputs: Any, optimizer: Any, run: Any = None) -> 
 
 
 def peak_of(step: Any) -> int:
-    """Return the most bytes that torch's allocator gave out in a step, in addition to earlier ones."""
+    """Return the most bytes that torch's CPU allocator held during a step, beyond those allocated before it."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as found:
         step()
     events = sorted(found.profiler.kineto_results.events(), key=lambda event: event.start_ns())

@@ -1,4 +1,4 @@
-"""Networks for the tests that need torch: residual networks as torchvision builds them, and layers of attention."""
+"""Networks for the tests that need torch: residual networks as in torchvision, and attention layers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import nn
 
 
 def normal(inward: int, outward: int, size: int, stride: int = 1) -> Any:
-    """Return a convolution and its normalisation."""
+    """Return a convolution followed by batch normalization."""
     convolution = nn.Conv2d(inward, outward, size, stride, padding=size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outward))
 
 
 class Block(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """Convolutions of these (width, size, stride), one after the other, and what came in added at the end."""
+    """A residual block: convolutions of the given (width, size, stride) in sequence, plus the input at the end."""
 
     def __init__(self, inward: int, *convolutions: tuple[int, int, int]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def resnet(depth: int) -> Any:
 
 
 class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A classifier and its loss."""
+    """A model that returns the cross-entropy loss of a classifier."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Attention(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """Two layers of a transformer, `width` numbers wide and `wide` within, with views of jointly computed values."""
+    """Two transformer layers, `width` features and `wide` hidden ones; query, key and value are views of one tensor."""
 
     def __init__(self, width: int, wide: int) -> None:
         super().__init__()

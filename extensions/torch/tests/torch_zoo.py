@@ -1,4 +1,4 @@
-"""Models of many kinds, small, for the tests of steps of torch: convolutions, attention, experts, recurrence."""
+"""Small models of many kinds for tests of torch steps: convolutions, attention, experts, recurrence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Made = tuple[Any, tuple[Any, ...]]
 
 
 class Network(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A network of parts and of a function of these and the inputs."""
+    """A network of named parts, whose forward pass is a function of the network and the inputs."""
 
     def __init__(self, forward: Callable[..., Any], **parts: Any) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class RootNorm(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A layer of GPT-2, or of Llama where it is `rotary`: fewer keys than queries, turned by their positions."""
+    """A transformer layer of GPT-2, or of Llama if `rotary`: fewer keys than queries, and rotary position embedding."""
 
     def __init__(self, width: int, heads: int, *, rotary: bool, causal: bool = True, experts: int = 0) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Experts(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """Experts of which each token has two, computed for all tokens, as shapes must not depend on values."""
+    """A mixture of experts, two for each token, computed for all tokens, since shapes must not depend on values."""
 
     def __init__(self, width: int, count: int) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class Experts(nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 class Language(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A language model; its last layer has the weights of its words if it is `tied`."""
+    """A language model; if `tied`, its output layer shares the weights of its word embedding."""
 
     def __init__(
         self, layers: int, width: int, heads: int, words: int = 50, length: int = 64, *, tied: bool = True, **layer: Any
@@ -311,7 +311,7 @@ def unrolled_model() -> Made:
 
 
 def scan_model() -> Made:
-    """Return a selective scan in the manner of Mamba."""
+    """Return a model with a selective scan, as in Mamba."""
 
     def run(own: Any, x: Any) -> Any:
         step, inward, outward = functional.softplus(own.step(x)), own.inward(x), own.outward(x)
@@ -368,7 +368,7 @@ def custom_function_model() -> Made:
 
 
 def changed_in_place() -> Made:
-    """Return a model that writes into views of tensors that it has made."""
+    """Return a model that writes into views of its intermediate tensors."""
 
     def run(own: Any, x: Any) -> Any:
         y = own.first(x)
@@ -394,7 +394,7 @@ def fold_model() -> Made:
 
 
 def narrow_model() -> Made:
-    """Return a model whose activations are narrower than its parameters."""
+    """Return a model whose activations have a narrower type than its parameters."""
 
     def run(own: Any, x: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16):
@@ -439,4 +439,4 @@ MODELS: dict[str, Callable[[], Made]] = {
     "folded": fold_model,
     "narrow": narrow_model,
 }
-"""From a name to a function that makes a model and its inputs."""
+"""Maps the name of a model to a function that returns the model and its inputs."""

@@ -1,1 +1,1 @@
-"""Graphs of TVM, and Relax."""
+"""Readers of TVM's graphs and Relax programs, and reimplementations of its memory planners."""

@@ -1,8 +1,8 @@
-"""Graphs of TVM's graph executor (graph JSON): every output of a node one buffer, its lifetime by the order of nodes.
+"""Reader of graphs of TVM's graph executor (JSON): every output of a node is a buffer, alive in the order of nodes.
 
-TVM planned storages, each for as many outputs as use it one after the other; here, each output is planned again. Nodes
-called `__nop` do nothing, so that their output is their input in another shape. Arguments called `p0`, `p1`, … are the
-weights, which lie apart. A device, or a kind of memory there, is a pool. Buffers are aligned to 64 bytes.
+TVM has assigned a storage to each output, which several outputs use one after another; here, outputs are planned
+again. Nodes that call `__nop` do nothing, so their output is a view of their input. Arguments named `p0`, `p1`, … are
+weights, which are not planned. Each memory scope of a device is a pool. Buffers are aligned to 64 bytes.
 Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
 """
 
@@ -30,7 +30,7 @@ _LONGEST_NAME = 1000
 
 Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
-"""A node, the number of its output, and a version that is not used."""
+"""A reference to an output: the node, the number of the output, and a version that is not used."""
 
 
 class _Part(BaseModel):
@@ -42,7 +42,7 @@ class _Attributes(_Part):
 
 
 class Node(_Part):
-    """An argument (`null`), or something that is run (`tvm_op`)."""
+    """A node of the graph: an argument (`null`) or a call of a kernel (`tvm_op`)."""
 
     op: str
     name: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
@@ -51,7 +51,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """The facts about each output of each node, in order."""
+    """The facts about each output of each node, as columns in order of outputs."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]
@@ -61,7 +61,7 @@ class _Columns(_Part):
 
 
 class Graph(_Part):
-    """Nodes in the order in which they run; the outputs of node k are `node_row_ptr[k]` to `node_row_ptr[k + 1]`."""
+    """Nodes in execution order; node k has the outputs `node_row_ptr[k]` up to and excluding `node_row_ptr[k + 1]`."""
 
     nodes: list[Node]
     arg_nodes: list[Index]
@@ -71,7 +71,7 @@ class Graph(_Part):
 
 
 class Output(NamedTuple):
-    """An output of a node: TVM's storage for it, and the pool that it must be in, None where there is one only."""
+    """An output of a node: its size in bytes, TVM's storage for it, and its pool, None if there is only one pool."""
 
     name: str
     size: int
@@ -80,7 +80,7 @@ class Output(NamedTuple):
 
 
 def read_graph(data: bytes) -> Graph:
-    """Read a graph whose columns are of one length; raises FormatError."""
+    """Parse a graph and verify that its columns have one entry for each output; raises FormatError."""
     fields = parse(data)
     if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
         rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
@@ -113,9 +113,9 @@ def _is_compiled(attrs: object) -> bool:
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:
     """Return the outputs of all nodes, in order, with unique names; raises FormatError."""
     columns = graph.attrs
-    pools = _pools(columns, graph.node_row_ptr[-1])
+    pools = _pool_of_each(columns, graph.node_row_ptr[-1])
     outputs = []
-    for i, name in enumerate(_names(graph)):
+    for i, name in enumerate(_output_names(graph)):
         elements = 1
         for size in columns.shape[1][i]:
             elements = min(elements * size, MAX_BYTES + 1)
@@ -134,8 +134,8 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
     return outputs
 
 
-def _names(graph: Graph) -> Iterator[str]:
-    """Yield a name for each output: its node's, with the node's position and its own where they are needed."""
+def _output_names(graph: Graph) -> Iterator[str]:
+    """Yield a name for each output: that of its node, with the numbers of node and output if they are needed."""
     count = Counter(node.name for node in graph.nodes)
     for k, node in enumerate(graph.nodes):
         name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
@@ -144,7 +144,7 @@ def _names(graph: Graph) -> Iterator[str]:
 
 
 def _element_bytes(dtype: str, i: int) -> int:
-    """Return the bytes of an element, which are whole ones in TVM; raises FormatError."""
+    """Return the bytes of an element, rounded up to whole bytes as in TVM; raises FormatError."""
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
@@ -152,8 +152,8 @@ def _element_bytes(dtype: str, i: int) -> int:
         raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {excerpt(dtype)}") from None
 
 
-def _pools(columns: _Columns, count: int) -> list[str | None]:
-    """Return the pool of each output; None for all where they are in one memory."""
+def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
+    """Return the pool of each output; None for all if they are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
@@ -168,7 +168,7 @@ _NOTHING = "__nop"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a graph; raises FormatError, and OptionError for named dimensions."""
+    """Read a graph; raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
     program = _Program(graph, options)
@@ -177,41 +177,41 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Builds the operations of a graph."""
+    """Converts a graph to operations, and TVM's storages to a plan."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
         self.graph = graph
         alignment = options.alignment or ALIGNMENT
         self.outputs = outputs_of(graph, alignment)
-        self.weights = frozenset(self._weights())
+        self.weights = frozenset(self._weight_names())
         heads = dict.fromkeys(self._index(head, len(graph.nodes), f"heads[{k}]") for k, head in enumerate(graph.heads))
         self.given_back = {self._result_name(self.outputs[i]): self.outputs[i] for i in heads}
         self.draft = OperationsDraft(None, self.given_back, options, alignment)
 
     def run(self) -> None:
-        """Draw all nodes, with the program's inputs and outputs."""
+        """Convert all nodes, and add copies of weights that are results."""
         for k, node in enumerate(self.graph.nodes):
             results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
             if node.op == "null":
                 for output in results:
-                    self._declare(output, "constant" if output.name in self.weights else "param")
+                    self._declare_output(output, "constant" if output.name in self.weights else "param")
             elif node.op == "tvm_op":
                 with self.draft.drawing(OperationFacts(node.name, None, {}, (k,))):
-                    self._operation(k, node, results)
+                    self._add_operation(k, node, results)
             else:
                 raise FormatError(f"nodes[{k}].op: must be null or tvm_op, got {excerpt(node.op)}")
         for name, output in self.given_back.items():
             if name != output.name:
-                self._declare(output._replace(name=name))
+                self._declare_output(output._replace(name=name))
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
-        """Return the bytes of TVM's storages, without the storages of weights."""
-        return sum(self._storages().values())
+        """Return the total bytes of TVM's storages, except those of weights."""
+        return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Return the offsets of outputs if TVM's storages follow one another in each pool; copies have no storage."""
-        sizes = self._storages()
+        """Return the offset of each output if TVM's storages follow one another in each pool; none for copies."""
+        sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
         for output in self.outputs:
@@ -220,38 +220,38 @@ class _Program:
                 ends[output.pool] = base[output.storage] + sizes[output.storage]
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
-    def _storages(self) -> dict[int, int]:
-        """Return the bytes of each storage, as large as the largest output in it, without the storages of weights."""
+    def _storage_bytes(self) -> dict[int, int]:
+        """Return the bytes of each storage, the size of its largest output, except storages of weights."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
                 sizes[output.storage] = max(sizes.get(output.storage, 0), output.size)
         return sizes
 
-    def _operation(self, k: int, node: Node, results: list[Output]) -> None:
+    def _add_operation(self, k: int, node: Node, results: list[Output]) -> None:
         inputs = [
             self.outputs[self._index(reference, k, f"nodes[{k}].inputs[{j}]")].name
             for j, reference in enumerate(node.inputs)
         ]
         for output in results:
-            self._declare(output)
+            self._declare_output(output)
         if node.attrs.func_name == _NOTHING and len(inputs) == len(results) == 1:
             self.draft.view(_NOTHING, inputs[0], results[0].name)
         else:
             op = node.attrs.func_name or node.name
             self.draft.operation(op, dict.fromkeys(inputs), [output.name for output in results])
 
-    def _declare(self, output: Output, kind: Kind = "plain") -> None:
+    def _declare_output(self, output: Output, kind: Kind = "plain") -> None:
         self.draft.declare(output.name, output.size, kind, output.pool)
 
-    def _weights(self) -> Iterator[str]:
+    def _weight_names(self) -> Iterator[str]:
         first = self.graph.node_row_ptr
         for k, node in enumerate(self.graph.nodes):
             if node.op == "null" and _WEIGHT.fullmatch(node.name):
                 yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
 
     def _index(self, reference: Reference, before: int, path: str) -> int:
-        """Return the position of an output of one of the nodes before another; raises FormatError."""
+        """Return the position of a referenced output, whose node must precede node `before`; raises FormatError."""
         node, output = reference[:2]
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
@@ -261,5 +261,5 @@ class _Program:
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the name of an output's buffer: its own, but of weights, which lie elsewhere, a copy's."""
+        """Return the name of an output's buffer as a result: its own, or that of a copy for a weight."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

@@ -1,9 +1,9 @@
-"""Relax programs of TVM as TVMScript, parsed and never run: every tensor one buffer, its lifetime by the statements.
+"""Reader of Relax programs as TVMScript, parsed and never run: each tensor is a buffer, alive by the statements' order.
 
-A program is read at any stage: where its tensors are values (`lv: R.Tensor(…) = R.nn.relu(x)`), where they are
-allocated and passed to calls that fill them, or where TVM has planned storages for them, which are then its own plan. A
-reshape is a view. Params after the first `num_input` are weights, which lie apart. Sizes of dimensions that are only
-named are options. Statements run one after the other, without branches, in one memory. Buffers are aligned to 64 bytes.
+A program is read at any stage: its tensors are values (`lv: R.Tensor(…) = R.nn.relu(x)`), or are allocated and passed
+to calls that fill them, or TVM has planned storages for them, which are then read as TVM's own plan. A reshape is a
+view. Params after the first `num_input` are weights, which are not planned. Options give the sizes of named dimensions.
+Statements run one after another, without branches, in one memory. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view
 _VIEWS |= {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset"}
 _SILENT = {"R.func_attr", "R.output", "R.memory.kill_tensor", "R.memory.kill_storage", "R.memory.kill_object"}
 _ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.alloc_tensor": 2}
-"""From what allocates a tensor to the place of its shape among the arguments; its type is the next one."""
+"""Maps each call that allocates a tensor to the position of the shape among its arguments; the type follows it."""
 _NO_TENSORS = {"R.shape_of", "R.size", "R.print", "R.assert_op", "R.memory.kill_tensor"}
 _STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
 
@@ -48,14 +48,14 @@ _INSTEAD = {
     "If": "must be a binding, a call or the return, as branches are not read (plan each branch as a function)",
     "FunctionDef": "must be a binding, a call or the return (relax.transform.LambdaLift takes functions out)",
 }
-"""The rule for statements that are not read, by their kind."""
+"""The rule in the error for each kind of statement that is not read."""
 
 Value = tuple[str | None, ...]
-"""The value of a name: one buffer, or the entries of a tuple; None is an entry that is no tensor."""
+"""The value of a name: a buffer, or the entries of a tuple; an entry that is no tensor is None."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, and OptionError for dimensions that it does not name."""
+    """Read a program; raises FormatError, and OptionError for dimensions that the program lacks."""
     dims = Dims(options.sizes)
     function = function_of(data)
     program = _Program(dims, options.alignment or ALIGNMENT)
@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _omission_findings(data: bytes) -> Iterator[Finding]:
-    """Yield findings about memory that kernels in a file need and its plan omits."""
+    """Yield findings about memory that kernels of a file need and its plan omits."""
     if count := len(_WORKSPACE.findall(data)):
         yield Finding("unknown-workspaces", f"what kernels need of {count} buffers of their own is known to TVM only")
     if count := data.count(b"R.call_tir_inplace("):
@@ -78,7 +78,7 @@ def _omission_findings(data: bytes) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names that a program's sizes have, each with any value from 1; raises FormatError."""
+    """Return the named dimensions of a program, each with any value from 1; raises FormatError."""
     dims = Dims(_AnySize())
     function = function_of(data)
     program = _Program(dims, ALIGNMENT)
@@ -88,7 +88,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _AnySize(dict[str, int]):
-    """A size for whatever name there is."""
+    """A mapping that gives every dimension the same arbitrary size."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -110,7 +110,7 @@ class _Step:
 
 @dataclass
 class _Program:
-    """A function while it is read: its values by buffer, and the value of each name."""
+    """The state of reading a function: the bytes of its values by buffer name, and the value of each name."""
 
     dims: Dims
     alignment: int
@@ -130,7 +130,7 @@ class _Program:
     _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
-        """Add the function's params, weights among them."""
+        """Add the parameters of the function, some of which may be weights."""
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
@@ -138,25 +138,25 @@ class _Program:
             (self.weights if inputs is not None and k >= inputs else self.params).update(ids)
 
     def follow(self, body: Sequence[ast.stmt]) -> None:
-        """Follow statements to the return."""
+        """Read statements up to the return."""
         for statement in body:
             if isinstance(statement, ast.With):
                 self.follow(statement.body)
             elif isinstance(statement, ast.Return):
-                self._return(statement)
+                self._add_results(statement)
             elif isinstance(statement, ast.Expr):
-                self._bind(None, None, statement.value)
+                self._bind_value(None, None, statement.value)
             elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-                self._bind(statement.target.id, statement.annotation, statement.value)
+                self._bind_value(statement.target.id, statement.annotation, statement.value)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                self._bind(statement.targets[0].id, None, statement.value)
+                self._bind_value(statement.targets[0].id, None, statement.value)
             else:
                 kind = type(statement).__name__
                 rule = _INSTEAD.get(kind, "must be a binding, a call or the return")
                 raise FormatError(f"{line(statement)}: {rule}, got {excerpt(kind)}")
 
     def draw(self, draft: OperationsDraft) -> None:
-        """Draw the program, once all of it is known."""
+        """Add the buffers and operations of the program to a draft."""
         for name, size in self.values.items():
             kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
             draft.declare(name, size, kind)
@@ -171,19 +171,19 @@ class _Program:
                     draft.operation(step.op, step.inputs, step.outputs)
 
     def storage_peak(self) -> int | None:
-        """Return the bytes of TVM's storages and of values outside them; None before storages are planned."""
+        """Return the bytes of TVM's storages and of values outside them; None if no storages are planned."""
         if not self._storages:
             return None
-        return sum(self._storages.values()) + sum(self.values[name] for name in self._loose_values())
+        return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Return the offsets of values if TVM's storages, and then the values outside them, follow one another."""
+        """Return the offset of each value if TVM's storages, then the values outside them, follow one another."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
         offsets = {name: base[storage] + offset for name, (storage, offset) in self._homes.items()}
         end = sum(self._storages.values())
-        for name in self._loose_values():
+        for name in self._unstored_values():
             offsets[name] = end
             end += self.values[name]
         for step in self.steps:
@@ -191,16 +191,16 @@ class _Program:
                 offsets.setdefault(step.outputs[0], offsets[step.inputs[0]])
         return offsets
 
-    def _loose_values(self) -> list[str]:
-        """Return the values outside all storages that are not views of stored values, in their order."""
+    def _unstored_values(self) -> list[str]:
+        """Return the values outside all storages, without weights and views, in order of definition."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
-    def _bind(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
+    def _bind_value(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
         called = _called_name(value) if isinstance(value, ast.Call) else ""
         if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
             if name is not None:
-                self._names[name] = self._value(value)
+                self._names[name] = self._value_of_expression(value)
         elif called in _SILENT or not isinstance(value, ast.Call):
             return
         elif called in _STORAGES and name is not None:
@@ -211,7 +211,7 @@ class _Program:
         elif called in _ALLOCATED and name is not None:
             self._allocate(name, value, _ALLOCATED[called])
         else:
-            self._call(name, annotation, called, value)
+            self._add_call(name, annotation, called, value)
 
     def _allocate(self, name: str, call: ast.Call, place: int) -> None:
         if not place:
@@ -222,18 +222,19 @@ class _Program:
         self._unwritten.add(value)
         if place and call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in self._storages:
             self._in_storage.add(value)
-            self._homes[value] = (call.args[0].id, _integer(call.args[1]))
+            self._homes[value] = (call.args[0].id, _first_integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
         """Raise FormatError for a second device or scope; the defaults are device 0 and scope `global`."""
         is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called_name(scope) == "R.dtype")
         words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
-        memory = (0 if device is None else _integer(device), words[0] if words else "global")
+        memory = (0 if device is None else _first_integer(device), words[0] if words else "global")
         if self._memory not in (None, memory):
             raise FormatError(f"{line(call)}: must be in the one memory {excerpt(self._memory)}, got {excerpt(memory)}")
         self._memory = memory
 
-    def _call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
+    def _add_call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
+        """Add a call as a step, and bind its result to a name if one is given."""
         used = dict.fromkeys(self._used_buffers(call))
         stated = annotation or stated_type(call)
         if (
@@ -248,17 +249,17 @@ class _Program:
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
-        # An allocated tensor that was not written yet is written now, as any argument.
+        # A call writes the allocated tensors among its arguments that no earlier call has written.
         written = tuple(buffer for buffer in used if buffer in self._unwritten)
         self._unwritten.difference_update(written)
         inputs = tuple(buffer for buffer in used if buffer not in written)
         if used or made:
             self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
 
-    def _return(self, statement: ast.Return) -> None:
-        names = () if statement.value is None else self._value(statement.value)
+    def _add_results(self, statement: ast.Return) -> None:
+        names = () if statement.value is None else self._value_of_expression(statement.value)
         results = []
-        for name in dict.fromkeys(_buffers(names)):
+        for name in dict.fromkeys(_buffer_names(names)):
             if name in self.weights:
                 copy = f"#copy of {name}"
                 self.values[copy] = self.values[name]
@@ -271,10 +272,10 @@ class _Program:
     def _add_value(
         self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg
     ) -> tuple[str, ...]:
-        """Add a value, one buffer for each of its tensors."""
+        """Bind a name to new buffers, one for each of its tensors, and return their names."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {excerpt(name)} again")
-        # All values that are never read have one name, so they are numbered; no name in a program has such a character.
+        # Unread values are all named "_", so they get numbers; "#" cannot occur in a name of the program.
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))
@@ -282,51 +283,51 @@ class _Program:
             if tensor is not None:
                 self.values[entry], self.tensors[entry] = tensor.size(self.alignment), tensor
         self._names[name] = value
-        return _buffers(value)
+        return _buffer_names(value)
 
-    def _value(self, value: ast.expr) -> Value:
-        """Return the value of a name, a tuple of names, or an entry of a tuple."""
+    def _value_of_expression(self, value: ast.expr) -> Value:
+        """Return the value of a name, of a tuple of names, or of an entry of a tuple."""
         if isinstance(value, ast.Tuple):
-            entries = [self._value(entry) or (None,) for entry in value.elts]
+            entries = [self._value_of_expression(entry) or (None,) for entry in value.elts]
             if any(len(entry) > 1 for entry in entries):
                 raise FormatError(f"{line(value)}: must be a tuple of tensors, got a tuple inside")
             return tuple(entry[0] for entry in entries)
         if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            whole = self._value_of(value.value.id)
+            whole = self._value_of_name(value.value.id)
             index = value.slice.value if isinstance(value.slice, ast.Constant) else None
             if not isinstance(index, int) or not whole:
                 return whole
             if not 0 <= index < len(whole):
                 raise FormatError(f"{line(value)}: must be one of {len(whole)} entries, got {excerpt(index)}")
             return (whole[index],)
-        return self._value_of(value.id) if isinstance(value, ast.Name) else ()
+        return self._value_of_name(value.id) if isinstance(value, ast.Name) else ()
 
     def _used_buffers(self, call: ast.Call) -> Iterator[str]:
         for part in ast.walk(call):
             if isinstance(part, ast.Name):
-                value = self._value_of(part.id)
+                value = self._value_of_name(part.id)
                 self._uses.add(len(value))
-                yield from _buffers(value)
+                yield from _buffer_names(value)
 
-    def _value_of(self, name: str) -> Value:
-        """Return the value of a name; raises FormatError for a value without a stated type."""
+    def _value_of_name(self, name: str) -> Value:
+        """Return the value of a name; raises FormatError for a value whose type is not stated."""
         if name in self._unstated:
             raise FormatError(f"{self._unstated[name]}, got {excerpt(name)} without")
         return self._names.get(name, ())
 
 
-def _integer(value: ast.expr) -> int:
-    """Return the number in an expression such as `R.prim_value(64)`; 0 where there is none."""
+def _first_integer(value: ast.expr) -> int:
+    """Return the first integer in an expression such as `R.prim_value(64)`; 0 if there is none."""
     numbers = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
     return next(numbers, 0)
 
 
 def _called_name(call: ast.Call) -> str:
-    """Return the name of the called function; of a packed function, its own name."""
+    """Return the name of the called function; for R.call_packed, that of the packed function."""
     name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name
 
 
-def _buffers(value: Value) -> tuple[str, ...]:
+def _buffer_names(value: Value) -> tuple[str, ...]:
     return tuple(entry for entry in value if entry is not None)

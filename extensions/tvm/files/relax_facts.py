@@ -1,4 +1,4 @@
-"""The facts of a Relax program's tensors and calls, other than bytes and order."""
+"""Facts about the calls of a Relax program, apart from bytes and order: kinds and attributes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _RENAMED = {"padding": "pads", "dilation": "dilations", "pool_size": "kernel", "
 
 
 def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
-    """Return the facts about the k-th operation of a program, of a call that it is; those of TVM's own have kinds."""
+    """Return the facts about operation number k of a program; only TVM's own operators have a kind."""
     keywords = [] if call is None else [(row.arg or "", row.value) for row in call.keywords]
-    attributes = plain_attributes((_RENAMED.get(name, name), _value(value)) for name, value in keywords)
+    attributes = plain_attributes((_RENAMED.get(name, name), _literal_value(value)) for name, value in keywords)
     kind = kind_of(op.rpartition(".")[2], _KINDS) if op.startswith("R.") else None
-    return OperationFacts(op, kind, _complete(attributes), (k,))
+    return OperationFacts(op, kind, _expand_pads(attributes), (k,))
 
 
-def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the pads before all axes, then after them; a single given side applies to both."""
+def _expand_pads(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return the attributes with pads before all axes, then after them; pads given once apply to both sides."""
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
         others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}
@@ -46,7 +46,7 @@ def _complete(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     return attributes
 
 
-def _value(found: ast.expr) -> object:
+def _literal_value(found: ast.expr) -> object:
     try:
         return ast.literal_eval(found)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""TVMScript as text: the function that it is about, its tensors' bytes, and sizes that options give."""
+"""Helpers for TVMScript as text: the function to read, its tensors' bytes, and sizes that options give."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: lambda a, b: a // b if b else -1,
 }
-"""What sizes are computed with from others."""
+"""The operators that may occur in sizes."""
 
 
 class Dims:
-    """The sizes of named dimensions that were given, and the names that the program has."""
+    """The given sizes of named dimensions, and the names that the program uses."""
 
     def __init__(self, given: Mapping[str, int]) -> None:
         self.given = given
         self.named: set[str] = set()
 
     def size(self, found: ast.expr, depth: int = 0) -> int:
-        """Return the size of a dimension; raises FormatError where it is not known, or computed in too many steps."""
+        """Return the size of a dimension; raises FormatError if it is unknown or needs too many operations."""
         if isinstance(found, ast.Call) and len(found.args) == 1:  # T.int64(4), R.prim_value(4)
             found = found.args[0]
-        if (computed := _arithmetic(found)) is not None:
+        if (computed := _size_operation(found)) is not None:
             if depth == _DEEPEST:
                 raise FormatError(f"{line(found)}: must be computed in at most {_DEEPEST} steps, got more")
             left, right = self.size(computed.left, depth + 1), self.size(computed.right, depth + 1)
@@ -57,7 +57,7 @@ class Dims:
         return name
 
     def refuse_unknown(self) -> None:
-        """Raise OptionError for a size that was given for nothing."""
+        """Raise OptionError for a given size whose dimension the program does not use."""
         if unknown := [name for name in self.given if name not in self.named]:
             names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
             raise OptionError.from_rule(
@@ -67,7 +67,7 @@ class Dims:
 
 @dataclass(frozen=True)
 class RelaxTensor:
-    """A tensor's shape and type, and where they are said."""
+    """The shape and the type of a tensor, and the line that states them."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -75,18 +75,18 @@ class RelaxTensor:
 
     @classmethod
     def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor whose shape is an argument of a call, `R.shape([…])`, and whose type is the next one.
+        """Return the tensor whose shape is argument `place` of a call, `R.shape([…])`, and whose type follows it.
 
-        The type may be named, too.
+        The type may also be a named argument, or given as `dtype`.
         """
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):
             raise FormatError(f"{line(call)}: must have a shape and a type, got {_cut(call)}")
-        return cls(_shape(call.args[place], dims), dtype or _dtype(kind or call), line(call))
+        return cls(_shape_of(call.args[place], dims), dtype or _type_name(kind or call), line(call))
 
     @cached_property
     def bits(self) -> int:
-        """The bits of an element, which takes whole bytes in TVM; raises FormatError."""
+        """The bits of an element, rounded up to whole bytes as in TVM; raises FormatError."""
         try:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
@@ -94,7 +94,7 @@ class RelaxTensor:
             raise FormatError(f"{self.where}: {rule}, got {excerpt(self.dtype)}") from None
 
     def size(self, alignment: int) -> int:
-        """Return the bytes, rounded up; raises FormatError."""
+        """Return the bytes of the tensor, rounded up to the alignment; raises FormatError."""
         elements = 1
         for size in self.shape:
             elements = min(elements * size, MAX_BYTES + 1)
@@ -102,14 +102,14 @@ class RelaxTensor:
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument of a call by its place or its name, None where it is not given."""
+    """Return an argument of a call by its position or its name; None if it is not given."""
     if len(call.args) > place:
         return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def stated_type(call: ast.Call) -> ast.expr | None:
-    """Return the stated type of a call's result, as in `R.call_tir(f, x, out_sinfo=R.Tensor(…))` does."""
+    """Return the result type that a call states, as in `R.call_tir(f, x, out_sinfo=R.Tensor(…))`; None without."""
     named = [keyword.value for keyword in call.keywords if keyword.arg not in ("dtype", "attrs")]
     for part in (*named, *call.args[2:3]):
         rows = part.elts if isinstance(part, ast.List | ast.Tuple) else [part]
@@ -125,12 +125,12 @@ def stated_type(call: ast.Call) -> ast.expr | None:
 
 
 def function_of(data: bytes) -> ast.FunctionDef:
-    """Return the Relax function that is run: `main`, or the only one; raises FormatError.
+    """Return the Relax function to read: `main`, or the only one; raises FormatError.
 
-    Others are not in place of their calls, so one that is called is an error, unless it is an operator: one kernel,
-    which FuseOps put together.
+    Calls of other Relax functions are refused, since these are not inlined, except calls of operators: functions that
+    FuseOps made, each of which becomes one kernel.
     """
-    functions = _functions(module_of(data))
+    functions = _relax_functions(module_of(data))
     if not functions and b"T.prim_func" in data:
         rule = "must have a function with @R.function, whose operations have lifetimes"
         raise FormatError(f"{rule}, got loops (T.prim_func) alone; write operations instead, see memplan liveness")
@@ -148,7 +148,7 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True for a function that FuseOps marked as primitive; FuseTIR makes one kernel of it."""
+    """Return True for a function that FuseOps marked as primitive, from which FuseTIR makes one kernel."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
@@ -156,30 +156,30 @@ def _is_operator(function: ast.FunctionDef) -> bool:
 
 
 def module_of(data: bytes) -> ast.Module:
-    """Return a file of TVMScript; raises FormatError."""
+    """Return the syntax tree of a TVMScript file; raises FormatError."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of the text's odd literals
+        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals in the text
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        way = CUT_OFF if "was never closed" in str(error) else None  # Python's own words
+        way = CUT_OFF if "was never closed" in str(error) else None  # Python's message for an open bracket
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 
-def _functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Return the Relax functions of a file by name; raises FormatError for several modules, as tests of TVM have."""
+def _relax_functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the Relax functions of a file by name; raises FormatError for several modules, as in tests of TVM."""
     blocks = [row for row in ast.walk(module) if isinstance(row, ast.ClassDef)]
     blocks = [row for row in blocks if any(map(_is_module, row.decorator_list)) or row in module.body]
-    blocks = [row for row in blocks if any(map(_is_function, row.body))]
+    blocks = [row for row in blocks if any(map(_is_relax_function, row.body))]
     if len(blocks) > 1:
         names = [f"{row.name} (line {row.lineno})" for row in blocks]
         raise FormatError(f"must have one module (keep the one to be planned), got {excerpt(names)}")
     rows = [*module.body, *(blocks[0].body if blocks else ())]
-    if not blocks and not any(map(_is_function, rows)):
-        rows = [*filter(_is_function, ast.walk(module))]
-    return {row.name: row for row in rows if isinstance(row, ast.FunctionDef) and _is_function(row)}
+    if not blocks and not any(map(_is_relax_function, rows)):
+        rows = [*filter(_is_relax_function, ast.walk(module))]
+    return {row.name: row for row in rows if isinstance(row, ast.FunctionDef) and _is_relax_function(row)}
 
 
-def _is_function(found: ast.AST) -> bool:
+def _is_relax_function(found: ast.AST) -> bool:
     return isinstance(found, ast.FunctionDef) and any(map(_is_relax, found.decorator_list))
 
 
@@ -188,13 +188,13 @@ def _is_module(mark: ast.expr) -> bool:
 
 
 def number_of_inputs(function: ast.FunctionDef) -> int | None:
-    """Return what the function's attributes say of how many params are inputs."""
+    """Return the number of parameters that are inputs, by the function's attributes; None if they do not state it."""
     number = attribute_of(function, "num_input")
     return number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else None
 
 
 def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    """Return an attribute of a function, `R.func_attr({name: …})` or T's, None where it has none of that name."""
+    """Return an attribute of a function, from `R.func_attr({name: …})` or `T.func_attr`; None if it is missing."""
     for statement in function.body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and dotted_name(call.func)[2:] == "func_attr" and call.args:
@@ -206,7 +206,7 @@ def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
 
 
 def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
-    """Return the tensors of a value: of R.Tensor one, of R.Tuple one an entry, or None there; none of anything else."""
+    """Return the tensors of a type: one for R.Tensor, one or None per entry for R.Tuple, and none for other types."""
     if not isinstance(annotation, ast.Call):
         return []
     kind = dotted_name(annotation.func)
@@ -221,11 +221,11 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | No
     dtype = named.get("dtype") or (annotation.args[1] if len(annotation.args) > 1 else None)
     if not annotation.args or dtype is None:
         raise FormatError(f"{line(annotation)}: must be a tensor of known shape and type, got {_cut(annotation)}")
-    return [RelaxTensor(_shape(annotation.args[0], dims), _dtype(dtype), line(annotation))]
+    return [RelaxTensor(_shape_of(annotation.args[0], dims), _type_name(dtype), line(annotation))]
 
 
 def dotted_name(name: ast.expr) -> str:
-    """Return a dotted name; an empty text for an expression that is none."""
+    """Return a dotted name as text; an empty text for any other expression."""
     parts: list[str] = []
     while isinstance(name, ast.Attribute):
         parts.append(name.attr)
@@ -234,12 +234,12 @@ def dotted_name(name: ast.expr) -> str:
 
 
 def line(found: ast.expr | ast.stmt | ast.arg) -> str:
-    """Name the line that something is on."""
+    """Return the line of a syntax node as text for messages."""
     return f"line {found.lineno}"
 
 
-def _arithmetic(found: ast.expr) -> ast.BinOp | None:
-    """Return a size that is computed from others, as TVMScript writes it: bare, or as a text."""
+def _size_operation(found: ast.expr) -> ast.BinOp | None:
+    """Return the binary operation of a computed size, written bare or as a text; None for other sizes."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body
@@ -253,17 +253,17 @@ def _is_relax(mark: ast.expr) -> bool:
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
-def _shape(found: ast.expr, dims: Dims) -> tuple[int, ...]:
+def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
-    if isinstance(found, ast.Call | ast.Constant):  # a storage's size, of one dimension
+    if isinstance(found, ast.Call | ast.Constant):  # the size of a storage is a single number
         return (dims.size(found),)
     if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
         raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
     return tuple(dims.size(entry) for entry in found.elts)
 
 
-def _dtype(found: ast.expr) -> str:
+def _type_name(found: ast.expr) -> str:
     if isinstance(found, ast.Call) and len(found.args) == 1:  # R.dtype("float32")
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
@@ -272,6 +272,7 @@ def _dtype(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
+    """Return the value of a constant, or else the kind of a syntax node, for messages."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)

@@ -1,8 +1,8 @@
-"""Relay's storage tokens for problems: every buffer begins where its storage begins.
+"""Relay's storage tokens as a planner: buffers share whole storages, each at the start of its storage.
 
-Source: as in `tokens`, for operations; here a buffer is requested when it starts, and its storage released when it
-ends. Where buffers end and others start at one time, the releases come first; both in the problem's order. What
-is never alive lies at 0, and needs no storage.
+Source: as in `tokens`, which plans operations. Here, a storage is requested when a buffer starts and released when it
+ends. At one time step, releases precede requests, each in the problem's order. Buffers that are never alive get offset
+0 and no storage.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Planne
     placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
     stuck: list[int] = []
     capacity, end = problem.pools[0].size, 0
-    for storage in _storages(problem, stop_check):
+    for storage in _storages_in_order(problem, stop_check):
         offset = align(end, lcm(*(step(problem, tensor, 0) for tensor in storage.tensors)))
         end = offset + storage.token.width
         placements.update((tensor.position, (0, offset)) for tensor in storage.tensors)
@@ -35,8 +35,8 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Planne
     return PlannerAnswer(placements, tuple(stuck))
 
 
-def _storages(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
-    """Return the storages, in the order in which they are made, with the buffers that lie in them."""
+def _storages_in_order(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
+    """Return the storages in the order of their creation, each with the buffers that use it."""
     live_storages = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
     events = [(tensor.start, True, i) for i, tensor in enumerate(live_storages)]
     events += [(tensor.end, False, i) for i, tensor in enumerate(live_storages)]

@@ -1,4 +1,4 @@
-"""TVM: graphs of the graph executor, Relax programs, and its planners, USMP's and Relay's."""
+"""The registration of TVM: readers of executor graphs and Relax programs, and the planners of USMP and Relay."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ _GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
 _IMPORT = re.compile(rb"^[ \t]*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
 _ADDRESSES = b'"address_map": {'
-"""What a function of TVMScript has where its buffers have addresses, by which other compilers' files are known."""
+"""The text in a TVMScript function whose buffers have addresses; files with it are those of other compilers."""
 _USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
 
 
 def is_tvm_graph(data: bytes) -> bool:
-    """Return True if the bytes begin as a graph of TVM's graph executor does."""
+    """Return True if the bytes begin like a graph of TVM's graph executor."""
     return _GRAPH.match(data) is not None
 
 
 def is_relax(data: bytes) -> bool:
-    """Return True if the bytes begin as TVMScript does, or are Python with it inside, and it has functions."""
+    """Return True if the bytes begin like TVMScript, or are Python code that contains it, and have functions."""
     is_begun = data[:200].lstrip().startswith(_SCRIPTS) or _IMPORT.search(data, 0, NEAR) is not None
     return is_begun and (b"@R.function" in data or b"@T.prim_func" in data) and _ADDRESSES not in data
 
 
-def _usmp(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
-    """Return the rows of a planner of USMP: as it is, and rounding to the buffer's own alignment."""
+def _usmp_planners(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
+    """Return two planners of USMP: with its own rounding, and with rounding to the buffer's own alignment."""
     source, function = f"{_USMP}/{source}", f"memplan.extensions.tvm.files.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     can = ANY | {"pools", "conflicts", "holes"}
@@ -59,18 +59,18 @@ SYSTEM = System(
         ),
     ),
     planners=(
-        *_usmp(
+        *_usmp_planners(
             "greedy-by-size",
             "largest first, above all its conflicts, rounded to their alignment (TVM USMP)",
             "greedy.cc: GreedySize",
             " usmp tvm",
         ),
-        *_usmp(
+        *_usmp_planners(
             "greedy-by-conflicts",
             "most conflicts first, above all of them, rounded to their alignment (TVM USMP)",
             "greedy.cc: GreedyConflicts",
         ),
-        *_usmp(
+        *_usmp_planners(
             "hill-climb",
             "first fit, in an order changed by at most 500 swaps below the top (TVM USMP)",
             "hill_climb.cc: HillClimbAllocator",

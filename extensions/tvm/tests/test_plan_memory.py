@@ -1,4 +1,4 @@
-"""memplan inside TVM: outputs are equal to those on TVM's own plans, bit by bit, and no plan is larger."""
+"""memplan's passes inside TVM: outputs equal those on TVM's own plans bit by bit, and no plan is larger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _restore_passes() -> Iterator[None]:
 
 
 def compare_plans(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
-    """Return the plan of `main` after a check that outputs are equal to those on TVM's plan."""
+    """Return memplan's plan of `main` after asserting that the outputs equal those on TVM's plan."""
     found: list[PlannedFunction] = []
     memplan.tvm.uninstall()
     own = [outputs(module, *run) for run in runs]
@@ -38,14 +38,14 @@ def compare_plans(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **option
     return next(each for each in found if each.name == "main")
 
 
-def test_all_tensors_of_a_function_go_into_one_storage_at_the_least_peak() -> None:
+def test_all_tensors_of_a_function_are_planned_at_the_lower_bound() -> None:
     planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),))
     assert planned.bound == planned.memplan < planned.own
     assert not planned.reason
     assert planned.tensors > 10
 
 
-def test_without_offsets_tensors_share_whole_storages() -> None:
+def test_without_offsets_tensors_share_whole_storages_from_their_start() -> None:
     planned = compare_plans(module_of(chain, (4, 16)), (draw(4, 16),), offsets=False)
     assert planned.memplan <= planned.own
     kept = ready(module_of(chain, (4, 16)))
@@ -63,13 +63,13 @@ def bounded_module(most: int) -> Any:
     return module_of(chain, (tvm.tirx.Var("n", "int64"), 16), bounds={"n": (1, most)})
 
 
-def test_a_dimension_with_an_upper_bound_is_planned_at_that_bound() -> None:
+def test_a_dimension_with_an_upper_bound_is_planned_at_its_bound() -> None:
     planned = compare_plans(bounded_module(32), *[(draw(n, 16),) for n in (1, 2, 7, 31, 32)])
     assert planned.at == {"n": 32}
     assert planned.memplan == planned.bound < planned.own
 
 
-def test_a_symbol_above_its_bound_is_refused_by_the_runtime() -> None:
+def test_the_runtime_refuses_a_symbol_above_its_bound() -> None:
     memplan.tvm.install()
     with pytest.raises(Exception, match="match_cast error"):
         outputs(bounded_module(32), draw(33, 16))
@@ -82,7 +82,7 @@ def test_offsets_are_expressions_of_a_dimension_without_a_bound() -> None:
     assert planned.memplan == planned.bound < planned.own
 
 
-def test_buffers_of_two_branches_share_bytes_and_the_outputs_stay_right() -> None:
+def test_tensors_of_two_branches_share_bytes_and_outputs_are_correct() -> None:
     found: list[PlannedFunction] = []
     x, expected = draw(64), []
     for flag in (True, False):
@@ -96,7 +96,7 @@ def test_buffers_of_two_branches_share_bytes_and_the_outputs_stay_right() -> Non
     assert found[0].memplan == found[0].bound
 
 
-def test_storages_are_allocated_from_the_pools_that_are_given() -> None:
+def test_storages_are_allocated_from_the_given_pools() -> None:
     pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
     module = module_of(chain, (24, 16))
     planned = compare_plans(module, (draw(24, 16),), pools=pools)
@@ -113,7 +113,7 @@ def test_pools_that_are_too_small_are_refused() -> None:
         PlanMemory(pools=[PoolInfo("sram", 512)])(ready(module_of(chain, (24, 16))))
 
 
-def test_a_pool_of_no_bytes_is_refused() -> None:
+def test_a_pool_of_size_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="pool 'sram': size_hint_bytes must be positive, got 0"):
         PoolInfo("sram", 0)
 
@@ -126,7 +126,7 @@ def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     nested = compare_plans(module, arrays, lift=True, nests=True)
     assert lifted.tensors == nested.tensors == plain.tensors + 3
     assert nested.memplan < lifted.memplan
-    assert plain.memplan < nested.memplan  # the kernels' own are counted, too
+    assert plain.memplan < nested.memplan  # only the lifted plan counts the temporaries of kernels
 
 
 def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
@@ -139,18 +139,18 @@ def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
     assert planned.tensors == compare_plans(module, *runs).tensors + 3
 
 
-def test_another_order_of_the_calls_lowers_the_peak() -> None:
+def test_reordering_the_calls_lowers_the_peak() -> None:
     module, run = module_of(fan, (32, 32)), (draw(32, 32),)
     assert compare_plans(module, run, order=True).memplan < compare_plans(module, run).memplan
 
 
-def test_order_is_not_changed_across_effects() -> None:
+def test_calls_outside_dataflow_blocks_are_not_reordered() -> None:
     module = module_of(fan, (32, 32), dataflow=False)
     tvm.ir.assert_structural_equal(OrderBindings()(module), module)
 
 
 def test_a_target_without_offsets_gets_whole_storages() -> None:
-    text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()  # outside of a target
+    text = PlanMemory()(ready(module_of(chain, (4, 16))))["main"].script()  # no target is set here
     assert "ensure_zero_offset" not in text
 
 
@@ -184,7 +184,7 @@ def test_a_module_that_is_not_lowered_yet_keeps_the_plan_of_tvm(caplog: pytest.L
     assert "it cannot be read: R.call_tir stands in it, before CallTIRRewrite has run" in caplog.text
 
 
-def test_another_version_of_tvm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importing_the_package_with_another_version_of_tvm_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tvm, "__version__", "0.28.0")
     with pytest.raises(ImportError, match=r"TVM 0\.28\.0 is not 0\.27, which its passes are for; TVM's own plan stays"):
         importlib.reload(importlib.import_module("memplan.extensions.tvm.public"))
@@ -198,6 +198,6 @@ def test_uninstall_restores_the_pass_of_tvm() -> None:
     assert relax.transform.StaticPlanBlockMemory is own
 
 
-def test_wrong_options_are_refused_when_they_are_given() -> None:
+def test_wrong_options_are_refused_by_install() -> None:
     with pytest.raises(TypeError, match="alignment"):
         memplan.tvm.install(alignment=64)

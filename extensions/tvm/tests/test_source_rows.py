@@ -1,4 +1,4 @@
-"""Rows of the source documents inside TVM itself: each test names its row, as in `tests/seeds`."""
+"""Rows of the source documents tested inside TVM; each test name begins with its row, as in `tests/seeds`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 @cache
 def make_module(name: str) -> Any:
-    """Return a module just before StaticPlanBlockMemory."""
+    """Return a prepared module as it is directly before StaticPlanBlockMemory."""
     if name == CHAIN:
         return ready(module_of(chain, (24, 16)))
     if name == BRANCHED:
@@ -36,7 +36,7 @@ def make_module(name: str) -> Any:
 
 
 def plan_module(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
-    """Return the plan of `main`, and the planned module."""
+    """Return memplan's plan of `main`, and the planned module."""
     found: list[PlannedFunction] = []
     with target:
         after = PlanMemory(on_plan=found.append, **options)(module)
@@ -53,21 +53,21 @@ def tensors(module: Any, **options: Any) -> list[AllocatedTensor]:
 
 
 def workspaces(module: Any) -> list[int]:
-    """Return the bytes of each kernel's temporaries."""
+    """Return the total bytes of the temporaries of each kernel."""
     kernels = [each for _, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     shapes = [[[int(length) for length in each.shape] for each in temporaries(kernel)] for kernel in kernels]
     return [sum(4 * a * b * c * d for a, b, c, d in rows) for rows in shapes]
 
 
 def two_temporaries(x: Any) -> Any:
-    """Compute with two temporaries in one kernel that are never alive together."""
+    """Return a computation whose kernel has two temporaries that are never alive together."""
     first = topi.sum(topi.exp(x), axis=1, keepdims=True)
     return topi.add(topi.sum(topi.tanh(topi.add(x, first)), axis=1, keepdims=True), first)
 
 
 @cache
 def emit_module(calls: int = 1) -> Any:
-    """Return a module from `emit_te` that calls one kernel this many times."""
+    """Return a module from `emit_te` that calls one kernel `calls` times."""
     builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorType((32, 64), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():
@@ -91,11 +91,11 @@ def test_s0_04_one_plan_has_tensors_and_temporaries() -> None:
     assert lifted.memplan == lifted.bound < plain.own + sum(workspaces(make_module(PADDED)))
 
 
-def test_s0_05_workspaces_are_known_without_a_plan() -> None:
+def test_s0_05_bytes_of_workspaces_are_known_without_a_plan() -> None:
     assert sorted(filter(None, workspaces(make_module(PADDED)))) == [4 * c * 18 * 18 for c in (4, 8, 16)]
 
 
-def test_s0_12_sizes_and_lifetimes_give_one_storage() -> None:
+def test_s0_12_a_function_is_planned_into_one_storage() -> None:
     _, after = plan_module(make_module(CHAIN))
     assert all(each.size and 0 <= each.start < each.end for each in tensors(make_module(CHAIN)))
     assert after["main"].script().count("R.memory.alloc_storage") == 1
@@ -107,7 +107,7 @@ def test_s0_23_pools_have_names_and_sizes() -> None:
     assert text.index("fast: R.Any = R.memory.alloc_storage") < text.index("slow: R.Any = R.memory.alloc_storage")
 
 
-def test_s0_24_triples_are_a_plan_that_is_valid() -> None:
+def test_s0_24_triples_of_a_planned_function_are_a_valid_plan() -> None:
     found, _ = plan_module(make_module(CHAIN), pools=[PoolInfo("fast", 2048), PoolInfo("slow")])
     allocated = lifetimes(make_module(CHAIN)).tensors
     rows = [(allocated[k], k) for k, _, _ in found.triples]
@@ -118,14 +118,14 @@ def test_s0_24_triples_are_a_plan_that_is_valid() -> None:
     assert verify(problem, Plan(status="feasible", placements=PlacementTable.from_rows(placed))).valid
 
 
-def test_s0_33_for_c_one_arena_has_the_bytes_that_are_needed() -> None:
+def test_s0_33_the_target_c_gets_one_arena_of_the_lower_bound() -> None:
     found, after = plan_module(make_module(CHAIN), tvm.target.Target("c"))
     assert not found.reason
     assert after["main"].script().count("R.memory.alloc_storage") == 1
     assert f"R.memory.alloc_storage(R.shape([{found.bound}])" in after["main"].script()
 
 
-def test_s2_01_lifetimes_are_of_calls_and_of_what_they_run() -> None:
+def test_s2_01_lifetimes_are_counted_in_calls_or_in_loop_nests() -> None:
     of_calls, of_nests = (lifetimes(make_module(LIFTED), nests=nests) for nests in (False, True))
     assert [each.variable for each in of_calls.tensors] == [each.variable for each in of_nests.tensors]
     assert max(each.end for each in of_nests.tensors) > max(each.end for each in of_calls.tensors)
@@ -136,12 +136,12 @@ def test_s2_02_temporaries_are_lifted_into_relax() -> None:
     assert len(tensors(make_module(LIFTED))) == len(tensors(make_module(PADDED))) + 3
 
 
-def test_s2_03_modules_of_emit_te_are_planned() -> None:
+def test_s2_03_modules_from_emit_te_are_planned() -> None:
     found, _ = plan_module(ready(emit_module()))
     assert found.memplan <= found.own
 
 
-def test_s2_04_two_temporaries_that_never_meet_are_seen_by_nests() -> None:
+def test_s2_04_lifetimes_by_nests_let_two_temporaries_share_bytes() -> None:
     module = ready(emit_module(), LiftWorkspaces())
     assert plan_module(module, nests=True)[0].memplan < plan_module(module)[0].memplan
 
@@ -153,7 +153,7 @@ def test_s2_05_lifetimes_begin_with_the_first_use() -> None:
     assert all(each.start > place for each, place in zip(rows, places, strict=True))
 
 
-def test_s2_06_kernels_without_temporaries_stay() -> None:
+def test_s2_06_kernels_without_temporaries_are_unchanged() -> None:
     with TARGET:
         module = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
     tvm.ir.assert_structural_equal(LiftWorkspaces()(module), module)
@@ -163,25 +163,25 @@ def test_s2_07_several_temporaries_of_a_kernel_are_lifted() -> None:
     assert len(tensors(ready(emit_module(), LiftWorkspaces()))) >= len(tensors(ready(emit_module()))) + 2
 
 
-def test_s2_08_kills_follow_from_the_last_use() -> None:
+def test_s2_08_tensors_are_killed_after_their_last_use() -> None:
     _, after = plan_module(make_module(CHAIN))
     text = relax.transform.KillAfterLastUse()(after)["main"].script()
     assert text.rindex("R.memory.kill_tensor(tensor") > text.rindex("    add(tensor")
 
 
-def test_s2_09_with_one_temporary_each_nests_need_no_more() -> None:
+def test_s2_09_lifetimes_by_nests_need_no_more_bytes() -> None:
     assert [
         len(temporaries(each)) for _, each in make_module(PADDED).functions_items() if isinstance(each, tirx.PrimFunc)
     ]
     assert plan_module(make_module(LIFTED), nests=True)[0].memplan <= plan_module(make_module(LIFTED))[0].memplan
 
 
-def test_s2_10_each_of_several_allocations_has_its_own_lifetime() -> None:
+def test_s2_10_several_temporaries_have_different_lifetimes() -> None:
     rows = tensors(ready(emit_module(), LiftWorkspaces()), nests=True)
     assert len({(each.start, each.end) for each in rows}) > 2
 
 
-def test_s2_11_one_plan_is_below_one_of_each_kernel() -> None:
+def test_s2_11_one_plan_needs_fewer_bytes_than_separate_workspaces() -> None:
     plain, nested = plan_module(make_module(PADDED))[0], plan_module(make_module(LIFTED), nests=True)[0]
     assert nested.memplan < plain.memplan + max(workspaces(make_module(PADDED)))
 
@@ -191,13 +191,13 @@ def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
     assert counts[2] - counts[1] == counts[1] - counts[0] >= 4
 
 
-def test_s4_01_the_pass_stands_where_the_own_one_stood() -> None:
+def test_s4_01_the_pass_replaces_static_plan_block_memory() -> None:
     _, after = plan_module(make_module(CHAIN))
     assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # the returned tensor
     assert "R.memory.alloc_tensor" in after["main"].script()
 
 
-def test_s4_02_whole_storages_are_shared_by_tensors_that_never_meet() -> None:
+def test_s4_02_tensors_with_disjoint_lifetimes_share_whole_storages() -> None:
     found, _ = plan_module(make_module(CHAIN), offsets=False)
     assert len({pool for _, pool, _ in found.triples}) < found.tensors
 
@@ -210,7 +210,7 @@ def test_s4_03_a_whole_storage_has_the_bytes_of_its_largest_tensor() -> None:
     assert sum(most.values()) == found.memplan
 
 
-def test_s4_04_entries_of_tuples_are_the_tensors_in_them() -> None:
+def test_s4_04_reading_an_entry_of_a_tuple_extends_only_its_tensor() -> None:
     def build_tuple(builder: Any, inputs: list[Any]) -> Any:
         pair = builder.emit(relax.Tuple([builder.emit(each(inputs[0])) for each in (relax.op.exp, relax.op.sin)]))
         return builder.emit(relax.op.cos(builder.emit(relax.TupleGetItem(pair, 1))))
@@ -219,7 +219,7 @@ def test_s4_04_entries_of_tuples_are_the_tensors_in_them() -> None:
     assert first.end < second.end
 
 
-def test_s4_05_what_nothing_reads_ends_at_once() -> None:
+def test_s4_05_a_tensor_that_nothing_reads_is_alive_for_one_step() -> None:
     def build_orphan(builder: Any, inputs: list[Any]) -> Any:
         builder.emit(relax.op.sin(inputs[0]))
         return builder.emit(relax.op.exp(builder.emit(relax.op.cos(inputs[0]))))
@@ -227,19 +227,19 @@ def test_s4_05_what_nothing_reads_ends_at_once() -> None:
     assert next(each.end - each.start for each in tensors(ready(module_of(build_orphan, (4, 16))))) == 1
 
 
-def test_s4_06_inputs_and_results_are_never_taken() -> None:
+def test_s4_06_inputs_and_results_are_not_planned() -> None:
     module = make_module(CHAIN)
     every = lifetimes(module).tensors
     assert sum(each.escapes for each in every) == 1
     assert not {each.variable.name for each in every} & {each.name for each in module["main"].params}
 
 
-def test_s4_07_storages_of_any_size_are_taken_again() -> None:
+def test_s4_07_whole_storages_are_reused_for_any_size() -> None:
     found, _ = plan_module(make_module(CHAIN), offsets=False)
     assert found.memplan <= found.own
 
 
-def test_s4_08_types_have_their_bytes_and_offsets_are_aligned() -> None:
+def test_s4_08_sizes_follow_from_types_and_offsets_are_aligned() -> None:
     def halves(builder: Any, inputs: list[Any]) -> Any:
         flags = builder.emit(relax.op.greater(inputs[0], builder.emit(relax.op.exp(inputs[0]))))
         return builder.emit(relax.op.astype(builder.emit(relax.op.astype(flags, "float16")), "float32"))
@@ -249,7 +249,7 @@ def test_s4_08_types_have_their_bytes_and_offsets_are_aligned() -> None:
     assert all(int(offset) % 64 == 0 for _, _, offset in plan_module(module)[0].triples)
 
 
-def test_s4_09_a_length_without_a_bound_is_named_where_it_cannot_be() -> None:
+def test_s4_09_an_unbounded_length_without_offsets_is_reported() -> None:
     assert all(each.size is None for each in tensors(make_module(OPEN)))
     assert plan_module(make_module(OPEN), offsets=False)[0].reason.startswith("it cannot be read: sizes without bounds")
 
@@ -261,12 +261,12 @@ def test_s4_10_offsets_of_variable_shapes_are_computed_at_run_time() -> None:
     assert "R.memory.alloc_storage(R.shape([T.max(n" in after["main"].script()
 
 
-def test_s4_11_branches_exclude_each_other() -> None:
+def test_s4_11_tensors_of_different_branches_share_bytes() -> None:
     found, _ = plan_module(make_module(BRANCHED))
     assert found.memplan == found.bound
 
 
-def test_s4_12_what_cannot_be_planned_is_reported() -> None:
+def test_s4_12_a_function_that_cannot_be_planned_is_reported() -> None:
     with TARGET:
         early = relax.transform.LegalizeOps()(module_of(chain, (4, 16)))
     assert "R.call_tir stands in it" in plan_module(early)[0].reason
@@ -276,7 +276,7 @@ def test_s4_13_planned_functions_print_without_metadata() -> None:
     assert "metadata" not in plan_module(make_module(CHAIN))[1]["main"].script()
 
 
-def test_s4_14_two_temporaries_alternate_and_a_reshape_is_none() -> None:
+def test_s4_14_two_storages_alternate_and_reshapes_need_none() -> None:
     def alternating(builder: Any, inputs: list[Any]) -> Any:
         x = inputs[0]
         for _ in range(4):

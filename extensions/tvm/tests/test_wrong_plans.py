@@ -1,4 +1,4 @@
-"""Wrong plans inside TVM: the check before a plan is used finds each of them, and each changes the output."""
+"""Wrong plans inside TVM: the check before a plan is used detects each of them, and a wrong plan changes outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
 
 
 def has_overlap(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
-    """Find overlapping tensors by comparing all pairs, with bytes and steps as sets of numbers."""
+    """Return True if two tensors overlap or an offset is invalid, found by comparing sets of bytes and steps."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
             return True
@@ -46,7 +46,7 @@ def has_overlap(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bo
 
 
 def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
-    """Yield wrong places: one tensor is moved, or two are exchanged."""
+    """Yield changed places without end: one tensor is moved, or two are exchanged."""
     chance = random.Random(0)
     while True:
         of = list(places.of)
@@ -58,7 +58,7 @@ def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterat
         yield replace(places, of=tuple(of))
 
 
-def test_wrong_plans_are_named() -> None:
+def test_check_places_refuses_mutated_plans() -> None:
     tensors, right = facts()
     assert not has_overlap(tensors, right)
     wrong = 0
@@ -73,14 +73,14 @@ def test_wrong_plans_are_named() -> None:
             break
 
 
-def test_invalid_offsets_of_the_first_search_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_offsets_of_the_first_search_are_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors, right = facts()
     for wrong in (np.zeros(len(tensors), dtype=np.int64), np.array([at - ALIGNMENT for _, at in right.of])):
         monkeypatch.setattr(places, "offsets_at_bound", lambda *_, offsets=wrong: offsets)
         assert check_places(tensors, place_in_pools(tensors)).storages == right.storages
 
 
-def test_a_wrong_plan_computes_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_plan_changes_the_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = module_of(chain, (24, 16)), draw(24, 16)
     own = outputs(module, x)
 

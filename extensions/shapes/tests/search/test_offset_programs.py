@@ -1,4 +1,4 @@
-"""Plans for all values, and proofs of them, checked by `checkers/all_values.py`."""
+"""Offset programs for all values, and their proofs, checked by `checkers/all_values.py`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def programs_of(found: ShapesAnswer) -> OffsetPrograms:
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
-def test_no_buffers_overlap_at_any_value_and_all_proofs_hold() -> None:
+def test_random_programs_have_no_overlap_at_any_value_and_valid_proofs() -> None:
     counts: Counter[str] = Counter()
     assert [line for seed in range(12) for line in faults_of_plans(seed, counts)] == []
     assert min(counts["at every value"], counts["proved for all values"]) > 0
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> None:
+def test_a_network_has_programs_proved_optimal_for_all_values(name: str) -> None:
     content = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
     assert found.status == "optimal"
@@ -50,7 +50,7 @@ def test_a_network_has_one_plan_that_is_optimal_for_all_values(name: str) -> Non
     assert len(found.programs) <= 2
 
 
-def test_an_overlap_and_a_wrong_peak_are_found() -> None:
+def test_verify_programs_detects_an_overlap_a_wrong_peak_and_a_wrong_order() -> None:
     problem = draw_problem(3)
     found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.5)))
     points = samples(compile_sizes(problem).space, 8)
@@ -67,7 +67,7 @@ ATTENTION |= {"768*n": ((9, 15), (60, 64), (63, 70)), "16*n*n": ((32, 36),), "16
 
 
 @pytest.mark.parametrize("value", [96, 128, 256])
-def test_a_length_without_a_bound_is_planned_where_its_square_is_largest(value: int) -> None:
+def test_an_unbounded_length_is_planned_at_values_where_its_square_dominates(value: int) -> None:
     lives = [(size, *life) for size, rows in ATTENTION.items() for life in rows]
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(lives)]
     problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": buffers})
@@ -78,7 +78,7 @@ def test_a_length_without_a_bound_is_planned_where_its_square_is_largest(value: 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_expressions_are_written_as_the_program_is_evaluated(seed: int) -> None:
+def test_expressions_of_a_program_agree_with_its_evaluation(seed: int) -> None:
     problem = draw_problem(seed)
     found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.2)))
     program, evaluator = (
@@ -92,7 +92,7 @@ def test_expressions_are_written_as_the_program_is_evaluated(seed: int) -> None:
         assert (max(ends, default=0), offsets) == evaluator.offsets(point)
 
 
-def test_an_order_is_improved_for_several_values_at_once() -> None:
+def test_improve_order_lowers_the_worst_ratio_over_several_values() -> None:
     sized = compile_sizes(SymbolicProblem.model_validate(json.loads((FOLDER / "llama_4l.json").read_bytes())))
     points = samples(sized.space, 8)
     sizes, least = sized.sizes(points), sized.min_offsets(points)
@@ -104,7 +104,7 @@ def test_an_order_is_improved_for_several_values_at_once() -> None:
     assert 1 <= worst[1] < worst[0]
 
 
-def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
+def test_order_for_any_sizes_finds_an_order_exactly_if_one_exists() -> None:
     draw = random.Random(5)
     found = 0
     for _ in range(60):
@@ -119,7 +119,7 @@ def test_an_order_for_any_sizes_is_found_where_there_is_one() -> None:
 
 
 def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
-    """Return True if each chain of stacked buffers is alive at once, so that every peak is the sum of a live set."""
+    """Return True if each chain of stacked buffers is alive at one time, so that all peaks are sums of live sets."""
     above: list[list[int]] = [[] for _ in order]
     rank = np.argsort(order)
     for a, (a_start, a_end) in enumerate(lives):
@@ -138,7 +138,7 @@ def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
     ("worst", "index"),
     [([1.01, 1.000002, 1.0], 2), ([1.01, 1.0003, 1.00015], 1), ([1.0, 1.0], 0), ([1.2], 0)],
 )
-def test_one_more_program_is_kept_where_it_is_optimal_or_clearly_better(worst: list[float], index: int) -> None:
+def test_first_optimal_adds_a_program_only_if_it_is_optimal_or_clearly_better(worst: list[float], index: int) -> None:
     assert first_optimal(worst) == index
 
 
@@ -166,7 +166,7 @@ def problem_of(*sizes: str, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def test_drawn_answers_are_proved_and_no_false_mutant_is() -> None:
+def test_random_answers_are_proved_and_false_mutants_are_refused() -> None:
     counts: Counter[str] = Counter()
     assert [line for seed in range(8) for line in faults(seed, counts, mutants=4)] == []
     assert counts["answers proved"] >= 6
@@ -174,7 +174,7 @@ def test_drawn_answers_are_proved_and_no_false_mutant_is() -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 1, 20])
-def test_once_time_is_over_no_further_value_is_decided(calls: int) -> None:
+def test_all_values_checker_ends_undecided_once_time_is_over(calls: int) -> None:
     problem, left = problem_of("b*n", "max(n, 3*b)", "b*b", "n//2", "n"), iter(range(calls))
     answer = answer_of(problem)
     with pytest.raises(all_values.Undecided, match="time is over"):
@@ -182,7 +182,7 @@ def test_once_time_is_over_no_further_value_is_decided(calls: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert_4l", "wav2vec2"])
-def test_networks_are_proved_by_the_program_alone(name: str, tmp_path: Path) -> None:
+def test_all_values_checker_proves_networks_as_a_standalone_program(name: str, tmp_path: Path) -> None:
     path = ROOT / "examples" / "symbolic" / f"{name}.json"
     answer, said = tmp_path / "answer.json", []
     answer.write_text(json.dumps(answer_of(json.loads(path.read_text()))))
@@ -192,7 +192,7 @@ def test_networks_are_proved_by_the_program_alone(name: str, tmp_path: Path) -> 
     assert said == [(0, "proved"), (0, "proved"), (2, "wrong input"), (3, "refused")]
 
 
-def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
+def test_all_values_checker_refuses_an_answer_with_one_wrong_field() -> None:
     problem = problem_of("64*n", "16*b*n", "4096", "16*n", "48*b")
     answer = answer_of(problem)
     assert checker_verdict(answer, problem) == "proved"
@@ -208,13 +208,13 @@ def test_a_claim_that_fails_at_one_value_is_refused_with_it() -> None:
         assert checker_verdict(answer | change, problem) == "refused", change
 
 
-def test_symbols_without_a_bound_are_proved_by_powers() -> None:
+def test_all_values_checker_proves_answers_with_unbounded_symbols() -> None:
     problem = problem_of("64*n", "16*b*n", "ceil_div(n, 3)*16", symbols={"b": {}, "n": {"min": 3, "multiple_of": 3}})
     assert checker_verdict(answer_of(problem), problem) == "proved"
 
 
 @pytest.mark.slow
-def test_an_answer_that_the_checker_does_not_decide_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_reports_claims_that_the_checker_did_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.loads((ROOT / "examples" / "symbolic" / "moe_2l.json").read_text())
     assert answer_of(content, time_limit_s=30)["unchecked"] is None
     monkeypatch.setattr(all_values.boxes, "MOST_BOXES", 0)

@@ -1,4 +1,4 @@
-"""Expressions over symbols: read into one form, evaluated exactly, compared with proofs."""
+"""Expressions over symbols: their normal form, exact evaluation, and proofs of comparisons."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def space() -> Space:
         ("FloorDiv(n, 2)*Max(b, 1)", "(n//2)*max(1, b)"),
     ],
 )
-def test_equal_sizes_have_one_form(one: str, other: str) -> None:
+def test_equal_expressions_have_the_same_normal_form(one: str, other: str) -> None:
     here = space()
     assert read(one, here, "size") == read(other, here, "size")
 
 
-def test_expressions_evaluate_to_the_values_of_their_text() -> None:
+def test_expressions_evaluate_to_the_values_of_their_source_text() -> None:
     for seed in range(60):
         draw = random.Random(seed)
         symbols = draw_symbols(draw)
@@ -57,7 +57,7 @@ def test_expressions_evaluate_to_the_values_of_their_text() -> None:
             assert here.value(form, values) == value_of(tree, values) == value_of(again, values), text
 
 
-def test_an_expression_proved_to_be_below_another_is_below_at_every_value() -> None:
+def test_a_comparison_proved_for_all_values_holds_at_every_value() -> None:
     proved = 0
     for seed in range(80):
         draw = random.Random(seed)
@@ -75,7 +75,7 @@ def test_an_expression_proved_to_be_below_another_is_below_at_every_value() -> N
     assert proved > 10
 
 
-def test_a_proof_without_a_largest_value_needs_none() -> None:
+def test_comparisons_are_proved_for_unbounded_symbols() -> None:
     here = Space.from_symbols({"n": SymbolRange()})
     compare = Comparer(here)
     assert compare.is_never_above(read("64*((4*n + 63)//64)", here, "size"), read("4*n + 63", here, "size"))
@@ -87,13 +87,13 @@ def test_a_proof_without_a_largest_value_needs_none() -> None:
     [
         ("((n - 43)//32)*((m - 43)//32)", {"min": 107}, None),
         ("((n - 43)//32 - 1)*((m - 43)//32 + 3)", {"min": 107, "max": 9999}, None),
-        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # which is below 0 between 3 and 4
+        ("(n - 3)*(n - 4)", {"max": 100_000}, None),  # negative between 3 and 4, but at no integer
         ("n*n - 2*m*n + m*m", {"max": 3000}, None),
         ("n*n - 10*n + 24", {"max": 100_000}, "must not be negative, and is -1 at n=5"),
         ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
     ],
 )
-def test_a_size_that_is_never_negative_is_not_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
+def test_only_sizes_that_may_be_negative_are_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
     rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
     problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
     if sentence is None:

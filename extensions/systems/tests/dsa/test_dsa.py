@@ -1,4 +1,4 @@
-"""dsa-solver: its problems as memplan reads them, refused ones, and the costs of its greedy planner."""
+"""dsa-solver: its problems as memplan reads them, malformed files, and the costs of its greedy planner."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def problem(**changed: Any) -> Problem:
     return found() if callable(found) else found
 
 
-def test_pools_buffers_and_prices() -> None:
+def test_pools_buffers_and_costs_of_a_dsa_problem_are_read() -> None:
     penalties = [{"first": 0, "second": 1, "cost": 2}, {"first": 0, "second": 2, "cost": 1}]
     assert is_dsa(json.dumps(document()).encode())
     assert not is_dsa(b'{"buffers": []}')
@@ -59,7 +59,9 @@ def test_pools_buffers_and_prices() -> None:
         ("colocations", [{"first": 0, "second": 1}], set()),
     ],
 )
-def test_each_rule_of_a_dsa_problem_is_read(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
+def test_each_constraint_kind_of_a_dsa_problem_is_read(
+    rule: str, entries: list[Data], conflicts: set[tuple[int, int]]
+) -> None:
     found = problem(constraints={rule: entries})
     assert set(found.conflicts) == conflicts
     assert found.objective == "fit"
@@ -69,7 +71,7 @@ def test_each_rule_of_a_dsa_problem_is_read(rule: str, entries: list[Data], conf
 
 
 @pytest.mark.parametrize("pairs", [[(0, 2), (1, 2)], [(0, 1), (1, 2), (2, 0)], [(2, 0), (2, 1)]])
-def test_no_colocation_is_lost_where_two_name_one_buffer(pairs: list[tuple[int, int]]) -> None:
+def test_colocations_that_share_a_buffer_form_one_group(pairs: list[tuple[int, int]]) -> None:
     found = problem(constraints={"colocations": [{"first": a, "second": b} for a, b in pairs]})
     tied = [{k, row.relative.to} for k, row in enumerate(found.buffers) if row.relative is not None]
     assert len(tied) == 2
@@ -81,7 +83,7 @@ def test_no_colocation_is_lost_where_two_name_one_buffer(pairs: list[tuple[int, 
     [{"buffers": [{"id": 0}]}, {"pools": []}, {"objective": {"terms": ["bank_cost"]}}],
     ids=["a buffer without a size", "no pools", "another objective"],
 )
-def test_a_malformed_file_of_dsa_is_refused(changed: Data) -> None:
+def test_a_malformed_dsa_problem_is_refused(changed: Data) -> None:
     with pytest.raises(InputError):
         problem(**changed)
 
@@ -90,8 +92,8 @@ NAME = "reference:dsa-canonical-greedy"
 
 
 @pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
-def test_lifted_plans_cost_as_much_as_the_originals(lift: str, price: int) -> None:
-    """F is where first fit pays more, 616. Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1."""
+def test_canonical_greedy_has_the_recorded_costs_of_the_original(lift: str, price: int) -> None:
+    """Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1. On f, first fit costs 616."""
     plan = solve(
         read_problem(public_problems.library_file(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
     )
@@ -99,7 +101,7 @@ def test_lifted_plans_cost_as_much_as_the_originals(lift: str, price: int) -> No
 
 
 def priced_problem(*sizes: int, **fields: Any) -> Problem:
-    """Buffers one after the other, the first 4 bytes of their pool reserved."""
+    """Return buffers alive one after another in a pool whose first 4 bytes are reserved."""
     rows = [{"id": k, "size": size, "start": k, "end": k + 1, "alignment": 8} for k, size in enumerate(sizes)]
     pools = [{"name": "ub", "size": 32, "reserved": [[0, 4]]}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost", **fields})
@@ -114,12 +116,12 @@ def priced_problem(*sizes: int, **fields: Any) -> Problem:
     ],
     ids=["on a neighbour", "where it costs less", "above what conflicts"],
 )
-def test_each_buffer_lies_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
+def test_canonical_greedy_places_each_buffer_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
     plan = solve(priced_problem(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
     assert plan.placements.offset.tolist() == offsets
 
 
-def test_a_pool_without_a_size_has_no_plan() -> None:
+def test_canonical_greedy_refuses_a_pool_without_a_size() -> None:
     plan = solve(priced_problem(8, 8, reuse=[{"pairs": [[0, 1]], "cost": 1}], pools=[{"name": "ub"}]), solver=NAME)
     assert plan.explanation is not None
     assert "a size that is given" in plan.explanation.message

@@ -1,4 +1,4 @@
-"""Graphs of ggml: lifetimes, operations in place and ggml's own plan are read, and a dimension as a symbol."""
+"""The reader of ggml's graphs: lifetimes, operations in place, ggml's own plan, and a dimension as a symbol."""
 
 from __future__ import annotations
 
@@ -50,41 +50,41 @@ def lifetimes(model: ImportedProblem) -> dict[str, tuple[int | None, int | None]
 
 
 def chain(second: str, *later: dict[str, Any]) -> bytes:
-    """Return an input, a matrix product of it, and what lies where the product does."""
+    """Return a graph: an input, its product with a matrix, and an operation `second` placed on the product's bytes."""
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 64), tensor(3, 128, output=True)]
     return graph_bytes(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
 
 
 @pytest.mark.parametrize(("name", "own"), [("lenet", 1_078_784), ("llama_block_two_memories", 28_896)])
-def test_the_plan_of_ggml_is_in_the_file_and_valid(name: str, own: int) -> None:
+def test_ggmls_own_plan_is_read_and_valid(name: str, own: int) -> None:
     model = read_model(recorded_graph(name))
     assert model.own_plan is not None
     assert verify(model.problem, model.own_plan) == ()
     assert model.own_peak == own
 
 
-def test_the_peak_of_a_plan_equals_the_one_that_the_adapter_measured_inside_ggml() -> None:
+def test_the_peak_for_lenet_equals_that_measured_inside_ggml() -> None:
     model = read_model(recorded_graph("lenet"))
     plan = solve(model.problem)
     assert (len(model.problem.buffers), model.own_peak) == (11, 1_078_784)
     assert (plan.peak, plan.lower_bound) == (802_816, 802_816)
 
 
-def test_tensors_computed_in_place_share_one_buffer() -> None:
+def test_tensors_of_ggml_computed_in_place_share_one_buffer() -> None:
     assert lifetimes(read_model(chain("RELU"))) == {"t0": (-1, 1), "t1": (0, 3), "t3": (2, 4)}
     apart = read_model(chain("RELU"), options=ModelOptions(views="separate"))
     assert lifetimes(apart) == {"t0": (-1, 1), "t1": (0, 2), "t2": (1, 3), "t3": (2, 4)}
 
 
 @pytest.mark.parametrize("data", [chain("MUL_MAT"), chain("RELU", node(3, "ADD", 3, 1))])
-def test_a_tensor_over_one_that_is_still_read_is_named(data: bytes) -> None:
+def test_verification_names_a_tensor_placed_over_one_still_read(data: bytes) -> None:
     model = read_model(data)
     assert model.own_plan is not None
     (violation, *_) = verify(model.problem, model.own_plan)
     assert '"main/t1" and "main/t2" share bytes [64, 128)' in str(violation.message)
 
 
-def test_a_reader_of_a_tensor_stays_before_its_overwriting() -> None:
+def test_an_order_must_read_a_tensor_before_it_is_overwritten() -> None:
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 128), tensor(3, 64), tensor(4, 192, output=True)]
     nodes = [node(1, "MUL_MAT", 0), node(2, "MUL_MAT", 1), node(3, "RELU", 1), node(4, "ADD", 2, 3)]
     graph = read_model_graph(graph_bytes(*tensors, *nodes)).graph
@@ -93,7 +93,7 @@ def test_a_reader_of_a_tensor_stays_before_its_overwriting() -> None:
         peak_of(graph, (0, 2, 1, 3))
 
 
-def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_planned() -> None:
+def test_tensors_outside_ggmls_plan_are_state_if_written_and_else_weights() -> None:
     tensors = [
         tensor(0, 0, buffer=0),
         tensor(1, 128, buffer=0, size=128),
@@ -116,7 +116,7 @@ def test_tensors_written_outside_of_ggmls_plan_are_state_and_weights_are_not_pla
     assert model.own_peak == 4096 + 128
 
 
-def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
+def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
     data = recorded_graph("llama_block")
     problem = read_symbolic(data, "g.json", {"n_ctx": SymbolRange(min=32, max=4096, multiple_of=32)})
     assert {row.size for row in problem.buffers if "n_ctx" in str(row.size)} == {"4096*(n_ctx//32)", "1024*(n_ctx//32)"}
@@ -153,12 +153,12 @@ def test_a_dimension_that_a_graph_is_written_at_is_a_symbol() -> None:
         ),
     ],
 )
-def test_a_broken_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
+def test_a_broken_ggml_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_model(data)
 
 
-def test_bytes_that_no_further_graph_confirms_are_refused() -> None:
+def test_sizes_whose_polynomial_no_further_graph_confirms_are_refused() -> None:
     graphs = b"".join(graph_bytes(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
     with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
         read_model(graphs, options=ModelOptions(dims={"n": 32}))

@@ -1,4 +1,4 @@
-"""Problems of IOPDDL: the strategy whose size a buffer has, and refused problems."""
+"""The reader of IOPDDL's problems: the sizes of buffers by chosen strategy, and malformed problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLE: dict[str, Any] = {"problem": {"name": "example", "nodes": NODES, "edges
 
 
 @pytest.mark.parametrize(("solution", "sizes"), [({}, [5, 25]), ({"solution": [0, 0, 0]}, [10, 25])])
-def test_the_size_and_lifetime_of_a_node_are_those_of_its_strategy(solution: dict[str, Any], sizes: list[int]) -> None:
+def test_a_buffer_has_the_usage_of_the_chosen_or_least_strategy(solution: dict[str, Any], sizes: list[int]) -> None:
     data = json.dumps(EXAMPLE | solution).encode()
     assert detect(data) == "iopddl"
     problem = read_model(data, None, ModelOptions()).problem
@@ -28,6 +28,6 @@ def test_the_size_and_lifetime_of_a_node_are_those_of_its_strategy(solution: dic
 @pytest.mark.parametrize(
     "nodes", [{**NODES, "usages": [[1]]}, {**NODES, "intervals": [[1], [2], [3]]}, {"intervals": []}]
 )
-def test_a_broken_problem_is_refused(nodes: dict[str, Any]) -> None:
+def test_a_malformed_iopddl_problem_is_refused(nodes: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="must be one of IOPDDL"):
         read_model(json.dumps({"problem": {"nodes": nodes}}).encode(), None, ModelOptions())

@@ -1,4 +1,4 @@
-"""IREE's packs: what its compiler printed poses the recorded problems, and no plan is above the compiler's."""
+"""The reader of IREE's packs: recorded problems are reproduced, and plans are no larger than the compiler's."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def model(name: str) -> ImportedProblem:
 
 
 def packs(found: ImportedProblem) -> list[Problem]:
-    """Return each pack as a separate problem."""
+    """Return each pack of an imported file as a separate problem."""
     rows = {name: [row for row in found.problem.buffers if row.pools == (name,)] for name in found.problem.pool_index}
     free = [[row.model_copy(update={"pools": None}) for row in inside] for inside in rows.values()]
     return [Problem(buffers=BufferTable.from_rows(inside)) for inside in free]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_packs_of_a_model_are_the_recorded_problems(name: str) -> None:
+def test_packs_read_from_a_dump_equal_the_recorded_problems(name: str) -> None:
     wanted = [path for path in public_problems.files("iree") if path.name.startswith(f"light_{name}_pack")]
     assert wanted
     hashes = {problem_hash(read_problem(path.read_bytes(), path.name)) for path in wanted}
-    assert {problem_hash(pack) for pack in packs(model(name))} == hashes  # functions are printed in any order
+    assert {problem_hash(pack) for pack in packs(model(name))} == hashes  # the order of functions varies
 
 
-def test_every_recorded_problem_is_read_from_a_model() -> None:
+def test_dumps_of_six_iree_models_are_present() -> None:
     assert len(MODELS) == 6
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_no_plan_is_above_that_of_iree(name: str) -> None:
+def test_plans_of_packs_are_no_larger_than_irees_own(name: str) -> None:
     found = model(name)
     plan = solve(found.problem, time_limit_s=5)
     assert plan.peak is not None
@@ -51,7 +51,7 @@ def test_no_plan_is_above_that_of_iree(name: str) -> None:
     assert plan.peak <= found.own_peak
 
 
-def test_lifetimes_include_their_last_step() -> None:
+def test_lifetimes_of_slices_include_their_last_step() -> None:
     found = read_model(PACKS)
     assert [(row.id, row.start, row.end, row.size, row.alignment) for row in found.problem.buffers] == [
         ("0/0", 0, 2, 64, 64),
@@ -64,14 +64,14 @@ def test_lifetimes_include_their_last_step() -> None:
     assert {(row.size, row.alignment) for row in aligned.problem.buffers} == {(128, 128)}
 
 
-def test_equal_names_in_different_functions_are_independent() -> None:
+def test_equal_names_in_different_iree_functions_are_independent() -> None:
     function = PACKS.replace(b"@main", b"@other").replace(b"arith.constant 64 :", b"arith.constant 32 :")
     found = read_model(PACKS + function)
     assert [row.size for row in found.problem.buffers] == [64, 100, 64, 32, 100, 32]
     assert [pool.name for pool in found.problem.pools] == ["pack 0 (transient)", "pack 1 (transient)"]
 
 
-def test_a_dump_behind_warnings_is_known() -> None:
+def test_a_dump_that_follows_compiler_warnings_is_recognised() -> None:
     assert detect(b"model.mlir:3:1: warning: odd\n" + TITLE % b"Before" + PACKS) == "iree"
 
 
@@ -79,7 +79,7 @@ TITLE = b"// -----// IR Dump %s LayoutSlicesPass: iree-stream-layout-slices //--
 
 
 def printed_layout(total: bytes) -> bytes:
-    """Return the function as printed after the pass."""
+    """Return the function as the compiler prints it after the pass, with `total` as the size of the pack."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
     return text.replace(b"{%0#0}", b"{%c9}").replace(
@@ -87,14 +87,14 @@ def printed_layout(total: bytes) -> bytes:
     )
 
 
-def test_the_compilers_own_layout_is_that_behind_the_pass_of_the_same_function() -> None:
+def test_irees_own_peak_is_read_from_the_dump_after_the_pass_of_the_same_function() -> None:
     other = b"util.func public @other() {\n}\n"
     data = TITLE % b"Before" + PACKS + TITLE % b"Before" + other + TITLE % b"After" + other
     assert read_model(data).own_peak is None
     assert read_model(data + TITLE % b"After" + printed_layout(b"256")).own_peak == 256
 
 
-def test_packs_of_other_passes_are_not_read_again() -> None:
+def test_packs_in_dumps_of_other_passes_are_ignored() -> None:
     earlier = PACKS.replace(b"[0, 1]", b"[0, 7]")
     other = TITLE.replace(b"iree-stream-layout-slices", b"iree-stream-schedule-allocation")
     found = read_model(other % b"After" + earlier + TITLE % b"Before" + PACKS)
@@ -112,13 +112,13 @@ def test_packs_of_other_passes_are_not_read_again() -> None:
         (b"constant 100 :", b"constant -100 :", "slice 1 of pack 0: must be 0 to .* bytes, got -100"),
     ],
 )
-def test_errors_are_reported_with_their_line(old: bytes, new: bytes, sentence: str) -> None:
+def test_errors_in_iree_packs_state_their_line(old: bytes, new: bytes, sentence: str) -> None:
     assert old in PACKS
     with pytest.raises(FormatError, match=sentence):
         read_model(PACKS.replace(old, new))
 
 
-def test_comments_are_no_part_of_a_dump() -> None:
+def test_comments_in_iree_dumps_are_ignored() -> None:
     (data,) = dump_bytes("zfnet512.iree.txt")
     lines = data.decode().split("\n")
     noted = "\n".join(

@@ -1,4 +1,4 @@
-"""Kernels of PTO with addresses: tiles and their memories are read, and bytes that a loop still reads are named."""
+"""The reader and the writer of PTO kernels: tiles, memories, addresses, and bytes reused while they are still read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def messages(data: bytes) -> list[str]:
 FIRST = (tile("weights", 0), tile("row", 4096), step("tload", "%src", "%weights"))
 
 
-def test_a_tensor_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named() -> None:
+def test_verification_names_a_tile_whose_bytes_a_loop_reuses_while_reading_it() -> None:
     body = (step("tload", "%src", "%row"), step("tmul", "%row, %weights", "%sum"), step("texp", "%sum", "%scratch"))
     stored = step("tstore", "%scratch", "%dst")
     sound = kernel(*FIRST, tile("sum", 8192), tile("scratch", 4096), loop(*body, stored))
@@ -73,14 +73,14 @@ def test_a_tensor_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named()
     assert message.startswith('buffers "%weights" and "%scratch" share bytes [0, 4096) of "vec", but both are alive in')
 
 
-def test_tiles_whose_ranges_partly_overlap_are_reported() -> None:
+def test_verification_reports_tiles_that_partly_overlap() -> None:
     wide = "!pto.tile_buf<loc=vec, dtype=f32, rows=17, cols=64, v_row=17, v_col=64, blayout=row_major>"
     data = kernel(tile("a", 0, wide), tile("b", 4096), step("tload", "%src", "%a"), step("tadd", "%a, %a", "%b"))
     (message,) = messages(data)
     assert '"%a" and "%b" share bytes [4096, 4352) of "vec"' in message
 
 
-def test_tiles_at_one_address_are_one_where_text_says_so() -> None:
+def test_tiles_at_one_address_are_one_buffer_if_reshaped_carried_or_overwritten_in_place() -> None:
     reshape = (tile("again", 4096, "!pto.tile_buf<vec, 64x16xf32>"), step("tadd", "%again, %weights", "%again"))
     in_place = (step("tload", "%src", "%row"), *reshape, step("tstore", "%again", "%dst"))
     assert len(read_model(kernel(*FIRST, *in_place)).problem.buffers) == 2
@@ -92,7 +92,7 @@ def test_tiles_at_one_address_are_one_where_text_says_so() -> None:
     assert len(messages(kernel(*FIRST, *over, step("tadd", "%sum, %row", "%weights")))) == 1
 
 
-def test_views_regions_and_scratch_are_of_their_tiles() -> None:
+def test_views_region_results_and_scratch_use_the_lifetimes_of_their_tiles() -> None:
     lines = (
         f"%part = pto.subview %weights[%c0, %c0] sizes [1, 64] : {TILE} -> !pto.tile_buf<vec, 1x64xf32>",
         step("texpands", "%c0", "%part"),
@@ -123,7 +123,7 @@ def test_views_regions_and_scratch_are_of_their_tiles() -> None:
         ),
     ],
 )  # fmt: skip
-def test_kernels_with_missing_addresses_are_refused(lines: tuple[str, ...], sentence: str) -> None:
+def test_malformed_pto_kernels_are_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(kernel(*lines))
 
@@ -134,7 +134,7 @@ def reserve_line(size: int, base: str) -> str:
     )
 
 
-def test_a_range_that_is_reserved_is_kept_free() -> None:
+def test_reserved_ranges_of_pto_kernels_are_kept_free() -> None:
     lines = (tile("row", 4096), step("tload", "%src", "%row"), step("tstore", "%row", "%dst"))
     (message,) = messages(kernel(reserve_line(8192, ", auto = false, base = 0"), *lines))
     assert message == 'buffer "%row": must keep out of reserved ranges, got offset 4096 of "vec"'
@@ -145,7 +145,7 @@ def test_a_range_that_is_reserved_is_kept_free() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(150))
-def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> None:
+def test_tiles_without_addresses_are_planned_and_written_with_addresses(seed: int) -> None:
     draw = random.Random(seed)
     memories = [draw.choice(["vec", "mat", "left"]) for _ in range(draw.randint(3, 9))]
     rows = [draw.randint(1, 8) * 16 for _ in memories]
@@ -187,7 +187,7 @@ def test_tiles_without_addresses_are_planned_in_their_memories(seed: int) -> Non
         assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
 
 
-def test_kernels_are_written_with_new_addresses_and_their_comments_are_kept() -> None:
+def test_kernels_are_written_with_planned_addresses_and_keep_their_comments() -> None:
     data = kernel(
         "// %x = pto.alloc_tile : a comment",
         *FIRST,
@@ -204,7 +204,7 @@ def test_kernels_are_written_with_new_addresses_and_their_comments_are_kept() ->
         convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))
 
 
-def test_buffers_of_memref_in_a_memory_of_pto_are_planned_and_given_no_addresses() -> None:
+def test_memref_buffers_in_pto_memories_are_planned_but_cannot_be_written() -> None:
     kind = "memref<32x32xf32, strided<[32, 1]>, #pto.address_space<vec>>"
     lines = (
         *(f"%{name} = memref.alloc() : {kind}" for name in "abc"),
@@ -223,6 +223,6 @@ def test_buffers_of_memref_in_a_memory_of_pto_are_planned_and_given_no_addresses
         convert(data, solve(problem), ConvertOptions(to="pto", name="k.pto"))
 
 
-def test_kernels_without_tiles_are_named_as_such() -> None:
+def test_pto_kernels_without_tiles_are_refused() -> None:
     with pytest.raises(FormatError, match=r"^must have tiles, as pto.alloc_tile or memref.alloc, got none$"):
         read_model(kernel("pto.barrier"), "kernel.pto")

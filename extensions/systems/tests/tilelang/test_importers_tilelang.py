@@ -1,4 +1,4 @@
-"""Kernels of TileLang with addresses: buffers and memories are read, and bytes that a loop still reads are named."""
+"""The reader of TileLang's kernels: buffers, memories, and bytes that a loop reuses while they are still read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def messages(data: bytes) -> list[str]:
 LOOP = (step(pointer("a", 2)), "for i in T.serial(8):", "    " + step(pointer("c", 2), "a"))
 
 
-def test_a_buffer_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named() -> None:
+def test_verification_names_a_buffer_whose_bytes_a_loop_reuses_while_reading_it() -> None:
     lines = (*LOOP, "    " + step(pointer("b", 2), "c"), "    " + step(pointer("X.data", 2), "b"))
     assert detect(kernel(512, *lines), "kernel.txt") == "tilelang"
     model = read_model(kernel(512, *lines))
@@ -63,7 +63,7 @@ def test_a_buffer_read_in_every_iteration_whose_bytes_the_loop_reuses_is_named()
     assert messages(kernel(0, *after)) == []
 
 
-def test_elements_are_read_and_written_and_a_name_alone_is_both() -> None:
+def test_element_accesses_are_reads_or_writes_and_a_bare_name_counts_as_both() -> None:
     model = read_model(kernel(0, "c_1[0] = T.float32(0)", "if c_1[0] < cid:", "    c_1[1] = c_1[0]", "T.evaluate(c)"))
     assert [(row.start, row.end) for row in model.problem.buffers] == [(0, 4)]
 
@@ -82,6 +82,6 @@ def test_elements_are_read_and_written_and_a_name_alone_is_both() -> None:
         (kernel(0).replace(b"b: 512", b"b: 99999999999999999999"), 'buffer "b": must be 0 to .* bytes, got 9'),
     ],
 )
-def test_a_kernel_that_says_too_little_is_refused(data: bytes, rule: str) -> None:
+def test_a_tilelang_kernel_with_missing_facts_is_refused(data: bytes, rule: str) -> None:
     with pytest.raises(FormatError, match=rule):
         read_model(data)

@@ -1,4 +1,4 @@
-"""Vela's hill climb: the same placements as the original, wherever that is installed."""
+"""Vela's hill climb: the same placements as the original, tested if Vela is installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def vela_offsets(problem: Problem) -> list[int]:
 
 
 def draw_problem(seed: int) -> Problem:
-    """Draw a crowded problem: the search has to swap, also two at a time."""
+    """Draw a crowded problem, for which the search must swap, also two pairs at a time."""
     rng = random.Random(seed)
     rows = []
     for i in range(rng.randint(2, 24)):
@@ -57,21 +57,21 @@ def draw_problem(seed: int) -> Problem:
 
 
 @pytest.mark.drawn
-def test_random_problems_are_placed_like_the_original_places_them() -> None:
+def test_hill_climb_places_random_problems_like_vela() -> None:
     problems = [draw_problem(seed) for seed in seeds(12)]
     assert [vela_offsets(problem) for problem in problems] == [original(problem) for problem in problems]
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_problems_are_placed_like_the_original_places_them(name: str) -> None:
+def test_hill_climb_places_real_problems_like_vela(name: str) -> None:
     problem = read_problem((FOLDER / name).read_bytes(), name)
     assert vela_offsets(problem) == original(problem)
 
 
-def test_an_empty_problem_has_an_empty_plan() -> None:
+def test_hill_climb_returns_an_empty_plan_for_an_empty_problem() -> None:
     assert vela_offsets(Problem.model_validate({"buffers": []})) == []
 
 
-def test_a_buffer_that_is_never_alive_lies_at_the_start() -> None:
+def test_hill_climb_places_a_never_live_buffer_at_offset_zero() -> None:
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "idle", "size": 4}]
     assert vela_offsets(Problem.model_validate({"buffers": rows})) == [0, 0]

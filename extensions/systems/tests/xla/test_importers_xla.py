@@ -1,4 +1,4 @@
-"""Modules and buffer assignments of XLA, and graphs of operations from them."""
+"""Readers of XLA's modules and buffer assignments, and graphs of operations from modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Event = tuple[int, int] | tuple[int, int, int]
 
 
 def dump(sizes: dict[int, int], *traces: Sequence[Event], offsets: dict[int, int] | None = None) -> bytes:
-    """Return an HloProto: sizes by buffer, and events (kind, buffer, and whose place is shared)."""
+    """Return an HloProto with the sizes of buffers, and events (kind, buffer, and the buffer whose place is shared)."""
     events = [
         [message({1: kind, 2: buffer, 4: f"op{buffer}", 5: rest[0] if rest else 0}) for kind, buffer, *rest in trace]
         for trace in traces
@@ -48,12 +48,12 @@ def rows(found: ImportedProblem) -> dict[Any, tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
-def test_a_step_of_training_poses_the_recorded_problem(data: bytes) -> None:
+def test_the_dump_of_a_training_step_gives_the_recorded_problem(data: bytes) -> None:
     wanted = public_problems.problem("xla/mlp-sgd.csv")
     assert problem_hash(read_model(data).problem) == problem_hash(wanted)
 
 
-def test_a_dump_says_the_same_in_binary_and_as_text() -> None:
+def test_binary_and_text_dumps_of_xla_give_the_same_problem() -> None:
     binary, text = read_model(BINARY), read_model(TEXT)
     assert problem_hash(binary.problem) == problem_hash(text.problem)
     assert binary.own_peak == text.own_peak == 12_090_728
@@ -62,7 +62,7 @@ def test_a_dump_says_the_same_in_binary_and_as_text() -> None:
 
 
 @pytest.mark.parametrize("data", [BINARY, TEXT], ids=["binary", "text"])
-def test_no_plan_is_above_that_of_xla(data: bytes) -> None:
+def test_the_plan_is_no_larger_than_xlas_own(data: bytes) -> None:
     found = read_model(data)
     plan = solve(found.problem)
     assert plan.peak is not None
@@ -70,25 +70,25 @@ def test_no_plan_is_above_that_of_xla(data: bytes) -> None:
     assert plan.peak <= found.own_peak
 
 
-def test_events_become_steps_and_values_that_are_never_freed_live_to_the_end() -> None:
+def test_events_are_time_steps_and_values_never_freed_live_to_the_end() -> None:
     found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (ALLOC, 2), (FREE, 1)]))
     assert rows(found) == {"1 op1": (0, 2, 10, None), "2 op2": (1, 3, 20, None)}
     assert found.own_peak is None
 
 
-def test_values_at_one_offset_are_one_buffer_from_the_first_to_the_last() -> None:
+def test_values_that_share_a_place_are_one_buffer_with_a_joint_lifetime() -> None:
     trace: list[Event] = [(ALLOC, 1), (FREE, 1), (SHARE, 2, 1), (ALLOC, 3), (FREE, 2), (FREE, 3)]
     found = read_model(dump({1: 10, 2: 30, 3: 5}, trace, offsets={1: 0, 2: 0, 3: 64}))
     assert rows(found) == {"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}
     assert found.own_peak == 69
 
 
-def test_each_trace_has_a_memory_of_its_own() -> None:
+def test_each_heap_simulator_trace_has_a_separate_pool() -> None:
     found = read_model(dump({1: 10, 2: 20}, [(ALLOC, 1), (FREE, 1)], [(ALLOC, 2), (FREE, 2)]))
     assert rows(found) == {"1 op1": (0, 1, 10, ("trace 0",)), "1/2 op2": (0, 1, 20, ("trace 1",))}
 
 
-def test_sizes_are_rounded_up_where_an_alignment_is_requested() -> None:
+def test_sizes_of_xla_buffers_are_rounded_up_to_a_requested_alignment() -> None:
     data = dump({1: 10}, [(ALLOC, 1), (FREE, 1)])
     assert [(row.size, row.alignment) for row in read_model(data).problem.buffers] == [(10, 64)]
     aligned = read_model(data, options=ModelOptions(alignment=16))
@@ -96,7 +96,7 @@ def test_sizes_are_rounded_up_where_an_alignment_is_requested() -> None:
 
 
 def text(values: str, ranges: str) -> bytes:
-    """Return both of XLA's texts, with one allocation for temporaries, and one that is a parameter's."""
+    """Return both of XLA's texts, with an allocation for temporaries and one for a parameter."""
     return f"""\
 BufferAssignment:
 allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
@@ -117,7 +117,7 @@ def value(number: int, name: str, size: int, offset: int) -> str:
     return f" value: <{number} {name} @0> (size={size},offset={offset}): f32[16]{{0}}\n"
 
 
-def test_values_of_a_text_share_a_place_where_one_begins_before_the_other_ends() -> None:
+def test_overlapping_values_at_one_offset_of_a_text_are_one_buffer() -> None:
     values = value(1, "a", 64, 0) + value(2, "b{1}", 32, 64) + value(3, "c", 60, 0) + value(4, "d", 64, 0)
     ranges = "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"
     found = read_model(text(values, ranges))
@@ -148,12 +148,12 @@ def dump_broken_events(*events: Event) -> bytes:
         (text(" value: <1 a @0> (size=64)\n", ""), "line 5: must be a value with size and offset, got"),
     ],
 )
-def test_errors_state_their_location(data: bytes, sentence: str) -> None:
+def test_errors_in_xla_dumps_state_their_location(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(data, "dump.hlo.pb")
 
 
-def test_xla_names_no_dimensions() -> None:
+def test_dimensions_are_refused_for_xla() -> None:
     with pytest.raises(OptionError, match='dims: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
         read_model(TEXT, options=ModelOptions(dims={"n": 1}))
 
@@ -161,14 +161,14 @@ def test_xla_names_no_dimensions() -> None:
 @pytest.mark.parametrize(
     ("name", "own_peak"), [("scan", 32_864), ("while", 16_452), ("cond", 16_456), ("mlp_sgd", 12_090_728)]
 )
-def test_a_dump_and_its_texts_tell_of_one_plan(name: str, own_peak: int) -> None:
+def test_binary_and_text_dumps_have_the_same_valid_plan(name: str, own_peak: int) -> None:
     for data in dump_bytes(f"{name}.hlo.pb", f"{name}.xla.txt"):
         found = read_model(data)
         assert found.own_plan is not None
         assert (verify(found.problem, found.own_plan), found.own_peak) == ((), own_peak)
 
 
-def test_tables_of_tuples_lie_in_no_trace_and_are_there_all_the_time() -> None:
+def test_tuple_tables_outside_traces_are_always_alive() -> None:
     (data,) = dump_bytes("scan.hlo.pb")
     table = next(row for row in read_model(data).problem.buffers if "untraced" in str(row.id))
     assert (table.size, table.start, table.end) == (32, 0, 17)
@@ -190,7 +190,7 @@ def row(number: int, opcode: str, of: bytes, *operands: int, **more: int) -> byt
 
 
 def module(*rows: bytes, root: int, schedule: list[int] | None = None) -> bytes:
-    """Return an HloProto of one computation."""
+    """Return an HloProto whose module has one computation of instructions."""
     entry = message({2: list(rows), 5: 7, 6: root})
     fields: dict[int, int | str | bytes | list[bytes]] = {1: "small", 3: [entry], 6: 7}
     if schedule is not None:
@@ -212,7 +212,7 @@ ROWS = (
 )
 
 
-def test_instructions_are_operations_tuples_are_what_is_in_them_and_bitcasts_views() -> None:
+def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views() -> None:
     found = read_model_graph(module(*ROWS, root=9), "small.hlo.pb")
     graph = found.graph
     assert [(op.name, op.kind, op.source) for op in graph.ops] == [
@@ -222,7 +222,7 @@ def test_instructions_are_operations_tuples_are_what_is_in_them_and_bitcasts_vie
         ("i8", "add", (7,)),
     ]
     assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
-    assert graph.predecessors == ((), (0,), (1,), (1, 2))  # the call and the random numbers stay in order
+    assert graph.predecessors == ((), (0,), (1,), (1, 2))  # custom-call and rng have effects, so they keep their order
     assert graph.ops[1].in_shapes == ((4, 4),)
     assert found.imported is not None
     assert isinstance(found.imported, ImportedProgram)
@@ -230,12 +230,12 @@ def test_instructions_are_operations_tuples_are_what_is_in_them_and_bitcasts_vie
     assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
 
 
-def test_the_order_is_that_of_the_schedule() -> None:
+def test_operations_are_in_the_order_of_the_modules_schedule() -> None:
     graph = read_model_graph(module(*ROWS, root=9, schedule=[1, 2, 7, 3, 4, 5, 6, 8, 9]), "small.hlo.pb").graph
     assert [op.name for op in graph.ops] == ["i7", "i3", "i5", "i8"]
 
 
-def test_updates_are_in_place_where_a_schedule_says_that_copies_are_made() -> None:
+def test_slice_updates_are_in_place_in_a_scheduled_module() -> None:
     update = row(3, "dynamic-update-slice", shape(16), 2, 1)
     rows = [row(1, "parameter", shape(16)), row(2, "copy", shape(16), 1), update, row(4, "add", shape(16), 3, 3)]
     apart = read_model_graph(module(*rows, root=4), "small.hlo.pb").graph
@@ -259,7 +259,7 @@ def test_updates_are_in_place_where_a_schedule_says_that_copies_are_made() -> No
         ),
     ],
 )
-def test_broken_modules_are_refused_in_a_sentence(data: bytes, sentence: str) -> None:
+def test_broken_xla_modules_are_refused_with_a_message(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError) as error:
         read_module(data, ModelOptions())
     assert sentence in str(error.value)

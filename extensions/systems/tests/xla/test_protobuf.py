@@ -1,4 +1,4 @@
-"""Protocol buffers: all bytes read are in the file, whatever the file says."""
+"""The parser of protocol buffers: fields, defaults, and errors for lengths and numbers that exceed the file."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from memplan.planner.errors import FormatError
 DATA = message({1: 300, 2: "name", 3: [message({1: 1}), message({1: -2})], 4: b"\xff"})
 
 
-def test_fields_are_read_by_their_number() -> None:
+def test_protobuf_fields_are_read_by_their_number() -> None:
     root = ProtobufMessage.root(DATA, "root")
     assert (root.integer(1, "count"), root.text(2, "name"), root.text(4, "odd")) == (300, "name", "\\xff")
     inner = list(root.messages(3, "rows"))
     assert [(row.path, row.integer(1, "value")) for row in inner] == [("root.rows[0]", 1), ("root.rows[1]", -2)]
 
 
-def test_absent_fields_have_their_defaults() -> None:
+def test_absent_protobuf_fields_have_their_defaults() -> None:
     root = ProtobufMessage.root(DATA, "root")
     assert (root.integer(9, "count", 5), root.text(9, "name"), root.message(9, "inner")) == (5, "", None)
 
 
-def test_fields_of_four_and_eight_bytes_are_passed_over() -> None:
+def test_protobuf_fields_of_four_and_eight_bytes_are_skipped() -> None:
     data = varint(1 << 3 | 5) + b"abcd" + varint(2 << 3 | 1) + b"abcdefgh" + field(3, 7)
     assert ProtobufMessage.root(data, "root").integer(3, "count") == 7
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_all_integers_of_64_bits_are_read(value: int) -> None:
+def test_all_64_bit_integers_are_read_from_protobuf(value: int) -> None:
     assert ProtobufMessage.root(field(1, value), "root").integer(1, "count") == value
 
 
@@ -53,6 +53,6 @@ def test_errors_of_protobuf_state_their_location(data: bytes, sentence: str) -> 
         ProtobufMessage.root(data, "root").integer(1, "count")
 
 
-def test_a_number_read_as_a_message_is_an_error() -> None:
+def test_reading_a_number_as_a_message_is_refused() -> None:
     with pytest.raises(FormatError, match=r"root\.inner: must have a length, got the integer 3"):
         ProtobufMessage.root(field(1, 3), "root").message(1, "inner")

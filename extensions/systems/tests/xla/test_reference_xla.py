@@ -1,4 +1,4 @@
-"""XLA's best fit: the figures of XLA's tests, its rules, and the heaps recorded for real models."""
+"""XLA's best fit: the results in XLA's own tests, its rules, and the recorded heap sizes of real models."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ Rows = dict[str, tuple[int, int, int]]
 
 
 def offsets(rows: Rows, planner: str = "best-fit-by-size", alignment: int = 1) -> list[int]:
-    """Plan rows of (size, start, end); return the offsets in their order."""
+    """Plan buffers given as (size, start, end) by name; return their offsets in that order."""
     buffers = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in rows.items()]
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment}]})
     return [row.offset for row in solve(problem, solver=f"reference:xla-{planner}").placements]
 
 
-# The first three: xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
+# The first three tests are from xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
 
 
-def test_the_largest_buffer_is_placed_first() -> None:
+def test_best_fit_places_the_largest_buffer_first() -> None:
     assert offsets({"a": (10, 0, 4), "b": (30, 1, 5), "c": (20, 2, 6), "d": (40, 3, 7)}) == [90, 40, 70, 0]
 
 
-def test_gaps_begin_at_multiples_of_the_alignment() -> None:
+def test_best_fit_starts_gaps_at_multiples_of_the_alignment() -> None:
     rows = {"a": (10, 0, 3), "b": (20, 1, 5), "c": (50, 2, 6), "d": (40, 4, 7)}
     assert offsets(rows, alignment=20) == [60, 100, 0, 60]
 
 
-def test_the_smallest_gap_that_is_large_enough_is_taken() -> None:
+def test_best_fit_uses_the_smallest_sufficient_gap() -> None:
     rows = {"a": (10, 0, 3), "b": (20, 1, 6), "c": (40, 2, 7), "d": (30, 4, 8), "e": (50, 5, 9)}
     assert offsets(rows) == [90, 120, 50, 90, 0]
 
 
-def test_a_smaller_gap_is_taken_before_a_lower_one() -> None:
+def test_best_fit_prefers_a_smaller_gap_to_a_lower_one() -> None:
     rows = {"low": (9, 0, 1), "first": (8, 0, 9), "high": (6, 0, 1), "second": (5, 0, 9), "late": (4, 2, 9)}
     assert offsets(rows) == [0, 9, 17, 23, 17]
 
 
-def test_of_several_equal_gaps_the_lowest_is_taken() -> None:
+def test_best_fit_uses_the_lowest_of_equal_gaps() -> None:
     rows = {"low": (9, 0, 1), "first": (8, 0, 9), "high": (5, 0, 1), "more": (4, 0, 1), "second": (3, 0, 9)}
     assert offsets(rows | {"late": (2, 2, 9)}) == [0, 9, 17, 22, 26, 0]
 
 
-def test_among_equal_sizes_the_longest_lifetime_comes_first_then_the_first_buffer() -> None:
+def test_best_fit_orders_equal_sizes_by_lifetime_then_position() -> None:
     assert offsets({"a": (8, 1, 2), "b": (8, 0, 3), "c": (8, 1, 2)}) == [8, 0, 16]
 
 
-def test_the_order_by_lifetime_starts_with_the_longest() -> None:
+def test_best_fit_by_life_places_the_longest_lifetime_first() -> None:
     rows = {"large": (10, 1, 2), "long": (2, 0, 3)}
     assert offsets(rows, "best-fit-by-life") == [2, 0]
     assert offsets(rows, "best-fit-by-size") == [0, 10]
 
 
-def test_life_is_counted_in_allocations_and_releases_not_in_time() -> None:
+def test_best_fit_by_life_counts_lifetimes_in_events_not_time_steps() -> None:
     rows = {"slow": (4, 0, 100), "busy": (4, 99, 103), "other": (1, 101, 102)}
     assert offsets(rows, "best-fit-by-life") == [4, 0, 4]
 
 
-def test_buffers_without_bytes_lie_at_the_start() -> None:
+def test_best_fit_places_buffers_of_size_zero_at_offset_zero() -> None:
     assert offsets({"a": (8, 0, 2), "empty": (0, 0, 2)}) == [0, 0]
 
 
@@ -71,7 +71,7 @@ def test_buffers_without_bytes_lie_at_the_start() -> None:
         ({"a": (5, 1, 3), "b": (4, 3, 4), "c": (6, 2, 4), "d": (4, 0, 2), "e": (3, 0, 2)}, 14, 12),
     ],
 )
-def test_the_compiler_takes_the_smaller_heap(rows: Rows, by_size: int, by_life: int) -> None:
+def test_best_fit_returns_the_smaller_of_both_heaps(rows: Rows, by_size: int, by_life: int) -> None:
     def heap(planner: str) -> int:
         return max(offset + row[0] for row, offset in zip(rows.values(), offsets(rows, planner), strict=True))
 
@@ -79,7 +79,7 @@ def test_the_compiler_takes_the_smaller_heap(rows: Rows, by_size: int, by_life: 
     assert heap("best-fit") == min(by_size, by_life)
 
 
-def test_it_reaches_the_heap_sizes_of_xla_to_the_byte() -> None:
+def test_best_fit_has_the_recorded_heap_sizes_of_xla() -> None:
     recorded = {row["file"]: row["peer_peaks"]["xla_heap_simulator"] for row in public_problems.read_index("xla")}
     found = {}
     for name in recorded:

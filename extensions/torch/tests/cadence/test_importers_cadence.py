@@ -1,4 +1,4 @@
-"""Memories of Cadence: the meaning of each row, and the errors in it."""
+"""The reader of Cadence's memory configurations: the pools that it returns, and the errors that it raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import MEMORIES
 
 
-def test_memories_become_pools_in_their_order() -> None:
+def test_memories_are_read_as_pools_in_their_order() -> None:
     problem = read_model(MEMORIES).problem
     assert [(pool.name, pool.size, pool.alignment, pool.base_address) for pool in problem.pools] == [
         ("dram0", 1024, 64, 0x40000000),
@@ -21,7 +21,7 @@ def test_memories_become_pools_in_their_order() -> None:
     assert {(row.id, row.pool) for row in plan.placements} == {("a", "dram0"), ("b", "sysram")}
 
 
-def test_memories_need_sizes_only() -> None:
+def test_memories_without_names_and_alignments_get_defaults() -> None:
     problem = read_model(b'{"memory_sizes": [64, 128]}').problem
     assert [(pool.name, pool.size, pool.alignment, pool.base_address) for pool in problem.pools] == [
         ("memory 1", 64, 1, 0),
@@ -30,6 +30,6 @@ def test_memories_need_sizes_only() -> None:
     assert len(problem.buffers) == 0
 
 
-def test_memories_name_no_dimensions() -> None:
+def test_dimensions_are_refused_for_memories() -> None:
     with pytest.raises(OptionError, match="dims: must not be given"):
         read_model(MEMORIES, None, ModelOptions(dims={"n": 1}))

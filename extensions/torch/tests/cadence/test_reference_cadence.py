@@ -1,4 +1,4 @@
-"""Cadence's planners: their rules on problems of a few buffers, and the sizes recorded for real models."""
+"""Cadence's planners: their rules on problems of a few buffers, and their recorded sizes for real models."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def placements(problem: Problem, planner: str) -> dict[int | str, tuple[str, int
 
 
 def stop_check() -> None:
-    """Never stop a planner."""
+    """Do nothing, so that the planner is never stopped."""
 
 
 @BOTH
-def test_the_largest_buffer_comes_first_and_goes_to_the_fastest_memory_with_room(planner: str) -> None:
+def test_planners_place_the_largest_buffer_first_in_the_fastest_memory_with_room(planner: str) -> None:
     problem = two_memories(lives("a", 32, 0, 2), lives("b", 48, 0, 2), lives("c", 16, 0, 2))
     assert placements(problem, planner) == {"a": ("slow", 0), "b": ("fast", 0), "c": ("fast", 48)}
 
 
 @BOTH
-def test_the_rounded_end_of_a_buffer_must_lie_inside_its_memory(planner: str) -> None:
+def test_a_buffer_whose_rounded_end_exceeds_a_memory_is_placed_in_the_next(planner: str) -> None:
     problem = two_memories(lives("a", 60, 0, 2), size=62)
     assert placements(problem, planner) == {"a": ("slow", 0)}
 
 
-def test_only_one_of_the_two_planners_searches_for_the_smallest_gap() -> None:
+def test_only_greedy_by_size_places_a_buffer_in_the_smallest_gap() -> None:
     rows = (
         lives("a", 64, 0, 2),
         lives("b", 48, 2, 9),  # at 0
@@ -78,7 +78,7 @@ def test_only_one_of_the_two_planners_searches_for_the_smallest_gap() -> None:
 
 
 @BOTH
-def test_pinned_buffers_come_first_then_those_of_one_memory_then_all_others(planner: str) -> None:
+def test_planners_place_pinned_buffers_first_then_buffers_of_one_memory_then_others(planner: str) -> None:
     problem = two_memories(
         lives("large", 64, 0, 2),
         lives("medium", 24, 0, 2, pools=["fast"]),
@@ -88,7 +88,7 @@ def test_pinned_buffers_come_first_then_those_of_one_memory_then_all_others(plan
 
 
 @BOTH
-def test_a_blocked_memory_is_passed_over_in_turn(planner: str) -> None:
+def test_planners_skip_a_memory_that_a_buffer_forbids(planner: str) -> None:
     problem = Problem.model_validate(
         {
             "buffers": [lives("a", 8, 0, 1, pools=["b", "c"]), lives("x", 16, 0, 1, forbid_pools=["a"])],
@@ -99,13 +99,13 @@ def test_a_blocked_memory_is_passed_over_in_turn(planner: str) -> None:
 
 
 @BOTH
-def test_to_name_the_one_memory_comes_before_to_forbid_all_others(planner: str) -> None:
+def test_a_buffer_that_names_one_memory_is_placed_before_one_that_forbids_the_others(planner: str) -> None:
     rows = [lives("forbids", 16, 0, 1, forbid_pools=["slow"]), lives("names", 8, 0, 1, pools=["fast"])]
     assert placements(two_memories(*rows), planner) == {"forbids": ("fast", 16), "names": ("fast", 0)}
 
 
 @BOTH
-def test_views_lie_at_their_place_in_the_buffer_and_keep_it_alive(planner: str) -> None:
+def test_views_are_placed_inside_their_buffer_and_extend_its_lifetime(planner: str) -> None:
     problem = two_memories(
         lives("slice", 16, 5, 9, relative={"to": "middle", "offset": 16}),
         lives("middle", 32, 2, 6, relative={"to": "base", "offset": 16}),
@@ -117,7 +117,7 @@ def test_views_lie_at_their_place_in_the_buffer_and_keep_it_alive(planner: str) 
 
 
 @BOTH
-def test_the_room_of_what_reaches_out_of_its_buffer_is_not_kept(planner: str) -> None:
+def test_planners_do_not_reserve_the_part_of_a_view_outside_its_buffer(planner: str) -> None:
     rows = [lives("base", 16, 0, 9), lives("out", 16, 0, 9, relative={"to": "base", "offset": 8}), lives("x", 8, 0, 9)]
     plan = solve(Problem.model_validate({"buffers": rows}), solver=planner)
     assert plan.status == "unknown"
@@ -126,7 +126,7 @@ def test_the_room_of_what_reaches_out_of_its_buffer_is_not_kept(planner: str) ->
 
 
 @BOTH
-def test_a_buffer_that_starts_below_its_memory_has_no_plan(planner: str) -> None:
+def test_a_view_at_a_negative_offset_of_its_memory_has_no_plan(planner: str) -> None:
     rows = [lives("base", 16, 0, 9), lives("low", 16, 0, 9, relative={"to": "base", "offset": -8})]
     plan = solve(Problem.model_validate({"buffers": rows}), solver=planner)
     assert plan.explanation is not None
@@ -134,7 +134,7 @@ def test_a_buffer_that_starts_below_its_memory_has_no_plan(planner: str) -> None
     assert (plan.status, plan.explanation.message) == ("unknown", f"{planner}: {message}")
 
 
-def test_an_offset_that_one_memory_refuses_is_forgotten_in_the_next() -> None:
+def test_an_offset_refused_by_one_memory_is_not_tried_in_the_next() -> None:
     # The gap below the pin is large enough, but would end at 16, past the pool. In the slow pool, 0 is taken.
     problem = two_memories(
         lives("pin", 5, 0, 2, pools=["fast"], offset=10),
@@ -146,7 +146,7 @@ def test_an_offset_that_one_memory_refuses_is_forgotten_in_the_next() -> None:
 
 
 @BOTH
-def test_a_buffer_that_fits_nowhere_is_named(planner: str) -> None:
+def test_the_explanation_names_a_buffer_that_fits_in_no_memory(planner: str) -> None:
     problem = Problem.model_validate(
         {
             "buffers": [lives("a", 8, 0, 1), lives("b", 6, 1, 3), lives("c", 5, 0, 3)],
@@ -162,7 +162,7 @@ def test_a_buffer_that_fits_nowhere_is_named(planner: str) -> None:
 
 
 @pytest.mark.parametrize("plan", [cadence.position_based_greedy, cadence.greedy_by_size])
-def test_pins_on_the_same_bytes_end_the_work(plan: Any) -> None:
+def test_planners_give_up_when_two_pinned_buffers_overlap(plan: Any) -> None:
     rows = [lives("a", 8, 0, 2, offset=0), lives("b", 8, 1, 3, offset=4)]
     placed: PlannerAnswer = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
     assert placed.because == 'it put buffer "b" at offset 4, on bytes of "a", and gave up'
@@ -172,7 +172,7 @@ interval = st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 20))
 
 
 @given(st.lists(interval, min_size=1, max_size=8))
-def test_the_paper_taken_literally_shares_nothing(rows: list[tuple[int, int, int]]) -> None:
+def test_the_literal_algorithm_of_the_paper_shares_no_bytes(rows: list[tuple[int, int, int]]) -> None:
     buffers = [lives(str(i), size, start, start + length) for i, (start, length, size) in enumerate(rows)]
     plan = solve(Problem.model_validate({"buffers": buffers}), solver=LITERAL)
     assert plan.peak == sum(size for _, _, size in rows)
@@ -180,16 +180,16 @@ def test_the_paper_taken_literally_shares_nothing(rows: list[tuple[int, int, int
 
 @BOTH
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["file"])
-def test_sizes_of_real_models_are_the_recorded_ones(row: dict[str, Any], planner: str) -> None:
+def test_planned_sizes_of_real_models_equal_the_recorded_sizes(row: dict[str, Any], planner: str) -> None:
     problem = public_problems.problem(f"executorch_cadence/{row['file']}")
     pools = tuple(Pool.model_validate(pool) for pool in row["pools"])
     peaks, name = row["peer_peaks"], RECORDED_AS[planner]
-    assert [0, *_sizes(replace_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
+    assert [0, *_rounded_pool_sizes(replace_fields(problem, pools=pools), planner)] == peaks[name]["bufsizes"]
     one = replace_fields(problem, pools=(Pool(alignment=16),))
-    assert _sizes(one, planner) == [peaks[f"{name}_one_memory_align16"]]
+    assert _rounded_pool_sizes(one, planner) == [peaks[f"{name}_one_memory_align16"]]
 
 
-def _sizes(problem: Problem, planner: str) -> list[int]:
-    """Return the size that each pool must have: its used bytes, rounded up to its alignment."""
+def _rounded_pool_sizes(problem: Problem, planner: str) -> list[int]:
+    """Return the bytes that each pool must have: its used bytes, rounded up to its alignment."""
     used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
     return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]

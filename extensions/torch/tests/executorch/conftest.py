@@ -1,4 +1,4 @@
-"""A service for all tests inside of ExecuTorch."""
+"""A fixture with a running service for all tests of ExecuTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""memplan inside of the real ExecuTorch: exported, planned, loaded, executed."""
+"""memplan inside the real ExecuTorch: programs are exported, planned, loaded and executed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Choice(torch.nn.Module):  # type: ignore[misc]
 
 
 class Counter(torch.nn.Module):  # type: ignore[misc]
-    """A model that remembers."""
+    """A model with a buffer that accumulates its inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ def greedy_program(attention: Any, tokens: Any) -> Any:
     return compile_program(export(attention, tokens), exir.passes.MemoryPlanningPass())
 
 
-def test_a_program_on_our_places_computes_the_same_in_less_memory(
+def test_a_program_planned_by_memplan_computes_the_same_in_less_memory(
     attention: Any, tokens: Any, greedy_program: Any
 ) -> None:
     algorithm = MemplanAlgorithm()
@@ -111,7 +111,7 @@ def test_a_program_on_our_places_computes_the_same_in_less_memory(
 
 
 @pytest.mark.deep
-def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
+def test_exporting_resnet18_again_gives_the_recorded_problem() -> None:
     recorded = problem_hash(public_problems.problem("executorch/resnet18.csv"))
     algorithm = MemplanAlgorithm()
     planning = planned_by(algorithm)
@@ -121,7 +121,7 @@ def test_a_network_that_is_exported_again_poses_the_recorded_problem() -> None:
 
 
 @pytest.mark.deep
-def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, greedy_program: Any) -> None:
+def test_a_suite_of_algorithms_uses_the_smaller_plan(attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.plan_suite])
     ours = compile_program(export(attention, tokens), planned_by(suite))
@@ -130,14 +130,14 @@ def test_a_suite_takes_the_smaller_plan(attention: Any, tokens: Any, greedy_prog
     assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
 
 
-def test_executorch_itself_finds_no_overlap(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):  # at which the pass verifies whatever planned
+def test_executorch_detects_no_overlap(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):  # at this level, the pass verifies every plan
         compile_program(export(attention, tokens), planned_by(MemplanAlgorithm()))
     assert any("reuses storage for" in record.message for record in caplog.records)
 
 
 @pytest.mark.deep
-def test_plans_can_come_from_a_service(server: RunningServer, attention: Any, tokens: Any, greedy_program: Any) -> None:
+def test_a_service_can_plan_a_program(server: RunningServer, attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{server.port}", time_limit_s=5))
     ours = compile_program(export(attention, tokens), planned_by(algorithm))
     assert algorithm.planned[0].plan is not None
@@ -145,7 +145,7 @@ def test_plans_can_come_from_a_service(server: RunningServer, attention: Any, to
 
 
 @pytest.mark.deep
-def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, tokens: Any, greedy_program: Any) -> None:
+def test_executorch_plans_itself_while_the_service_is_away(attention: Any, tokens: Any, greedy_program: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
@@ -159,7 +159,7 @@ def test_executorch_plans_by_itself_while_the_service_is_away(attention: Any, to
 
 @pytest.mark.deep
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
+def test_both_branches_of_a_conditional_compute_the_same(sign: float) -> None:
     torch.manual_seed(3)
     model, x = Choice().eval(), sign * torch.rand(8, 32)
     algorithm = MemplanAlgorithm()
@@ -173,7 +173,7 @@ def test_both_ways_of_a_choice_compute_the_same(sign: float) -> None:
 
 
 class Choices(torch.nn.Module):  # type: ignore[misc]
-    """A model that takes one of two branches, several times, and needs all results at the end."""
+    """A model with several conditionals whose results are all needed at the end."""
 
     def forward(self, x: Any) -> Any:
         first = torch.cond(x.sum() > 0, lambda z: z * z + z, lambda z: z - 1, (x,))
@@ -188,7 +188,7 @@ class Choices(torch.nn.Module):  # type: ignore[misc]
 
 
 @pytest.mark.deep
-def test_results_of_one_choice_outlive_the_next() -> None:
+def test_results_of_a_conditional_are_not_overwritten_by_the_next_one() -> None:
     model, planning = Choices(), planned_by(MemplanAlgorithm())
     ours = compile_program(export(model, torch.zeros(4, 4)), planning)
     for value in (-1.0, 0.1, 0.2, 0.5, 1.0):
@@ -197,7 +197,7 @@ def test_results_of_one_choice_outlive_the_next() -> None:
 
 
 @pytest.mark.deep
-def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -> None:
+def test_a_suite_warns_of_a_conditional_that_overwrites_the_result_of_another() -> None:
     algorithm = MemplanAlgorithm()
     suite = exir.memory_planning.MemoryPlanningAlgorithmSuite([exir.memory_planning.greedy, algorithm.plan_suite])
     with pytest.warns(OverwrittenWarning, match="results of 'cond' are overwritten while 'cond_1' runs"):
@@ -206,7 +206,7 @@ def test_a_choice_that_overwrites_another_is_reported_if_it_cannot_be_mended() -
 
 @pytest.mark.deep
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
+def test_a_mutable_buffer_keeps_its_value_between_executions(is_shared: bool) -> None:
     model, x = Counter(), torch.ones(8)
     program = export(model, x)
     planning = planned_by(MemplanAlgorithm(), share_mutable_buffers=is_shared)
@@ -216,7 +216,7 @@ def test_state_is_kept_from_one_execution_to_the_next(is_shared: bool) -> None:
 
 
 @pytest.mark.deep
-def test_memory_is_planned_for_the_largest_shape() -> None:
+def test_memory_is_planned_for_the_upper_bounds_of_dynamic_shapes() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(32, 80), torch.nn.ReLU(), torch.nn.Linear(80, 32)).eval()
     length = torch.export.Dim("length", min=2, max=48)
     program = export(model, torch.randn(24, 32), dynamic_shapes=({0: length},))
@@ -228,7 +228,7 @@ def test_memory_is_planned_for_the_largest_shape() -> None:
 
 
 @pytest.mark.deep
-def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> None:
+def test_inputs_and_outputs_owned_by_the_caller_are_not_planned(attention: Any, tokens: Any) -> None:
     with_all, without = MemplanAlgorithm(), MemplanAlgorithm()
     program = export(attention, tokens)
     compile_program(program, planned_by(with_all))
@@ -237,7 +237,7 @@ def test_inputs_and_outputs_may_be_the_callers(attention: Any, tokens: Any) -> N
 
 
 @pytest.mark.deep
-def test_a_delegate_gets_its_padding(attention: Any, tokens: Any) -> None:
+def test_a_memory_used_by_a_delegate_is_padded(attention: Any, tokens: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -267,7 +267,7 @@ def spec_of(count: int, *, mem_id: int | None = None) -> Any:
 
 
 @pytest.mark.deep
-def test_each_device_has_memories_of_its_own() -> None:
+def test_specs_of_different_devices_are_placed_in_different_memories() -> None:
     near, far = spec_of(16), spec_of(32)
     far.device = exir.memory_planning.DeviceType.CUDA
     module = graph_of(near, far)
@@ -279,7 +279,7 @@ def test_each_device_has_memories_of_its_own() -> None:
 
 
 @pytest.mark.deep
-def test_a_spec_in_the_storage_of_another_lies_where_greedy_puts_it() -> None:
+def test_a_spec_in_the_storage_of_another_has_the_same_offset_in_it_as_by_greedy() -> None:
     base, part, other = spec_of(32), spec_of(8), spec_of(16)
     part.storage_base, part.storage_base_offset = base, 64
     module = graph_of(base, part, other)
@@ -291,7 +291,7 @@ def test_a_spec_in_the_storage_of_another_lies_where_greedy_puts_it() -> None:
 
 
 @pytest.mark.deep
-def test_a_spec_stays_in_the_memory_that_a_pass_gave_it() -> None:
+def test_a_spec_stays_in_the_memory_that_a_pass_assigned() -> None:
     near, far = spec_of(16), spec_of(32, mem_id=3)
     assert exir.memory_planning.apply_algo(MemplanAlgorithm(), graph_of(near, far), 16) == [0, 64, 0, 128]
     assert far.mem_id == 3

@@ -1,4 +1,4 @@
-"""memplan inside of the Cadence backend of the real ExecuTorch: several memories with sizes."""
+"""memplan inside the Cadence backend of the real ExecuTorch, with several memories of limited size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def config() -> Any:
 
 @pytest.fixture(scope="module")
 def stock(attention: Any, tokens: Any, config: Any) -> Any:
-    """The program as Cadence plans it."""
+    """Return the program as Cadence's own planner plans it."""
     planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)
     return compile_model(attention, tokens, planning)
 
@@ -68,7 +68,7 @@ def tokens() -> Any:
     return torch.randn(1, 32, 64)
 
 
-def test_less_is_spilled_and_the_program_computes_the_same(
+def test_memplan_spills_fewer_bytes_and_the_program_computes_the_same(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
     planning = planning_of(config)
@@ -83,7 +83,7 @@ def test_less_is_spilled_and_the_program_computes_the_same(
 
 
 @pytest.mark.deep
-def test_executorch_falls_back_to_its_own_planner_without_the_service(
+def test_cadences_own_planner_is_used_while_the_service_does_not_answer(
     attention: Any, tokens: Any, config: Any, stock: Any
 ) -> None:
     with socket.socket() as taken:
@@ -96,13 +96,13 @@ def test_executorch_falls_back_to_its_own_planner_without_the_service(
 
 
 @pytest.mark.deep
-def test_specs_that_do_not_fit_raise_an_error_with_the_reason(attention: Any, tokens: Any) -> None:
+def test_specs_that_do_not_fit_raise_a_failure_with_the_reason(attention: Any, tokens: Any) -> None:
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: "):
         compile_model(attention, tokens, planning_of(memories(1024, 4096, last_alignment=64)))
 
 
 class ConstrainedGraph:
-    """A graph of nothing but specs, and what Cadence's passes may ask of them."""
+    """A graph that has only specs, and the constraints that Cadence's passes may place on them."""
 
     def __init__(self, *counts: int, sizes: tuple[int, ...] = (256, 4096)) -> None:
         self.graph = torch.fx.Graph()
@@ -116,7 +116,7 @@ class ConstrainedGraph:
         self.constraints = constraints.MemConstraints()
 
     def plan(self, *taken: int) -> list[tuple[int, int]]:
-        """Plan, and return memory and offset of each spec; submodules have `taken` so much of each memory."""
+        """Plan, and return memory and offset of each spec; submodules use `taken` bytes of each memory."""
         specs = [node.meta["spec"] for node in self.nodes]
         module = SimpleNamespace(input_mem_buffer_sizes=list(taken))
         self.algorithm.plan_with_constraints(specs, module, None, self.state, self.constraints)
@@ -124,7 +124,7 @@ class ConstrainedGraph:
 
 
 @pytest.mark.deep
-def test_a_pinned_spec_lies_at_its_pin() -> None:
+def test_a_pinned_spec_is_placed_in_its_memory_and_at_its_offset() -> None:
     asked = ConstrainedGraph(64, 64)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[1], 2)
@@ -140,7 +140,7 @@ def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
 
 
 @pytest.mark.deep
-def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
+def test_a_spec_blocked_from_all_memories_raises_a_failure() -> None:
     asked = ConstrainedGraph(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
     with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory may have"):
@@ -148,7 +148,7 @@ def test_a_spec_that_is_blocked_everywhere_is_a_failure() -> None:
 
 
 @pytest.mark.deep
-def test_a_spec_relative_to_another_follows_it() -> None:
+def test_a_spec_relative_to_a_pinned_spec_keeps_its_distance() -> None:
     asked = ConstrainedGraph(128, 32)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 64)
     asked.constraints.add_relative_placement_constraint(asked.nodes[0], asked.nodes[1], offset=16)
@@ -157,24 +157,24 @@ def test_a_spec_relative_to_another_follows_it() -> None:
 
 
 @pytest.mark.deep
-def test_memory_of_submodules_is_kept_free_and_counted() -> None:
+def test_bytes_of_submodules_are_kept_free_and_counted_in_sizes() -> None:
     asked = ConstrainedGraph(64)
     assert asked.plan(0, 80, 32) == [(1, 80)]
     assert asked.state.bufsizes == [0, 144, 32]
 
 
 @pytest.mark.deep
-def test_the_end_of_a_spec_is_rounded_up_inside_of_a_memory() -> None:
+def test_the_rounded_end_of_a_spec_must_be_within_its_memory() -> None:
     asked = ConstrainedGraph(48, sizes=(60, 4096))  # 48 bytes end at 48, in a memory of 48 bytes and a rest
     assert asked.plan() == [(1, 0)]
     assert ConstrainedGraph(49, sizes=(60, 4096)).plan() == [(2, 0)]
 
 
 @pytest.mark.deep
-def test_as_little_as_possible_is_left_for_the_last_memory() -> None:
+def test_as_few_bytes_as_possible_are_placed_in_the_last_memory() -> None:
     asked = ConstrainedGraph(
         160, 144, 96, sizes=(256, 4096)
-    )  # the largest first would leave 160 next to 96: 144 are spilled
+    )  # a greedy planner by size places 160 and 96 in the first memory and spills 144 bytes
     places = asked.plan()
     assert asked.state.bufsizes[2] == min(400 - 256, 144)
     assert sorted(mem_id for mem_id, _ in places) == [1, 1, 2]

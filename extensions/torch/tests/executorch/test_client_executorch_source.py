@@ -1,4 +1,4 @@
-"""Where plans come from: here, or a service, which may be away, refuse, or be wrong."""
+"""Sources of plans for ExecuTorch: this process, or a service that may be unavailable, refuse, or be wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROBLEM = Problem(
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[str]:
-    """Run a server that gives everybody the same answer; yield its URL."""
+    """Run a server that gives every request the same answer; yield its URL."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -36,7 +36,7 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -48,56 +48,56 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             thread.join()
 
 
-def test_plans_are_made_by_the_service(server: RunningServer) -> None:
+def test_a_source_with_a_url_returns_the_plan_of_the_service(server: RunningServer) -> None:
     source = Source(f"http://127.0.0.1:{server.port}/", time_limit_s=5, deterministic=True)
     plan = source.plan(PROBLEM)
     assert (plan.status, plan.peak, plan.wall_time_s) == ("optimal", 12, None)
 
 
-def test_an_error_of_the_service_is_reported(server: RunningServer) -> None:
+def test_a_refusal_by_the_service_raises_its_error(server: RunningServer) -> None:
     of_nobody = PROBLEM.model_copy(update={"conflicts": (("a", "nobody"),)})
     with pytest.raises(RefusedError, match=r"conflicts\[0\]"):
         Source(f"http://127.0.0.1:{server.port}").plan(of_nobody)
 
 
 @pytest.mark.parametrize("url", [None, "http://127.0.0.1:1"])
-def test_a_wrong_option_is_refused_before_a_service_is_asked(url: str | None) -> None:
+def test_an_invalid_option_is_refused_before_a_request_is_sent(url: str | None) -> None:
     with pytest.raises(OptionError, match=r"time_limit_s: must be"):
         Source(url, time_limit_s=1e6).plan(PROBLEM)
 
 
-def test_a_service_that_does_not_run_is_away() -> None:
+def test_a_service_that_does_not_run_raises_service_away() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # it does not listen, and nobody else can
+        taken.bind(("127.0.0.1", 0))  # the port is taken, and nothing listens on it
         with pytest.raises(ServiceAwayError, match=r"http://127\.0\.0\.1:\d+"):
             Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0).plan(PROBLEM)
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_a_service_that_cannot_now_is_away(status: int) -> None:
+def test_a_service_that_is_busy_or_broken_raises_service_away(status: int) -> None:
     with answering(status, b"") as url, pytest.raises(ServiceAwayError, match=str(status)):
         Source(url, patience_s=0).plan(PROBLEM)
 
 
-def test_a_plan_in_which_buffers_overlap_is_not_passed_to_executorch() -> None:
+def test_a_plan_with_overlapping_buffers_is_not_passed_to_executorch() -> None:
     both = b'{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}'
     body = b'{"status": "feasible", "placements": [' + both + b"]}"
     with answering(200, body) as url, pytest.raises(WrongAnswerError):
         Source(url).plan(PROBLEM)
 
 
-def test_a_plan_without_one_of_the_buffers_is_not_handed_over() -> None:
+def test_a_plan_without_one_of_the_buffers_is_not_passed_to_executorch() -> None:
     body = b'{"status": "feasible", "placements": [{"id": "a", "pool": "default", "offset": 0}]}'
     with answering(200, body) as url, pytest.raises(WrongAnswerError, match='"b"'):
         Source(url).plan(PROBLEM)
 
 
-def test_infeasibility_is_reported_with_the_reason() -> None:
+def test_an_infeasible_problem_raises_an_error_with_the_reason() -> None:
     small = PROBLEM.model_copy(update={"pools": (Pool(name="default", size=10),)})
     with pytest.raises(NothingFitsError, match="2 bytes"):
         Source().plan(small)
 
 
-def test_a_search_without_a_result_is_reported() -> None:
+def test_an_answer_without_a_plan_raises_an_error_with_its_status() -> None:
     with answering(200, b'{"status": "unknown"}') as url, pytest.raises(NoPlanError, match="status unknown"):
         Source(url).plan(PROBLEM)

@@ -1,4 +1,4 @@
-"""ExecuTorch's specs as problems, and plans as ExecuTorch writes them down; without ExecuTorch itself."""
+"""Conversion of ExecuTorch's specs to problems, and of plans to ExecuTorch's numbers, without ExecuTorch itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memplan.solvers.portfolio.solve import solve
 
 @dataclass(eq=False)
 class Tensor:
-    """A spec: what ExecuTorch's TensorSpec has of it."""
+    """A spec with the attributes of ExecuTorch's TensorSpec that planning uses."""
 
     nbytes: int
     lifetime: list[int | None]
@@ -62,39 +62,39 @@ def graph(*nodes: tuple[str, object], taken: list[int] | None = None) -> SimpleN
     return module
 
 
-def test_lifetimes_include_the_last_node() -> None:
+def test_lifetimes_of_specs_include_the_last_node() -> None:
     first, second = Tensor(16, [0, 3]), Tensor(16, [3, 4])
     found = plan_specs(first, second)
     assert found.places[first].mem_offset != found.places[second].mem_offset
     assert found.bufsizes == (0, 32)
 
 
-def test_tensors_that_never_meet_share_bytes_and_an_object() -> None:
+def test_specs_with_disjoint_lifetimes_share_bytes_and_an_object() -> None:
     first, second = Tensor(16, [0, 2]), Tensor(16, [3, 4])
     found = plan_specs(first, second)
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
-def test_sizes_are_rounded_up_to_the_alignment_that_is_requested() -> None:
+def test_sizes_of_specs_are_rounded_up_to_the_requested_alignment() -> None:
     assert plan_specs(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
 
 
-def test_memory_of_submodules_counts_and_stays_free() -> None:
+def test_bytes_of_submodules_are_kept_free_below_the_specs() -> None:
     tensor = Tensor(16, [0, 2])
     found = plan_specs(tensor, taken=(0, 40))
     assert found.places[tensor].mem_offset == 48  # the next multiple of 16
     assert found.bufsizes == (0, 64)
 
 
-def test_the_memory_of_submodules_counts_even_without_other_specs() -> None:
+def test_bytes_of_submodules_are_counted_without_other_specs() -> None:
     assert plan_specs(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
 
 
-def test_a_graph_without_specs_takes_no_memory() -> None:
+def test_a_graph_without_specs_needs_no_memory() -> None:
     assert plan_specs().bufsizes == (0, 0)
 
 
-def test_padding_is_behind_the_last_tensor_of_each_memory_in_use() -> None:
+def test_padding_follows_the_last_spec_of_each_memory_in_use() -> None:
     assert plan_specs(Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3), padding=64).bufsizes == (0, 80, 0, 80)
 
 
@@ -105,14 +105,14 @@ def test_a_spec_stays_in_its_given_memory() -> None:
     assert found.bufsizes == (0, 16, 32)
 
 
-def test_tensors_of_no_bytes_get_an_offset() -> None:
+def test_specs_of_size_zero_get_an_offset() -> None:
     nothing, something = Tensor(0, [0, 4]), Tensor(16, [0, 4])
     found = plan_specs(nothing, something)
     assert found.places[nothing].mem_id == 1
     assert found.bufsizes == (0, 16)
 
 
-def test_a_spec_lies_in_the_storage_of_its_base_and_in_its_memory() -> None:
+def test_a_view_is_placed_inside_its_base_in_the_same_memory_and_object() -> None:
     base = Tensor(64, [0, 3], mem_id=2)
     view = Tensor(16, [2, 3], storage_base=base, storage_base_offset=32)
     part = Tensor(16, [2, 3], storage_base=view)
@@ -123,43 +123,43 @@ def test_a_spec_lies_in_the_storage_of_its_base_and_in_its_memory() -> None:
     assert found.bufsizes == (0, 0, 80)
 
 
-def test_a_base_that_is_not_planned_is_an_error() -> None:
+def test_a_view_whose_base_is_not_planned_is_refused() -> None:
     view = Tensor(16, [0, 1], storage_base=Tensor(16, [0, 1]))
     with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must be planned in the same call'):
         plan_specs(view)
 
 
-def test_bases_in_a_circle_are_an_error() -> None:
+def test_cyclic_storage_bases_are_refused() -> None:
     view, base = Tensor(16, [0, 1]), Tensor(16, [0, 1])
     view.storage_base, base.storage_base = base, view
     with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must not lead back to itself'):
         plan_specs(view, base)
 
 
-def test_the_memory_of_constants_is_an_error() -> None:
+def test_a_spec_in_the_memory_of_constants_is_refused() -> None:
     with pytest.raises(ProblemError, match=r'spec "spec:0": mem_id must be at least 1, as 0 is for constants, got 0'):
         plan_specs(Tensor(16, [0, 1], mem_id=0))
 
 
-def test_a_spec_that_no_node_names_is_an_error() -> None:
+def test_a_spec_without_a_lifetime_is_refused() -> None:
     with pytest.raises(ProblemError, match=r'spec "spec:0": lifetime must be known, got \[null, null\]'):
         plan_specs(Tensor(16, [None, None]))
 
 
-def test_a_request_aligns_the_specs_and_takes_each_once() -> None:
+def test_a_request_aligns_specs_and_removes_duplicates() -> None:
     tensor = Tensor(1, [0, 1])
     request = request_of(32, [tensor, tensor], graph(("x", tensor)), 0)
     assert request.specs == (tensor,)
     assert tensor.allocated_memory == 32
 
 
-def test_specs_are_named_by_the_node_that_computes_them() -> None:
+def test_specs_are_named_after_the_node_that_computes_them() -> None:
     sums, low, high = Tensor(16, [0, 1]), Tensor(16, [1, 2]), Tensor(16, [1, 2])
     module = graph(("alloc", sums), ("add", sums), ("view", sums), ("minmax", (low, high)), ("output", [low, None]))
     request = request_of(16, [sums, low, high], module, 0)
     assert pose(request).buffers.ids == ("add", "minmax:0", "minmax:1")
 
 
-def test_memory_of_submodules_is_read_from_the_graph() -> None:
+def test_bytes_of_submodules_are_read_from_the_graph() -> None:
     assert request_of(16, [], graph(taken=[0, 96]), 0).taken == (0, 96)
     assert request_of(16, [], graph(), 0).taken == ()

@@ -1,4 +1,4 @@
-"""Orders inside of the real ExecuTorch: the same results in the runtime, of no larger programs."""
+"""Reordering inside the real ExecuTorch: programs compute the same results and need no more bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Branches(torch.nn.Module):  # type: ignore[misc]
-    """A model whose branches are written in a bad order: all large results first, each of which is then made small."""
+    """A model in a bad order: all large tensors are computed first, and then each is reduced to a small one."""
 
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(8)]
@@ -28,7 +28,7 @@ class Branches(torch.nn.Module):  # type: ignore[misc]
 
 
 class Counter(torch.nn.Module):  # type: ignore[misc]
-    """A model that remembers."""
+    """A model with a buffer that accumulates its inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Counter(torch.nn.Module):  # type: ignore[misc]
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
-    """A model of parallel operations, followed by a choice between two branches."""
+    """A model of parallel operations, followed by a conditional with two branches."""
 
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(4)]
@@ -58,7 +58,7 @@ MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-def _program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
+def _planned_program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
     algorithm = MemplanAlgorithm()
     planning = exir.passes.MemoryPlanningPass(memory_planning_algo=algorithm)
     return edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning)), algorithm
@@ -67,13 +67,13 @@ def _program(edge: Any) -> tuple[Any, MemplanAlgorithm]:
 @pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_programs_compute_the_same_bits_in_their_new_order_and_need_no_more(name: str) -> None:
+def test_reordered_programs_compute_the_same_bits_in_no_more_memory(name: str) -> None:
     torch.manual_seed(3)
     make, shape = MODELS[name]
     model, x = make().eval(), torch.randn(shape)
     exported = torch.export.export(model, (x,), strict=False)
-    given, planned = _program(exir.to_edge(exported))
-    better, planned_better = _program(reordered(exir.to_edge(exported), deterministic=True))
+    given, planned = _planned_program(exir.to_edge(exported))
+    better, planned_better = _planned_program(reordered(exir.to_edge(exported), deterministic=True))
     results = [
         runtime.Runtime.get().load_program(program.buffer).load_method("forward").execute((x.clone(),))
         for program in (given, better)

@@ -1,4 +1,4 @@
-"""Facts about graphs of torch other than bytes and order, in memplan's words."""
+"""Facts read from graphs of torch, apart from bytes and order: kinds and attributes of operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.extensions.torch.files import fx
 from memplan.extensions.torch.files.facts import node_facts
 
 
-def test_a_pad_of_torch_begins_with_its_last_axis() -> None:
+def test_pads_of_torch_are_converted_from_last_axis_first() -> None:
     image = SimpleNamespace(meta={"val": SimpleNamespace(shape=(1, 3, 8, 8))})
     names = ("self", "pad")
     arguments = [SimpleNamespace(name=name, kwarg_only=False) for name in names]
@@ -23,7 +23,7 @@ def test_a_pad_of_torch_begins_with_its_last_axis() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
-def test_exported_programs_have_the_attributes_of_their_schemas() -> None:
+def test_operations_of_exported_programs_have_kinds_and_attributes() -> None:
     torch = pytest.importorskip("torch")
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, 2, 1, groups=3), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
     program = torch.export.export(layers.eval(), (torch.zeros(1, 3, 8, 8),)).run_decompositions()

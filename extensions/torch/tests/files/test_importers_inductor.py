@@ -1,4 +1,4 @@
-"""Wrapper code of inductor, and exported programs of PyTorch in files."""
+"""Readers of inductor's wrapper code and of exported programs of PyTorch in files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POOLED = (
 )
 
 
-def test_buffers_of_pools_are_read_with_their_bytes_and_times() -> None:
+def test_buffers_in_pools_are_read_with_their_sizes_and_lifetimes() -> None:
     data = wrapper(*POOLED)
     assert detect(data, "output_code.py") == "inductor"
     model = read_model(data)
@@ -62,7 +62,7 @@ def test_buffers_of_pools_are_read_with_their_bytes_and_times() -> None:
     assert (model.own_peak, violations(model)) == (96, [])
 
 
-def test_an_output_under_a_second_name_whose_bytes_were_released_is_named() -> None:
+def test_verification_names_an_output_view_whose_bytes_are_reused() -> None:
     lines = (
         "buf0 = empty_strided_cpu((4, 4), (4, 1), torch.float32)",
         "cpp_fused_0(arg0_1, buf0)",
@@ -75,7 +75,7 @@ def test_an_output_under_a_second_name_whose_bytes_were_released_is_named() -> N
     assert message == 'buffers "buf0" and "buf2" share bytes [0, 64) of "buf0", but both are alive in [6, 8)'
 
 
-def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
+def test_verification_names_a_buffer_that_exceeds_its_storage() -> None:
     lines = (
         "buf0 = empty_strided_cpu((8, ), (1, ), torch.int8)",
         "cpp_fused_0(arg0_1, buf0)",
@@ -103,12 +103,12 @@ def test_a_buffer_that_ends_behind_its_storage_is_named() -> None:
         (("return (",), "wrapper: must be Python"),
     ],
 )
-def test_a_malformed_wrapper_is_refused(lines: tuple[str, ...], sentence: str) -> None:
+def test_a_malformed_wrapper_is_refused_with_its_line_or_field(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_model(wrapper(*lines))
 
 
-def test_the_storage_of_an_extern_kernel_is_read_and_its_overwritten_view_named() -> None:
+def test_verification_names_an_overwritten_view_of_an_external_kernels_result() -> None:
     lines = (
         "buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1, 1))",
         "assert_size_stride(buf0, (4, 6, 64, 64), (24576, 4096, 64, 1))",
@@ -147,7 +147,7 @@ KERNEL = (
         ),
     ],
 )
-def test_a_reuse_that_is_only_written_begins_a_life_of_its_own(kernel: str, peak: int, warned: list[str]) -> None:
+def test_a_reuse_whose_first_kernel_only_writes_starts_a_new_buffer(kernel: str, peak: int, warned: list[str]) -> None:
     lines = (
         "buf0 = empty_strided_cpu((256, ), (1, ), torch.float32)",
         "cpp_fused_0(arg0_1, buf0)",
@@ -166,7 +166,7 @@ def test_a_reuse_that_is_only_written_begins_a_life_of_its_own(kernel: str, peak
     assert (model.own_peak, violations(model)) == (2064, [])
 
 
-def test_an_extern_kernel_begins_the_life_of_what_it_writes() -> None:
+def test_a_reuse_written_by_out_argument_of_an_external_kernel_starts_a_new_buffer() -> None:
     lines = (
         "buf0 = empty_strided_cpu((4, 4), (4, 1), torch.float32)",
         "cpp_fused_0(arg0_1, buf0)",
@@ -181,7 +181,7 @@ def test_an_extern_kernel_begins_the_life_of_what_it_writes() -> None:
     assert rows == {"buf0": (2, 5), "buf1": (4, 8), "buf2": (7, 9)}
 
 
-def test_a_wrapper_whose_storages_are_not_all_known_is_never_called_valid() -> None:
+def test_a_wrapper_with_storages_of_unknown_size_is_never_called_valid() -> None:
     lines = (
         "buf0 = torch.ops.aten.sort.default(arg0_1)",
         "buf1 = buf0[0]",
@@ -205,7 +205,7 @@ def test_a_wrapper_whose_storages_are_not_all_known_is_never_called_valid() -> N
     assert (found.valid, len(found.violations)) == (False, 1)
 
 
-def test_one_arena_for_each_device_is_planned_and_dimensions_are_given() -> None:
+def test_a_wrapper_has_one_arena_for_each_device_and_takes_sizes_of_symbols() -> None:
     lines = (
         "s0 = arg0_1.size(0)",
         "buf0 = empty_strided_cuda((s0, 8), (8, 1), torch.float32)",
@@ -225,7 +225,7 @@ def test_one_arena_for_each_device_is_planned_and_dimensions_are_given() -> None
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("version", DIALECTS)
-def test_wrappers_of_each_version_have_the_storages_and_the_peak_that_was_drawn(version: str) -> None:
+def test_random_wrappers_of_each_version_have_the_drawn_storages_and_live_peak(version: str) -> None:
     for seed in seeds(10):
         drawn = draw_wrapper(seed, version)
         model = read_model(drawn.code)
@@ -235,12 +235,12 @@ def test_wrappers_of_each_version_have_the_storages_and_the_peak_that_was_drawn(
 
 
 DATA = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
-"""A linear layer, the halves of its output exchanged, their sums added to a buffer, relu, and a reshape."""
+"""A program of a linear layer, an exchange of its output's halves, their sums added to a buffer, relu and a reshape."""
 DIMS = {"s77": 16}
 
 
 def change_archive(change: Callable[[Any], None]) -> bytes:
-    """Return the archive with its program changed."""
+    """Return the archive with its program changed in place by `change`."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(DATA)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -260,7 +260,7 @@ def resize_program(program: Any, size: str) -> None:
                 dim["as_expr"]["expr_str"] = size
 
 
-def test_a_program_in_a_file_is_read_without_torch() -> None:
+def test_an_exported_program_is_read_from_a_file_without_torch() -> None:
     assert detect(DATA) == "torch-export"
     found = read_model(DATA, "exported.pt2", ModelOptions(dims=DIMS, alignment=1))
     rows = {str(row.id).removeprefix("main/"): (row.size, row.intervals) for row in found.problem.buffers}
@@ -278,7 +278,7 @@ def test_a_program_in_a_file_is_read_without_torch() -> None:
     assert [row.kind for row in graph.ops] == ["fully_connected", "concat", "reduce_sum", "add", "relu", "mul"]
 
 
-def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
+def test_symbolic_sizes_are_evaluated_and_malformed_ones_refused() -> None:
     with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: dims=s77=1$'):
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dims: must be a dimension that the program names \(s77\), got "n"'):
@@ -295,7 +295,7 @@ def test_sizes_are_given_by_the_names_of_their_symbols() -> None:
             read_model(data, "m.pt2", ModelOptions(dims=DIMS))
 
 
-def test_a_file_that_is_no_exported_program_is_refused() -> None:
+def test_an_archive_without_a_whole_exported_program_is_refused() -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("m/archive_format", "pt2")

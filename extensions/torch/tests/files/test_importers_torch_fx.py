@@ -1,4 +1,4 @@
-"""Graphs of PyTorch: exported programs, and forward with backward as AOT makes them."""
+"""Readers of PyTorch graphs in memory: exported programs, and joint training graphs of AOT autograd."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.solvers.portfolio.solve import solve
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
+    warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
     pytest.importorskip("torch", reason="needs torch")
     import torch
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model that is a function."""
+    """A model whose forward pass is a given function."""
 
     def __init__(self, function: Any) -> None:
         super().__init__()
@@ -37,14 +37,14 @@ class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
 
 
 def aot_export_module(*arguments: Any, **options: Any) -> Any:
-    """Call the function of this name of torch, whose module takes seconds to import."""
+    """Call torch's function of this name; its module takes seconds to import, so that it is imported late."""
     from torch._functorch import aot_autograd
 
     return aot_autograd.aot_export_module(*arguments, **options)
 
 
 def export(function: Any, *inputs: Any, **options: Any) -> Any:
-    """Export a function, its operations as they are."""
+    """Export a function or a module without decomposing its operations."""
     model = function if isinstance(function, torch.nn.Module) else Function(function)
     return torch.export.export(model, inputs, strict=False, **options)
 
@@ -62,7 +62,7 @@ def statements(found: ImportedProblem) -> list[tuple[str, tuple[str, ...], tuple
 X = torch.zeros(4, 8)
 
 
-def test_every_operation_makes_a_buffer() -> None:
+def test_the_result_of_every_operation_is_a_buffer() -> None:
     found = read_exported(export(lambda x: x.exp().sin(), X))
     assert statements(found) == [
         ("aten.exp.default", ("inputs_0",), ("exp",)),
@@ -72,26 +72,26 @@ def test_every_operation_makes_a_buffer() -> None:
     assert solve(found.problem).peak == 256
 
 
-def test_a_view_has_the_storage_of_its_base() -> None:
+def test_a_view_shares_the_buffer_of_its_base() -> None:
     program = export(lambda x: x.exp().t().sin(), X)
     assert sizes(read_exported(program)).keys() == {"inputs_0", "exp", "sin"}
     assert read_exported(program).views == ViewFacts(aliases=1, alias_bytes=128)
     assert sizes(read_exported(program, ModelOptions(views="separate"))).keys() == {"inputs_0", "exp", "t", "sin"}
 
 
-def test_a_list_of_views_has_the_storage_of_their_bases() -> None:
+def test_views_in_a_list_share_the_buffer_of_their_base() -> None:
     found = read_exported(export(lambda x: torch.mul(*x.exp().chunk(2)), X))
     assert statements(found)[-1] == ("aten.mul.Tensor", ("exp",), ("mul",))
 
 
-def test_a_reshape_is_a_view_where_it_never_copies() -> None:
+def test_a_reshape_of_a_contiguous_tensor_is_a_view() -> None:
     together = read_exported(export(lambda x: x.exp().reshape(32).sin(), X))
     assert "reshape" not in sizes(together)
     apart = read_exported(export(lambda x: x.exp().t().reshape(32).sin(), X))
     assert sizes(apart)["reshape"] == 128
 
 
-def test_each_tensor_of_several_is_a_buffer() -> None:
+def test_each_result_of_an_operation_with_several_is_a_buffer() -> None:
     found = read_exported(export(lambda x: x.exp().max(1).values.sin(), X))
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "max_1:0": 64, "max_1:1": 64, "sin": 64}
 
@@ -120,14 +120,14 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
     assert [row.id for row in main.buffers if row.persistent] == ["b_total"]
 
 
-def test_outputs_are_alive_to_the_end_also_through_views() -> None:
+def test_outputs_and_bases_of_output_views_are_results() -> None:
     found = read_exported(export(lambda x: (x.exp().t(), x.sin().cos()), X))
     assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].results == ("exp", "cos")
 
 
 @pytest.mark.parametrize("views", ["alias", "separate"])
-def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
+def test_the_plan_of_a_training_step_passes_its_shadow_execution(views: Any) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Softmax(-1), torch.nn.Linear(16, 4))
     inputs = (torch.zeros(6, 8), torch.zeros(6, dtype=torch.int64))
     module, signature = aot_export_module(Loss(model), inputs, trace_joint=True, output_loss_index=0)
@@ -138,7 +138,7 @@ def test_the_plan_of_a_training_step_survives_its_execution(views: Any) -> None:
     assert shadow(found.operations, plan) == ()
 
 
-def test_dimensions_are_given_by_their_names() -> None:
+def test_sizes_of_symbolic_dimensions_are_given_by_name() -> None:
     rows = torch.export.Dim("rows", min=2, max=64)
     program = export(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
     (name,) = map(str, program.range_constraints)
@@ -147,7 +147,7 @@ def test_dimensions_are_given_by_their_names() -> None:
         read_exported(program)
 
 
-def test_nodes_that_are_not_looked_into_are_named() -> None:
+def test_a_warning_names_nodes_whose_inner_memory_is_not_counted() -> None:
     def choose(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda y: y.exp(), lambda y: y.sin(), (x,)).cos()
 
@@ -157,7 +157,7 @@ def test_nodes_that_are_not_looked_into_are_named() -> None:
     ]
 
 
-def test_a_graph_of_calls_of_modules_is_an_error() -> None:
+def test_a_graph_whose_nodes_call_modules_is_refused() -> None:
     module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
     with pytest.raises(FormatError, match=r'node "input_1": must have its value in meta\["val"\]'):
         read_graph(module)

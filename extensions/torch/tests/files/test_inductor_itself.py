@@ -1,4 +1,4 @@
-"""Wrappers that the torch of this machine writes: all that they make is read, and their own plans are sound."""
+"""Wrappers written by the installed torch: all their storages are read, and their own plans are valid."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ CASES: dict[str, tuple[Callable[[], Callable[..., Any]], tuple[tuple[int, ...], 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_that_a_wrapper_makes_is_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_storages_of_a_wrapper_are_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
-    # What another process has left in the folder that all share, headers for a torch elsewhere, say, is not compiled.
+    # A private cache folder: a shared one may contain headers that another process made for another torch.
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     make, shapes = CASES[name]
     torch._dynamo.reset()

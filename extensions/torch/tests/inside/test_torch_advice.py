@@ -1,4 +1,4 @@
-"""Advice on what the allocator reserves: each row is what another reading of its rules reserves with that change."""
+"""Advice on reserved bytes: each row equals the result of a separately written simulator with that change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.planner.errors import OptionError
 
 
 def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
-    """Place blocks of growing size, each of which leaves a segment that the next one cannot use."""
+    """Allocate blocks of growing size, each of which leaves a segment that the next block cannot use."""
     allocator.place("weights", 30 * MIB)
     for k, size in enumerate((40, 60, 80, 100)):
         allocator.place(k, size * MIB)
@@ -23,7 +23,7 @@ def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
     return allocator
 
 
-def test_rows_are_what_another_simulator_reserves() -> None:
+def test_rows_of_advice_equal_the_bytes_of_a_separate_simulator() -> None:
     now = fill_growing_segments(PlainAllocator())
     (device,) = fits_of_snapshot(pickle.dumps(now.snapshot({})), advise=True).devices
     assert device.advice is not None
@@ -41,7 +41,7 @@ def test_rows_are_what_another_simulator_reserves() -> None:
     assert fill_growing_segments(PlainAllocator(largest_split=split * MIB)).most == rows["max_split_size_mb"].reserved
 
 
-def test_advice_needs_an_allocator_that_is_simulated() -> None:
+def test_advice_is_refused_for_an_allocator_that_is_not_simulated() -> None:
     data: Any = pickle.dumps(fill_growing_segments(PlainAllocator()).snapshot({}))
     with pytest.raises(OptionError, match="advise: must be given for allocators that are simulated, not for plan"):
         fits_of_snapshot(data, advise=True, allocator="plan")

@@ -1,4 +1,4 @@
-"""The backend for torch, and pools of inductor: the same outputs, in no more bytes."""
+"""The backend of torch.compile, and planned pools of inductor: the same outputs in no more bytes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memplan.extensions.torch.inside.inductor import planned_pools
 from memplan.planner.errors import OptionError
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
+    pytest.importorskip("torch.fx", reason="needs torch")  # plain "torch" could match the folder of these tests
     import torch
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor import config
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 @pytest.mark.parametrize("capacity", [None, "1B"])
 @pytest.mark.parametrize("name", ["vgg", "mobilenet_v3", "gpt2", "densenet"])
-def test_a_compiled_step_has_the_bits_of_eager_mode(name: str, capacity: str | None) -> None:
+def test_a_compiled_training_step_computes_the_bits_of_eager_mode(name: str, capacity: str | None) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     model.eval()
@@ -50,7 +50,7 @@ def test_a_compiled_step_has_the_bits_of_eager_mode(name: str, capacity: str | N
         assert torch.equal(value.grad, expected.grad)
 
 
-def test_a_graph_keeps_no_memory_after_its_run() -> None:
+def test_a_compiled_graph_keeps_no_tensor_alive_after_its_run() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
     torch._dynamo.reset()
     made = torch.compile(model, backend=memplan, options={"inner": "eager"})(torch.ones(2, 4))
@@ -59,7 +59,7 @@ def test_a_graph_keeps_no_memory_after_its_run() -> None:
     assert kept.expired()
 
 
-def test_the_partition_of_inductor_is_kept_unless_another_needs_less() -> None:
+def test_inductors_partition_is_used_unless_it_exceeds_the_capacity() -> None:
     def layers(x: Any, *weights: Any) -> Any:
         for weight in weights:
             x = torch.tanh(x @ weight)
@@ -86,7 +86,7 @@ def test_the_partition_of_inductor_is_kept_unless_another_needs_less() -> None:
 
 
 @pytest.mark.parametrize("name", ["untied", "unet"])
-def test_a_capacity_is_kept_or_its_excess_is_reported(name: str) -> None:
+def test_a_compiled_step_stays_within_its_capacity_or_warns(name: str) -> None:
     torch.manual_seed(1)
     inner, inputs = MODELS[name]()
     model = Network(lambda own, *given: own.inner(*given).square().mean(), inner=inner)
@@ -107,7 +107,7 @@ def test_a_capacity_is_kept_or_its_excess_is_reported(name: str) -> None:
     assert (held[0], held[-1]) == (True, False)
 
 
-def test_the_scratch_of_convolutions_is_counted() -> None:
+def test_the_scratch_memory_of_convolutions_counts_toward_the_capacity() -> None:
     model, image = torch.nn.Conv2d(256, 256, 3, padding=1), torch.ones(1, 256, 4, 4)
     model(image).sum().backward()
     there: int = 2 * sum(value.nbytes for value in model.parameters()) + image.nbytes
@@ -125,7 +125,7 @@ def test_the_scratch_of_convolutions_is_counted() -> None:
 
 
 @pytest.mark.parametrize("trains", [True, False])
-def test_a_capacity_that_cannot_be_held_is_refused(trains: bool) -> None:
+def test_a_capacity_that_is_too_small_raises_an_error(trains: bool) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(torch.nn.Linear(64, 64), backend=memplan, options={"inner": "eager", "capacity": "16KiB"})
     with torch.set_grad_enabled(trains), pytest.raises(Exception, match=r"capacity: must hold each graph .*\(16 KiB\)"):
@@ -151,13 +151,13 @@ def test_torch_finds_the_backend_by_its_entry_point(monkeypatch: pytest.MonkeyPa
         ({"inner": "triton"}, "inner: must be .*inductor"),
     ],
 )
-def test_options_that_are_not_known_are_refused(options: dict[str, Any], said: str) -> None:
+def test_unknown_options_of_the_backend_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         memplan(None, (), options=options)
 
 
 def _layers(x: Any, weight: Any) -> Any:
-    """Return the output of layers, some of whose sizes grow with the rows; all sizes are multiples of 64."""
+    """Return the output of layers with sizes that grow with the rows and fixed ones, all multiples of 64 elements."""
     for _ in range(1):
         square = weight @ weight.t()
         x = torch.relu(x @ square) @ weight + torch.relu(x @ weight)
@@ -165,10 +165,10 @@ def _layers(x: Any, weight: Any) -> Any:
     return x
 
 
-def test_pools_need_no_more_than_their_trees_and_outputs_are_equal() -> None:
+def test_planned_pools_are_no_larger_than_their_trees_and_outputs_are_equal() -> None:
     torch.manual_seed(2)
     draw, weight = random.Random(3), torch.randn(64, 128) / 16
-    # No loop is made for vectors: to find out which ones the machine has, torch compiles for each of them.
+    # Vectorization is off, since torch compiles a probe for each vector unit to detect those of the machine.
     plainly = {"force_disable_caches": True, "cpp.vec_isa_ok": False}
     with planned_pools(2.0) as pools, torch.no_grad(), config.patch(plainly):
         compiled = torch.compile(_layers, dynamic=True)

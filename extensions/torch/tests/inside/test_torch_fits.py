@@ -1,4 +1,4 @@
-"""Steps of torch: the live bytes are those of a step on real tensors, and a step fits if the allocator can run it."""
+"""Steps of torch: the live peak equals that of a step on real tensors, and a step fits if the allocator can run it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import InputError
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
+    pytest.importorskip("torch.fx", reason="needs torch")  # plain "torch" could match the folder of these tests
     import torch
     from torch._functorch.aot_autograd import aot_module
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -56,7 +56,7 @@ def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool 
 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]
-"""Each model is trained by one of them, in turns; the language model by all, and as graphs, too."""
+"""The optimizers for training: each model is trained with one of them in rotation, the model gpt2 with all."""
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ TRAINED = [kind for kind in STEPS if kind != "inference"]
         *(
             (name, kind, False)
             for k, name in enumerate(MODELS)
-            if name != "resnet18"  # which has no operator that others lack
+            if name != "resnet18"  # all its operators occur in other models
             for kind in (TRAINED if name == "gpt2" else TRAINED[k % len(TRAINED) :][:1])
         ),
     ],
 )
-def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
+def test_the_live_peak_equals_that_of_the_step_on_real_tensors(name: str, kind: str, compiled: bool) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     loss = None if STEPS[kind] is None else sum_losses
@@ -81,7 +81,7 @@ def test_the_live_peak_is_that_of_the_step_on_real_tensors(name: str, kind: str,
     assert live_peak_of(recording, FitsOptions(allocator="cpu"))[0] == expected
 
 
-def test_every_operator_whose_fake_kernel_says_less_than_the_real_one_makes_is_run() -> None:
+def test_operators_whose_fake_kernels_omit_bytes_are_listed() -> None:
     torch.manual_seed(1)
     with BothKernels() as both:
         for name in ("two_ways", "gru", "folded", "narrow", "vgg", "generator", "encoder", "ranking", "vit"):
@@ -116,8 +116,8 @@ def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None
     assert "aten.mse_loss.default" in step.proof
 
 
-def test_fits_agrees_with_the_allocator_of_torch() -> None:
-    """Ask around the live peak and around the reserved bytes; each answer is judged by a plainer allocator."""
+def test_fits_agrees_with_a_separately_written_allocator() -> None:
+    """Compare the answers at capacities around the live peak and the reserved bytes with a plainer allocator."""
     asked = wrong = 0
     for name in list(MODELS)[-15:]:
         torch.manual_seed(1)
@@ -143,7 +143,7 @@ def test_fits_agrees_with_the_allocator_of_torch() -> None:
 
 
 def run_plainly(recording: Any, device: FitsOptions, capacity: int | None = None) -> PlainAllocator | None:
-    """Run a step with the allocator's rules read again; return None where a request cannot be met."""
+    """Run a step with the plain allocator; return None if a request cannot be met."""
     allocator = PlainAllocator(capacity)
     given = [k for k, tensor in enumerate(recording.tensors) if tensor.phase == "given"]
     for event in (*given, *recording.events):
@@ -157,7 +157,7 @@ def run_plainly(recording: Any, device: FitsOptions, capacity: int | None = None
 
 
 @pytest.mark.parametrize("name", ["unet", "mixer"])
-def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) -> None:
+def test_the_largest_batch_is_found_by_a_symbol_and_two_trials(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
     device, peaks = FitsOptions(allocator="cpu"), []
@@ -171,7 +171,7 @@ def test_the_largest_batch_is_that_of_trying_and_found_by_a_symbol(name: str) ->
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
-def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
+def test_the_chosen_checkpoints_make_a_step_fit_and_fewer_do_not() -> None:
     torch.manual_seed(1)
     model, inputs = Language(4, 16, 4), (tokens(32, 4),)
     step = TorchStep(model, inputs, sum_losses, (), "sgd")
@@ -199,7 +199,7 @@ def test_the_modules_to_checkpoint_make_a_step_fit() -> None:
     assert best.recomputed is None or best.recomputed <= capacity
 
 
-def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_lists_storages_alive_at_the_peak_with_source_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     # The network is a file of memplan itself, whose lines are left out.
     monkeypatch.setattr(recording, "_OF_MEMPLAN", str(Path(recording.__file__).parent))
     model, inputs = Language(2, 32, 4), (tokens(32, 4),)
@@ -220,7 +220,7 @@ def test_an_answer_lists_what_is_alive_at_the_peak_with_its_source_line(monkeypa
 
 
 class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model whose branch depends on its computed values."""
+    """A model whose branch depends on computed values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,14 +253,14 @@ def two_device_model() -> Any:
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
     ],
 )
-def test_a_module_that_cannot_run_is_named(model: Any, options: dict[str, Any], said: str) -> None:
+def test_the_error_names_the_module_or_option_that_stops_a_step(model: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         fits(model, torch.zeros(2, 4), **options)
     if model is Chooses:
         assert fits(model, torch.zeros(2, 4), computed=True).live_peak > 0
 
 
-def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: Any) -> None:
     script = tmp_path / "small.py"
     script.write_text(
         "import torch\n"
@@ -284,7 +284,7 @@ def test_the_command_answers_for_the_function_of_a_script(tmp_path: Path, capsys
         assert said in capsys.readouterr().err
 
 
-def test_a_snapshot_of_a_step_is_compared_with_it(tmp_path: Path, capsys: Any) -> None:
+def test_a_traced_step_is_compared_with_its_snapshot(tmp_path: Path, capsys: Any) -> None:
     script, recorded = tmp_path / "language.py", tmp_path / "step.pickle"
     script.write_text(
         "from memplan.extensions.torch.tests.torch_zoo import Language, tokens\n"

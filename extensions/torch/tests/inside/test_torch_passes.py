@@ -1,4 +1,4 @@
-"""Orders and clones for torch.fx modules: the graphs read from them, and the same computed bits as before."""
+"""Reordering and recomputation of torch.fx modules: the graphs read from them, and the same computed bits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memplan.extensions.torch.inside.passes import clone_operations, reorder_mod
 from memplan.planner.errors import FormatError
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of others' modules, as they are loaded
-    pytest.importorskip("torch.fx", reason="needs torch")  # the folder of these tests may be taken for torch itself
+    warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
+    pytest.importorskip("torch.fx", reason="needs torch")  # plain "torch" could match the folder of these tests
     import torch
     from torch._subclasses import FakeTensorMode
     from torch.fx import symbolic_trace
@@ -25,8 +25,8 @@ with warnings.catch_warnings():
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 
 
-def _network() -> Any:
-    """Return layers with views, normalisation and a loss."""
+def _convolutional_network() -> Any:
+    """Return a network of convolutions with normalization, activations and a view."""
     torch.manual_seed(1)
     return torch.nn.Sequential(
         torch.nn.Conv2d(3, 8, 3, padding=1),
@@ -40,9 +40,9 @@ def _network() -> Any:
     )
 
 
-def _step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
-    """Return a training step as a graph, and its arguments; parameters are changed in place where `optimized`."""
-    model = _network()
+def _traced_training_step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
+    """Return a training step as a graph, and its arguments; if `optimized`, it changes parameters in place."""
+    model = _convolutional_network()
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     state = {name: value.clone() for name, value in model.named_buffers()}
 
@@ -62,14 +62,14 @@ def _step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
     return make_fx(step)(parameters, x), (parameters, x)
 
 
-def _results(module: Any, given: tuple[Any, ...]) -> list[Any]:
-    """Run a module on copies; return its results and the parameters afterwards."""
+def _results_of_run(module: Any, given: tuple[Any, ...]) -> list[Any]:
+    """Run a module on copies of its arguments; return its results and the parameters after the run."""
     weights = {name: value.clone() for name, value in given[0].items()}
     results = module(weights, *given[1:])
     return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
 
 
-def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
+def test_items_of_a_tuple_are_taken_directly_after_its_operation() -> None:
     def smallest(x: Any) -> Any:
         values, places = torch.sort(x)
         return torch.neg(torch.exp(values)), places
@@ -81,26 +81,26 @@ def test_an_output_beside_another_is_not_kept_alive_by_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimized", [False, True])
-def test_a_training_step_computes_the_same_bits_in_every_order_and_with_clones(optimized: bool) -> None:
-    module, given = _step(optimized)
-    expected = _results(module, given)
+def test_a_training_step_computes_the_same_bits_reordered_and_recomputed(optimized: bool) -> None:
+    module, given = _traced_training_step(optimized)
+    expected = _results_of_run(module, given)
     found = graph_of(module, cost=flops_of)
     best = order_operations(found.graph, time_limit_s=5, deterministic=True)
     assert best.peak <= best.given_peak
-    assert all(map(torch.equal, _results(reorder_module(found, best.order), given), expected))
-    assert all(map(torch.equal, _results(reordered(module, deterministic=True), given), expected))
+    assert all(map(torch.equal, _results_of_run(reorder_module(found, best.order), given), expected))
+    assert all(map(torch.equal, _results_of_run(reordered(module, deterministic=True), given), expected))
     options = OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)
     frontier = order(found.graph, options).recomputed
     assert frontier is not None
     assert len(frontier.points) > 1
     for point in frontier.points:
-        assert all(map(torch.equal, _results(clone_operations(found, point), given), expected))
+        assert all(map(torch.equal, _results_of_run(clone_operations(found, point), given), expected))
     backward_first = list(reversed(range(len(found.nodes))))
     with pytest.raises(OperationsError, match="must come after"):
         reorder_module(found, backward_first)
 
 
-def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None:
+def test_views_are_no_operations_and_costs_are_counted_by_torch() -> None:
     def compute_small(x: Any, w: Any) -> Any:
         return (x.t() @ w).view(-1).sin().reshape(2, 8)
 
@@ -114,7 +114,7 @@ def test_views_are_no_operations_and_costs_are_those_that_torch_counts() -> None
     assert found.graph.kept == (3,)
 
 
-def test_random_numbers_are_not_drawn_again() -> None:
+def test_operations_that_draw_random_numbers_run_only_once() -> None:
     def add_noise(x: Any) -> Any:
         kept = torch.rand_like(x)
         return (x * kept).sin() * kept
@@ -123,7 +123,7 @@ def test_random_numbers_are_not_drawn_again() -> None:
     assert [row.once for row in graph_of(module).graph.ops] == [True, False, False, False]
 
 
-def test_a_joint_graph_is_traced_without_weights_and_a_partition_is_put_together_again() -> None:
+def test_a_joint_graph_is_traced_on_fake_tensors_and_its_partition_merged() -> None:
     from copy import deepcopy
 
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -144,6 +144,6 @@ def test_a_joint_graph_is_traced_without_weights_and_a_partition_is_put_together
     assert sum(row.cost or 0 for row in both.ops) >= sum(row.cost or 0 for row in graph.ops)
 
 
-def test_modules_that_are_not_traced_to_operations_are_refused() -> None:
+def test_graphs_whose_nodes_call_modules_are_refused() -> None:
     with pytest.raises(FormatError, match="node"):
         graph_of(symbolic_trace(torch.nn.Sequential(torch.nn.ReLU())))

@@ -1,4 +1,4 @@
-"""Snapshots of torch's allocator: its simulation reproduces the recorded blocks, on every stream."""
+"""Snapshots of torch's allocator: the simulation places every block at its recorded address, on every stream."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIVISIONS = {str(1 << k): 4 for k in range(16)}
         ({"parts": 4, "largest_split": 32 * MIB}, {"max_split_size": 32 * MIB, "roundup_power2_divisions": DIVISIONS}),
     ],
 )
-def test_the_simulator_places_each_block_at_the_address_in_the_snapshot(plain: Any, settings: Any, cut: int) -> None:
+def test_the_simulation_places_each_block_at_its_recorded_address(plain: Any, settings: Any, cut: int) -> None:
     draw, allocator = Random(7), PlainAllocator(**plain)
     live: list[int] = []
     for k in range(500):
@@ -57,7 +57,7 @@ def test_the_simulator_places_each_block_at_the_address_in_the_snapshot(plain: A
     assert device.turns.peak <= device.turns.reserved
 
 
-def test_graphs_that_take_turns_keep_their_outputs_and_share_the_rest() -> None:
+def test_cuda_graphs_in_turns_keep_their_outputs_and_share_other_bytes() -> None:
     allocator = PlainAllocator()
     for k in (1, 2):
         allocator.place((k, "kept"), 6 * MIB, 3, (0, k))
@@ -78,7 +78,7 @@ def test_graphs_that_take_turns_keep_their_outputs_and_share_the_rest() -> None:
 @pytest.mark.parametrize(
     ("text", "asked", "reserved"),
     [
-        # Blocks are rounded as in torch's own test of 4 divisions, and as in its test of a division for each size.
+        # Expected roundings are those of torch's own tests: 4 divisions for all sizes, and divisions for each size.
         ("roundup_power2_divisions:4", [84], 96),
         ("roundup_power2_divisions:[64:8,128:2,256:4,512:2,1024:1,>:1]", [84, 400], 88 + 448),
         ("cuda", [84, 400], 84 + 400),
@@ -119,7 +119,7 @@ def test_settings_that_are_not_simulated_are_refused(text: str, said: str) -> No
         settings_of(text)
 
 
-def test_the_command_answers_for_a_snapshot(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_fits_answers_for_a_snapshot(tmp_path: Path, capsys: Any) -> None:
     allocator = PlainAllocator()
     allocator.place("kept", 30 * MIB)
     path = tmp_path / "step.pickle"

@@ -1,4 +1,4 @@
-"""The allocator that replays a plan, on a libcuda of host pages: no byte is lost, and no stream gets one too early."""
+"""The allocator that replays a plan, on a fake CUDA driver: live bytes are never shared, and streams wait as needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRACES = int(os.environ.get("MEMPLAN_REPLAY_TRACES", "300"))
 
 
 def build(folder: Path, *flags: str) -> Path:
-    """Compile the fake driver, and the traces with the allocator of `flags`."""
+    """Compile the fake CUDA driver, and the program of traces with the allocator, with compiler `flags`."""
     fake = ["gcc", "-O1", "-shared", "-fPIC", "-o", "libfake.so", str(HERE / "fake_cuda.c"), "-lpthread"]
     sources = [
         str(HERE / "drive.c"),
@@ -46,7 +46,7 @@ def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_drawn_traces_lose_no_byte(library_path: Path, threads: str) -> None:
+def test_random_traces_never_overwrite_live_bytes(library_path: Path, threads: str) -> None:
     ran = drive(library_path, "11", str(TRACES), threads)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     counts = dict(zip(ran.stdout.split()[::2], map(int, ran.stdout.split()[1::2]), strict=True))
@@ -63,7 +63,7 @@ def test_drawn_traces_lose_no_byte(library_path: Path, threads: str) -> None:
         ("cuda.wait(stream, arena->event, 0)", "0"),
     ],
 )
-def test_the_traces_find_an_allocator_that_is_wrong(tmp_path: Path, line: str, fault: str) -> None:
+def test_random_traces_detect_a_fault_in_the_allocator(tmp_path: Path, line: str, fault: str) -> None:
     source = (REPLAY / "replay.c").read_text()
     assert line in source
     (tmp_path / "replay").mkdir()
@@ -87,7 +87,7 @@ def test_the_traces_find_an_allocator_that_is_wrong(tmp_path: Path, line: str, f
     assert drive(tmp_path, "11", "60", "1").returncode != 0
 
 
-def test_threads_have_no_race(tmp_path: Path) -> None:
+def test_threads_of_the_allocator_have_no_data_race(tmp_path: Path) -> None:
     try:
         folder = build(tmp_path, "-fsanitize=thread")
     except subprocess.CalledProcessError:
@@ -176,7 +176,7 @@ def test_a_step_is_recorded_planned_and_replayed(library_path: Path, tmp_path: P
         "memplan-replay 1\nscope a 1\n0 0 0 0\nend\n",
     ],
 )
-def test_files_that_are_no_plan_are_refused(library_path: Path, tmp_path: Path, text: str) -> None:
+def test_malformed_plan_files_are_refused(library_path: Path, tmp_path: Path, text: str) -> None:
     from memplan.extensions.torch.replay.library import ReplayLibrary
     from memplan.planner.errors import InputError
 

@@ -1,8 +1,8 @@
-"""USMP's hill climb: first fit in an order that is changed by swaps below the highest buffer.
+"""USMP's hill climb: first fit, in an order that swaps among conflicts of the highest buffer change.
 
 Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers are those of rand_r of
-the GNU C library from seed 0, as on Linux, so plans are determined. The result is the last accepted order, which need
-not be the best one.
+the GNU C library from seed 0, as on Linux, so plans are deterministic. The result is the last accepted order, which
+need not be the best one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RandR:
         self.state = seed
 
     def __call__(self) -> int:
-        """Return the next number."""
+        """Return the next random number."""
         number = 0
         for modulus in (2048, 1024, 1024):
             self.state = (self.state * 1103515245 + 12345) % 2**32
@@ -32,14 +32,14 @@ class RandR:
 
 @dataclass(frozen=True)
 class OrderPacking:
-    """An order and its placement of the buffers; the buffers in `stuck` fit nowhere."""
+    """An order with its placements; the buffers in `stuck` fit in no pool."""
 
     order: tuple[int, ...]
     placements: Placements
     stuck: frozenset[int]
 
     def used_ends(self, task: UsmpWorkspace) -> dict[int, int]:
-        """Return the highest end in each pool that is used."""
+        """Return the highest end offset in each used pool."""
         ends: dict[int, int] = {}
         for i, (pool, offset) in self.placements.items():
             ends[pool] = max(ends.get(pool, 0), offset + task.buffers[i].size)
@@ -47,7 +47,7 @@ class OrderPacking:
 
 
 def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
-    """Return the placements of the last order accepted, and the buffers that fit nowhere in it."""
+    """Return the placements of the last accepted order, and the buffers that fit in no pool in that order."""
     if not task.buffers:
         return {}, ()
     search = _OrderSearch(task, stop_check)
@@ -56,7 +56,7 @@ def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, 
 
 
 class _OrderSearch:
-    """The search; `order` is tried next, `swapped` is the last pair of positions in it that was swapped."""
+    """The search; `order` is tried next, and `swapped` are the positions in it that were swapped last."""
 
     def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
         self.task = task
@@ -68,11 +68,11 @@ class _OrderSearch:
         self.tried = OrderPacking((), {}, frozenset())
 
     def run(self) -> OrderPacking:
-        """Try at most ATTEMPTS orders, until one needs no more than the most bytes alive together."""
+        """Try at most ATTEMPTS orders, until one needs the live peak only; return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # of the last packing that was accepted and complete
+        total = 0  # the bytes of the last accepted packing in which all buffers fit
         for attempt in range(ATTEMPTS):
-            before, current = current, self._pack()
+            before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
             if not current.placements:
                 return current
@@ -83,18 +83,18 @@ class _OrderSearch:
                     if total <= self.task.memory_pressure:
                         break
             else:
-                # The last swap is undone, even when it was accepted long ago and nothing was swapped since.
-                self._swap(*self.swapped)
+                # As in the original, the last swap is undone, even if it was accepted in an earlier attempt.
+                self._swap_positions(*self.swapped)
                 current = before
             self._swap_below_the_top(current)
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Accept a better order, and a worse one with a probability that falls with the attempts."""
+        """Return True for a better order, and for a worse one with a probability that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
-    def _pack(self) -> OrderPacking:
-        """Pack in the present order, from the first position that differs from the order packed last."""
+    def _pack_order(self) -> OrderPacking:
+        """Pack in the current order, starting at the first position that differs from the previous order."""
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
@@ -112,44 +112,44 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two earlier buffers: a conflict of a highest buffer, and another conflict or a neighbour of one."""
+        """Swap two buffers: a conflict that precedes a highest buffer, and another one or a conflict of one."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
-        near, far = self._neighbours(top[self.random() % len(top)])
+        near, far = self._earlier_conflicts(top[self.random() % len(top)])
         if not near:
             return
         one = other = near[self.random() % len(near)]
         while other == one:
             those = far if far and self.random() % 100 > 25 else near
             other = those[self.random() % len(those)]
-            # Where there is only that one, but listed twice, the original draws for ever.
+            # If the only candidate is listed twice, the original would draw forever.
             if (len(near) < 2 and len(far) < 2) or {one}.issuperset(near + far):
                 break
         if one != other:
             self.swapped = self.position[one], self.position[other]
-            self._swap(*self.swapped)
+            self._swap_positions(*self.swapped)
 
-    def _neighbours(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts that come before `i`, and, before each conflict of `i`, the conflicts of that one.
+    def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
+        """Return the conflicts of `i` that precede it in the order, and conflicts of its conflicts that precede those.
 
-        Both in order; of the latter, one that is found several times is there several times.
+        Both lists are in order; a buffer found several times is listed several times.
         """
         infos, position = self.task.buffers, self.position
         near = [c for c in infos[i].conflicts if position[c] < position[i]]
         far = [d for c in infos[i].conflicts for d in infos[c].conflicts if position[d] < position[c]]
         return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
 
-    def _swap(self, a: int, b: int) -> None:
+    def _swap_positions(self, a: int, b: int) -> None:
         self.order[a], self.order[b] = self.order[b], self.order[a]
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 
 
 def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
-    """Return the lowest free offset, among 0 and those above its conflicts, in the first pool that has one.
+    """Return the first pool with a free offset, 0 or directly above a conflict, and the lowest such offset; else None.
 
-    Unlike in the greedy planners, a pool where the buffer does not fit above one of its conflicts is out for good,
-    even where that conflict lies above the gap found.
+    Unlike in the greedy planners, a pool is excluded if the buffer does not fit above any one of its conflicts there,
+    even if that conflict is above the gap found.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     size = task.buffers[i].size

@@ -1,8 +1,8 @@
-"""USMP, a memory planner that TVM once had: greedy by size, greedy by conflicts, hill climb.
+"""USMP, a former memory planner of TVM: greedy by size, greedy by conflicts, and hill climb.
 
-Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. There, the offset above a neighbour is
-rounded up to the neighbour's alignment, so a buffer may lie where its own alignment forbids it; such a plan is
-rejected. The forms with `_own_alignment` round up to the buffer's own.
+Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. USMP rounds the offset above a neighbour up
+to the neighbour's alignment, so a buffer may violate its own alignment; such a plan is rejected. The variants with
+`_own_alignment` round up to the buffer's own alignment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
-"""Returns (pool, offset) by position of a buffer, and the positions of buffers that fit nowhere."""
+"""Returns the (pool, offset) of each placed buffer by position, and the positions of buffers that fit in no pool."""
 
 
 def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
@@ -39,7 +39,7 @@ def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Alg
 def _plan(
     problem: Problem, seed: int, stop_check: StopCheck, *, algorithm: Algorithm, rounds_to_own: bool = False
 ) -> PlannerAnswer:
-    """Plan by an algorithm; the seed does not count, as USMP has its own."""
+    """Return the answer of an algorithm; the seed is ignored, as USMP has a fixed one."""
     try:
         task, placed = workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
@@ -52,11 +52,11 @@ def _plan(
 
 
 greedy_by_size = partial(_plan, algorithm=_greedy_algorithm(order_by_size))
-"""Places the largest first, above all its conflicts."""
+"""Places buffers by decreasing size, each above all its conflicts."""
 greedy_by_size_own_alignment = partial(greedy_by_size, rounds_to_own=True)
 greedy_by_conflicts = partial(_plan, algorithm=_greedy_algorithm(order_by_conflicts))
-"""Places the buffer with most conflicts first, above all of them."""
+"""Places buffers by decreasing number of conflicts, each above all its conflicts."""
 greedy_by_conflicts_own_alignment = partial(greedy_by_conflicts, rounds_to_own=True)
 hill_climb = partial(_plan, algorithm=hill_climb_order)
-"""Changes the order by swaps, at most 500 times."""
+"""Places buffers by first fit in an order that at most 500 swaps improve."""
 hill_climb_own_alignment = partial(hill_climb, rounds_to_own=True)

@@ -1,11 +1,11 @@
-"""A problem as USMP sees it: buffers with lists of conflicts, and the most bytes that are alive together.
+"""A problem in USMP's form: buffers with lists of conflicts, and the live peak.
 
 Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/tir/usmp/analysis/extract_buffer_info.cc
-(BufferInfoExtractor::operator()), which finds the conflicts by a sweep over time. A pair that meets again, after a hole
-in a lifetime, is listed again, and counts twice where buffers are ordered by their conflicts.
+(BufferInfoExtractor::operator()), which finds the conflicts by a sweep over time. A pair that is alive together again
+after a hole in a lifetime is listed again, and counts twice when buffers are ordered by their conflicts.
 
-The original leaves the order of a buffer's conflicts to the addresses of objects, which matters only where pools have
-sizes; here they come as the sweep meets them, then the conflicts that the problem lists.
+In the original, the order of a buffer's conflicts depends on addresses of objects, which matters only if pools have
+sizes; here the order is that of the sweep, followed by the conflicts that the problem lists.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import StopCheck, Tensor, step, tensors
 
 MOST_CONFLICTS = 20_000_000
-"""The most entries of all lists together: USMP's own lists would fill gigabytes, too."""
+"""The most entries of all conflict lists together, above which USMP's own lists would take gigabytes."""
 
 
 class TooManyConflictsError(Exception):
-    """More conflicts than can be listed."""
+    """The problem has more conflicts than can be listed."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class BufferInfo:
 
 @dataclass(frozen=True)
 class UsmpWorkspace:
-    """A task for USMP: buffers, the size of each pool (None: unlimited), and the most bytes alive together.
+    """A task for USMP: buffers, the size of each pool (None: unlimited), and the live peak in bytes.
 
-    With `rounds_to_own` an offset above a neighbour is rounded up to the buffer's alignment, else (USMP) to the
+    With `rounds_to_own`, an offset above a neighbour is rounded up to the buffer's alignment, otherwise (USMP) to the
     neighbour's.
     """
 
@@ -52,13 +52,13 @@ class UsmpWorkspace:
     rounds_to_own: bool = False
 
     def lowest_offset_above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
-        """Return the lowest offset for a buffer above a neighbour that lies at `offset` in the pool."""
+        """Return the lowest offset for a buffer above a neighbour that is at `offset` in the pool."""
         below = self.buffers[neighbour]
         alignment = (self.buffers[buffer] if self.rounds_to_own else below).alignments[pool]
         return -(-(offset + below.size) // alignment) * alignment
 
     def fits(self, buffer: int, pool: int, offset: int) -> bool:
-        """Return whether a buffer ends inside the pool."""
+        """Return True if a buffer at `offset` ends within the pool."""
         capacity = self.pool_sizes[pool]
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
@@ -66,10 +66,10 @@ class UsmpWorkspace:
 def workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
-    """Return the task that a problem is, and its buffers' tensors; raises TooManyConflictsError."""
+    """Return the task of USMP for a problem, and the tensors of its buffers; raises TooManyConflictsError."""
     rows = tensors(problem)
-    conflicts, pressure = _sweep(problem, rows, stop_check)
-    _add_listed(problem, rows, conflicts)
+    conflicts, pressure = _conflicts_in_time(problem, rows, stop_check)
+    _add_listed_conflicts(problem, rows, conflicts)
     infos = [
         BufferInfo(
             str(problem.buffers.ids[tensor.position]),
@@ -83,12 +83,12 @@ def workspace(
     return UsmpWorkspace(infos, tuple(pool.size for pool in problem.pools), pressure, rounds_to_own), rows
 
 
-def _sweep(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
-    """Return each tensor's conflicts in time, and the most bytes alive together. O(pairs)."""
+def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
+    """Return each tensor's conflicts by lifetime, and the live peak in bytes. The time is O(conflicts)."""
     conflicts: list[list[int]] = [[] for _ in found]
     alive: dict[int, None] = {}  # a set that keeps its order
     load = pressure = listed = 0
-    for _, is_start, i in sorted(_events(problem, found)):
+    for _, is_start, i in sorted(_lifetime_events(problem, found)):
         stop_check()
         if not is_start:
             del alive[i]
@@ -106,8 +106,8 @@ def _sweep(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> 
     return conflicts, pressure
 
 
-def _events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bool, int]]:
-    """Yield (time, whether it starts, tensor) for every stretch of time that a tensor, or one inside it, is alive."""
+def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bool, int]]:
+    """Yield (time, True for a start, tensor) for each interval in which a tensor, or an alias of it, is alive."""
     table = problem.buffers
     index = {tensor.position: i for i, tensor in enumerate(found)}
     stretches: list[list[tuple[int, int]]] = [[] for _ in found]
@@ -131,8 +131,8 @@ def _events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bo
             yield last, False, i
 
 
-def _add_listed(problem: Problem, found: Sequence[Tensor], conflicts: list[list[int]]) -> None:
-    """Add the conflicts that the problem lists, both ways, where they are not known already."""
+def _add_listed_conflicts(problem: Problem, found: Sequence[Tensor], conflicts: list[list[int]]) -> None:
+    """Add the conflicts that the problem lists, in both directions, unless they are known already."""
     if not problem.conflicts:
         return
     index = {tensor.position: i for i, tensor in enumerate(found)}
@@ -146,17 +146,17 @@ def _add_listed(problem: Problem, found: Sequence[Tensor], conflicts: list[list[
 
 
 Placements = dict[int, tuple[int, int]]
-"""(pool, offset) by position of a buffer."""
+"""The (pool, offset) of each placed buffer, by position."""
 
 
 def order_by_size(task: UsmpWorkspace) -> list[int]:
-    """Return the buffers, largest first, then most conflicts first, then by name from the end of the alphabet."""
+    """Return the buffers by decreasing size, then by decreasing number of conflicts, then by descending name."""
     infos = task.buffers
     return sorted(_name_order(task), key=lambda i: (-infos[i].size, -len(infos[i].conflicts)))
 
 
 def order_by_conflicts(task: UsmpWorkspace) -> list[int]:
-    """Return the buffers, most conflicts first, then largest first, then by name from the end of the alphabet."""
+    """Return the buffers by decreasing number of conflicts, then by decreasing size, then by descending name."""
     infos = task.buffers
     return sorted(_name_order(task), key=lambda i: (-len(infos[i].conflicts), -infos[i].size))
 
@@ -168,11 +168,11 @@ def _name_order(task: UsmpWorkspace) -> list[int]:
 def place_above_conflicts(
     task: UsmpWorkspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
-    """Place the buffers in this order; return the placements, and the first that fits nowhere, if any."""
+    """Place the buffers in order; return the placements, and the first buffer that fits in no pool, else None."""
     placements: Placements = {}
     for i in order:
         stop_check()
-        offsets = _offsets(task, placements, i)
+        offsets = _offsets_above_conflicts(task, placements, i)
         pool = next((pool for pool in task.buffers[i].pools if pool in offsets), None)
         if pool is None:
             return placements, i
@@ -180,11 +180,11 @@ def place_above_conflicts(
     return placements, None
 
 
-def _offsets(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, int]:
-    """Return the offset above all conflicts for each pool that is thought to be large enough.
+def _offsets_above_conflicts(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, int]:
+    """Return the offset above all conflicts for each pool that USMP considers large enough.
 
-    A pool is crossed out when the buffer does not fit above one conflict, but comes back when it fits above a later,
-    lower one: then it lies on top of the first. This is USMP's rule; the verifier finds it out.
+    A pool is excluded if the buffer does not fit above a conflict, but included again if it fits above a later, lower
+    one: then it overlaps the first. This is USMP's rule; the verifier detects such overlaps.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     for other in task.buffers[i].conflicts:

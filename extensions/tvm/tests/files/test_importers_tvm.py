@@ -1,4 +1,4 @@
-"""Graphs of TVM's executor and programs of Relax: planned again, and never above TVM's storages."""
+"""Readers of TVM's executor graphs and Relax programs: lifetimes, views, weights, and TVM's own storages as a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rows(found: ImportedProblem) -> dict[str, tuple[int | None, int | None, int]
     return {str(row.id).removeprefix("main/"): (row.start, row.end, row.size) for row in found.problem.buffers}
 
 
-def test_outputs_are_alive_from_their_node_to_the_last_reader() -> None:
+def test_outputs_of_nodes_are_alive_from_their_node_to_the_last_reader() -> None:
     found = read_model(perceptron(), options=ModelOptions(views="separate", alignment=1))
     assert rows(found) == {
         "x": (-1, 1, 256),
@@ -35,13 +35,13 @@ def test_outputs_are_alive_from_their_node_to_the_last_reader() -> None:
     }
 
 
-def test_a_node_without_an_effect_is_a_view() -> None:
+def test_a_nop_node_is_read_as_a_view() -> None:
     found = read_model(perceptron())
     assert found.views == ViewFacts(aliases=1, alias_bytes=128)
     assert [row.alias_of for row in found.problem.buffers if row.id == "main/reshape"] == ["main/dense"]
 
 
-def test_weights_lie_apart_and_a_weight_that_is_given_back_is_copied() -> None:
+def test_weights_are_not_planned_and_a_returned_weight_is_copied() -> None:
     nodes = [node("x"), node("p0"), node("add", "fused_add", (0, 0, 0), (1, 0, 0))]
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0], [1, 0, 0]]))
     assert set(rows(found)) == {"x", "add", "#copy of p0"}
@@ -49,7 +49,7 @@ def test_weights_lie_apart_and_a_weight_that_is_given_back_is_copied() -> None:
     assert found.operations.functions["main"].constants == ("p0",)
 
 
-def test_tvms_own_plan_is_its_storages_each_as_large_as_it_must_be() -> None:
+def test_tvms_own_peak_is_the_sum_of_its_storages() -> None:
     nodes = [node("x"), *(node(name, "fused", (k, 0, 0)) for k, name in enumerate("abc"))]
     found = read_model(graph(nodes, [(64,), (16,), (32,), (16,)], [0, 1, 2, 1], [[3, 0, 0]]))
     assert found.own_peak == 256 + 64 + 128
@@ -59,7 +59,7 @@ def test_tvms_own_plan_is_its_storages_each_as_large_as_it_must_be() -> None:
     assert shadow(found.operations, plan) == ()
 
 
-def test_each_device_is_a_pool() -> None:
+def test_each_device_of_a_graph_is_a_pool() -> None:
     nodes = [node("x"), node("copied", "__copy", (0, 0, 0)), node("same", "__nop", (1, 0, 0))]
     columns: dict[str, Any] = {"device_index": ["list_int", [1, 2, 2]]}
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 1], [[2, 0, 0]], **columns))
@@ -68,14 +68,14 @@ def test_each_device_is_a_pool() -> None:
     assert pools == {"main/x": ("device 1, global",), "main/same": ("device 2, global",)}
 
 
-def test_elements_take_whole_bytes() -> None:
+def test_elements_of_tvm_tensors_take_whole_bytes() -> None:
     nodes = [node("x"), node("y", "fused", (0, 0, 0))]
     for dtype, size in (("int4", 5), ("float16x2", 20), ("bool", 5)):
         found = read_model(graph(nodes, [(5,)] * 2, [0, 1], [[1, 0, 0]], dtype), options=ModelOptions(alignment=1))
         assert {row.size for row in found.problem.buffers} == {size}
 
 
-def test_outputs_of_nodes_with_one_name_have_names_of_their_own() -> None:
+def test_outputs_of_nodes_with_equal_names_get_unique_names() -> None:
     nodes = [node("x"), node("y", "f", (0, 0, 0)), node("y", "f", (1, 0, 0))]
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0]]))
     assert list(rows(found)) == ["x", "y#1", "y#2"]
@@ -85,7 +85,7 @@ ALLOCATED, PLANNED = dump_bytes("network_allocated.relax", "network_planned.rela
 
 
 def function(*lines: str, params: str = 'x: R.Tensor((4, "n"), dtype="float32")', attrs: str = "{}") -> bytes:
-    """Return a module with a function of such a body."""
+    """Return a Relax module whose `main` has the given lines, parameters and attributes."""
     body = "".join(f"        {line}\n" for line in (f"R.func_attr({attrs})", "cls = Module", *lines))
     return f"""\
 # from tvm.script import ir as I
@@ -106,7 +106,7 @@ def sizes(found: ImportedProblem) -> dict[str, int]:
     return {str(row.id).removeprefix("main/"): row.size for row in found.problem.buffers}
 
 
-def test_storages_give_a_plan_but_do_not_change_the_problem() -> None:
+def test_planned_storages_are_read_as_a_plan_of_the_same_problem() -> None:
     allocated, planned = read_model(ALLOCATED), read_model(PLANNED)
     assert problem_hash(allocated.problem) == problem_hash(planned.problem)
     assert allocated.own_peak is None
@@ -114,7 +114,7 @@ def test_storages_give_a_plan_but_do_not_change_the_problem() -> None:
 
 
 @pytest.mark.parametrize("data", [ALLOCATED, PLANNED], ids=["allocated", "planned"])
-def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
+def test_the_plan_of_a_relax_program_passes_its_shadow_execution(data: bytes) -> None:
     found = read_model(data)
     plan = solve(found.problem)
     assert plan.status == "optimal"
@@ -123,13 +123,13 @@ def test_the_plan_of_a_program_survives_its_execution(data: bytes) -> None:
     assert shadow(found.operations, plan) == ()
 
 
-def test_allocations_inside_of_kernels_are_reported_as_not_planned() -> None:
+def test_findings_report_workspaces_and_in_place_calls_that_are_not_planned() -> None:
     assert [each.rule for each in read_model(dump_bytes("mlp_fused.relax")[0]).warnings] == ["unknown-workspaces"]
     tied = 'lv = R.call_tir_inplace(cls.f, (x,), out_sinfo=R.Tensor((4, 16), dtype="float32"), inplace_indices=[0])'
     assert [each.rule for each in import_module(function(tied, "return lv")).warnings] == ["in-place-unused"]
 
 
-def test_params_behind_the_inputs_are_weights() -> None:
+def test_params_after_the_inputs_are_weights() -> None:
     assert set(sizes(read_model(ALLOCATED))) == {"image", "alloc", "alloc1", "alloc2", "alloc3", "alloc4"}
     data = function(
         "return (x, w)", params='x: R.Tensor((1,), "int8"), w: R.Tensor((2,), "int8")', attrs='{"num_input": 1}'
@@ -137,7 +137,7 @@ def test_params_behind_the_inputs_are_weights() -> None:
     assert set(sizes(import_module(data, dims={}))) == {"x", "#copy of w"}
 
 
-def test_tensors_that_are_values_are_planned_too() -> None:
+def test_tensors_that_are_values_are_planned_with_tuples_and_views() -> None:
     tensor = 'R.Tensor((4, n), dtype="float32")'
     lines = [
         "n = T.int64()",
@@ -159,14 +159,14 @@ def test_tensors_that_are_values_are_planned_too() -> None:
     assert found.operations.functions["main"].results == ("c:0", "a", "c:1")
 
 
-def test_a_packed_reshape_is_a_view_too() -> None:
+def test_a_packed_builtin_reshape_is_a_view() -> None:
     line = "y: R.Tensor((n, 4), dtype='float32') = R.call_packed('%s', a, R.shape([n, 4]))"
     first = "a: R.Tensor((4, n), dtype='float32') = R.f(x)"
     for name, aliases in (("vm.builtin.reshape", 1), ("own.reshape", 0)):
         assert import_module(function(first, line % name, "return y")).views.aliases == aliases
 
 
-def test_dimensions_that_are_only_named_need_a_size() -> None:
+def test_named_dimensions_need_a_size() -> None:
     data = function("return x")
     assert sizes(import_module(data, alignment=1)) == {"x": 256}
     with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: dims=n=1'):
@@ -175,7 +175,7 @@ def test_dimensions_that_are_only_named_need_a_size() -> None:
         import_module(data, dims={"n": 1, "m": 1})
 
 
-def test_there_must_be_one_function_to_read() -> None:
+def test_a_module_needs_a_function_main_or_only_one() -> None:
     data = function("return x")
     twice = data + data.split(b"class Module:\n")[1].replace(b"def main", b"def other")
     assert sizes(import_module(twice)) == {"x": 256}
@@ -195,7 +195,7 @@ FUSED = """
 """
 
 
-def test_an_operator_that_is_put_together_is_one_kernel() -> None:
+def test_a_call_of_a_fused_operator_is_one_kernel() -> None:
     data = function('y: R.Tensor((64,), dtype="float32") = cls.fused(x)', "return y") + FUSED.encode()
     assert sizes(import_module(data)) == {"x": 256, "y": 256}
     with pytest.raises(FormatError, match="must not call another Relax function"):
@@ -209,11 +209,11 @@ TOLD = [
 ]
 
 
-def test_the_value_of_a_call_is_its_returned_output() -> None:
+def test_the_stated_type_of_a_call_is_the_size_of_its_result() -> None:
     assert sizes(import_module(function(*TOLD))) == {"x": 256, "lv": 512, "pair:0": 64, "pair:1": 64}
 
 
-def test_allocations_with_named_arguments_are_those_without() -> None:
+def test_allocations_with_named_arguments_are_read_like_positional_ones() -> None:
     names = {"allocated": ALLOCATED, "planned": PLANNED}
     for data in names.values():
         named = re.sub(rb', 0, R.str\("global"\), R.dtype\("(\w+)"\)', rb', virtual_device_index=0, dtype="\1"', data)
@@ -223,7 +223,7 @@ def test_allocations_with_named_arguments_are_those_without() -> None:
         assert (first.problem, first.own_plan, first.own_peak) == (second.problem, second.own_plan, second.own_peak)
 
 
-def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
+def test_a_module_inside_python_code_is_read_and_several_are_refused() -> None:
     module = function("return x").decode().split("\n\n", 1)[1].replace("@I.ir", "@tvm.script.ir")
     inside = textwrap.indent(module, "    ")
     source = f"# a licence\nimport tvm\n\ndef test_it():\n{inside}\n    check(Module)\n"
@@ -232,19 +232,19 @@ def test_a_module_inside_of_a_program_is_read_and_of_several_none() -> None:
         import_module(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
 
 
-def test_loops_alone_are_refused_with_a_hint_on_the_required_statements() -> None:
+def test_a_file_with_loops_alone_is_refused_with_a_hint() -> None:
     loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
     with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
         read_model(loops)
 
 
-def test_a_size_of_very_many_steps_is_refused() -> None:
+def test_a_size_with_too_many_operations_is_refused() -> None:
     with pytest.raises(FormatError, match="line 10: must be computed in at most 50 steps"):
         import_module(function("y: R.Tensor((" + "1 + " * 2000 + "1,), 'int8') = R.f(x)"))
 
 
 @pytest.mark.parametrize("attrs", ["", ', "attrs": {"mxnet_version": ["int", 10300]}'])
-def test_a_graph_from_before_it_is_compiled_is_named(attrs: str) -> None:
+def test_an_uncompiled_graph_of_nnvm_or_mxnet_is_refused_by_name(attrs: str) -> None:
     nodes = '[{"op": "null", "name": "data", "inputs": []}, {"op": "dense", "name": "fc", "inputs": [[0, 0, 0]]}]'
     graph = f'{{"nodes": {nodes}, "arg_nodes": [0], "node_row_ptr": [0, 1, 2], "heads": [[1, 0, 0]]{attrs}}}'
     with pytest.raises(

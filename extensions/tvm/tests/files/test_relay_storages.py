@@ -1,4 +1,4 @@
-"""Relay's storages: read from graphs, and planned by its tokens."""
+"""Relay's storages: derived from operations, and used as a planner by its tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def size_of_token(token: list[int]) -> int:
 
 
 class Twin:
-    """The planner again: nodes as Relay has them, tokens as lists [uses, bytes, id], all free ones searched."""
+    """A second implementation of Relay's planner: tokens are lists [uses, bytes, id]; all free ones are searched."""
 
     def __init__(self, nodes: list[Node], results: list[str], match_range: int) -> None:
         self.match_range = match_range
@@ -41,7 +41,7 @@ class Twin:
                     for token in wanted[each]:
                         token[0] += 1
         given_back = {id(token): token for each in results for token in wanted[each]}
-        for token in given_back.values():  # operations name a result once
+        for token in given_back.values():  # a result counts once, even if operations return it twice
             token[0] += 1
         self.uses = {name: tuple(token[0] for token in tokens) for name, tokens in wanted.items()}
         self.tokens: dict[str, list[list[int]]] = {}
@@ -81,7 +81,7 @@ class Twin:
             larger = [each for each in self.free if size <= each[1] <= size * self.match_range]
             smaller = [each for each in self.free if size // self.match_range <= each[1] < size]
             if larger or smaller:
-                # min takes the first freed of equal ones, and the last one from the reversed list.
+                # Of equal tokens, min returns the first freed, and max of the reversed list the last freed.
                 best: list[int] = min(larger, key=size_of_token) if larger else max(smaller[::-1], key=size_of_token)
                 self.free = [each for each in self.free if each is not best]
                 best[0], best[1] = token[0], max(best[1], size)
@@ -93,7 +93,7 @@ class Twin:
 
 
 def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
-    """Return the operations of nodes: what a call makes is a tuple of that name."""
+    """Return the operations of some nodes; the outputs of a call form a tuple with its name."""
     buffers: list[dict[str, Any]] = []
     tuples: dict[str, Any] = {}
     body = []
@@ -121,7 +121,7 @@ def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
 
 
 def draw_nodes(seed: int) -> tuple[list[Node], list[str]]:
-    """Draw some nodes: params first, and then calls of one or two outputs, reshapes, tuples and items of these."""
+    """Draw random nodes: params first, then calls with one or two outputs, reshapes, tuples and items of these."""
     rng = random.Random(seed)
     scale = rng.choice((12, 300, 5_000))
     sizes = [rng.randrange(1, scale) for _ in range(6)]
@@ -154,7 +154,7 @@ def draw_nodes(seed: int) -> tuple[list[Node], list[str]]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("match_range", [0, 1, 2, 16])
-def test_storages_and_counts_are_those_of_the_planner_written_again(match_range: int) -> None:
+def test_storages_and_use_counts_equal_those_of_a_second_implementation(match_range: int) -> None:
     for seed in range(150 * DEPTH):
         nodes, results = draw_nodes(seed)
         twin = Twin(nodes, results, match_range)
@@ -183,7 +183,7 @@ def test_a_tensor_written_in_parts_keeps_one_storage_until_its_last_use() -> Non
 
 
 def problem(*rows: tuple[int, int, int], alignment: int = 1, capacity: int | None = None) -> Problem:
-    """Return buffers b0, b1, ... of (size, start, end)."""
+    """Return a problem of buffers b0, b1, ... given as (size, start, end)."""
     buffers = [{"id": f"b{i}", "size": size, "start": start, "end": end} for i, (size, start, end) in enumerate(rows)]
     return Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment, "size": capacity}]})
 
@@ -195,15 +195,15 @@ def offsets(wanted: Problem) -> list[int]:
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [
-        # tests/python/relay/test_backend_graph_executor.py, test_plan_memory, after its parameters: two take turns.
+        # tests/python/relay/test_backend_graph_executor.py, test_plan_memory: two storages alternate.
         ([(4, 0, 9), *((40, k, k + 2) for k in range(1, 7))], [0, 4, 44, 4, 44, 4, 44]),
-        # Of 30, 10 and 20 free bytes, 15 take the smallest that is large enough.
+        # With free storages of 30, 10 and 20 bytes, a buffer of 15 bytes takes that of 20.
         ([(30, 0, 2), (10, 0, 2), (20, 0, 2), (400, 1, 3), (15, 2, 4)], [0, 30, 40, 60, 40]),
-        # Of equal ones, the first freed.
+        # Of equal free storages, the first one freed is used.
         ([(8, 0, 3), (8, 0, 2), (8, 4, 5)], [0, 8, 8]),
     ],
 )
-def test_storages_are_those_of_the_original(rows: list[tuple[int, int, int]], wanted: list[int]) -> None:
+def test_storage_tokens_place_buffers_like_relay(rows: list[tuple[int, int, int]], wanted: list[int]) -> None:
     assert offsets(problem(*rows)) == wanted
 
 
@@ -211,33 +211,33 @@ def test_storages_are_those_of_the_original(rows: list[tuple[int, int, int]], wa
     ("free", "wanted", "is_reused"),
     [(160, 10, True), (161, 10, False), (10, 160, True), (10, 175, True), (10, 176, False)],
 )
-def test_storages_are_reused_within_sixteen_times_either_way(free: int, wanted: int, is_reused: bool) -> None:
+def test_storages_are_reused_for_sizes_within_a_factor_of_sixteen(free: int, wanted: int, is_reused: bool) -> None:
     first, _, last = offsets(problem((free, 0, 1), (10_000, 0, 3), (wanted, 2, 3)))
     assert (first == last) == is_reused
 
 
-def test_buffers_of_a_problem_lie_at_the_starts_of_storages_side_by_side() -> None:
-    # b2 takes the larger of the free storages only because the other one is too small, and b3 takes that.
+def test_buffers_are_placed_at_the_starts_of_consecutive_storages() -> None:
+    # b2 uses the storage of 10 bytes, since that of 6 bytes is too small, and b3 uses the latter.
     assert offsets(problem((10, 0, 2), (6, 0, 2), (8, 2, 4), (3, 2, 4))) == [0, 10, 0, 10]
 
 
-def test_a_storage_that_grows_moves_those_behind_it() -> None:
+def test_a_growing_storage_moves_the_following_storages() -> None:
     assert offsets(problem((10, 0, 2), (6, 1, 5), (15, 3, 5))) == [0, 15, 0]
 
 
-def test_storages_begin_at_multiples_of_the_alignment() -> None:
+def test_storages_start_at_multiples_of_the_alignment() -> None:
     assert offsets(problem((10, 0, 2), (6, 0, 2), alignment=8)) == [0, 16]
 
 
-def test_storages_behind_the_capacity_are_named() -> None:
-    # 12 bytes are enough, but the first storage stays in addition to the second one, which grows.
+def test_the_explanation_names_buffers_in_storages_beyond_the_capacity() -> None:
+    # A plan of 12 bytes exists, but the second storage grows to 12 bytes while the first one keeps its 6.
     plan = solve(problem((6, 0, 1), (6, 0, 1), (12, 1, 2), capacity=12), solver="reference:relay-storage-tokens")
     assert plan.status == "unknown"
     assert plan.explanation is not None
     assert plan.explanation.buffers == ("b1", "b2")
 
 
-def test_operations_that_name_very_many_buffers_by_tuples_are_refused() -> None:
+def test_operations_that_use_too_many_buffers_by_tuples_are_refused() -> None:
     main = {"params": ["x"], "buffers": [{"id": "x", "size": 8}], "tuples": {"t": ["x"] * 1000}}
     program = {"functions": {"main": main | {"body": [{"op": "run", "inputs": ["t"] * 1001}]}}}
     with pytest.raises(OperationsError, match=r"^functions\.main\.body: must name at most 1000000 buffers"):

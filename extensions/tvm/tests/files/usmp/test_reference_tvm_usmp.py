@@ -1,4 +1,4 @@
-"""TVM USMP's planners: the figures of TVM's tests, and the rules that produce them."""
+"""Planners of TVM's USMP: the expected values of TVM's tests, and the rules of each planner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")
 
 
 def go_on() -> None:
-    """Let a planner work as long as it likes."""
+    """Do nothing, so that the planner is never stopped."""
 
 
 def plan(problem: Problem, algorithm: str) -> Plan:
@@ -38,7 +38,7 @@ def pool_uses(problem: Problem, algorithm: str) -> list[int | None]:
 
 
 def printed_workspace(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
-    """Return buffers whose conflicts need not be symmetric, which no problem can say."""
+    """Return a workspace of buffers whose conflicts need not be symmetric, unlike those of a problem."""
     position = {name: i for i, name in enumerate(sizes)}
     infos = [BufferInfo(n, size, (0,), (1,), [position[c] for c in conflicts[n]]) for n, size in sizes.items()]
     return UsmpWorkspace(infos, (None,))
@@ -49,11 +49,11 @@ def peak(task: UsmpWorkspace, placements: Mapping[int, tuple[int, int]]) -> int:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_line_of_operations_needs_140(algorithm: str) -> None:
+def test_all_planners_need_140_bytes_for_the_linear_chain(algorithm: str) -> None:
     assert pool_uses(tvm.problem_of_conflicts(tvm.LINEAR, tvm.LINEAR_CONFLICTS), algorithm) == [140]
 
 
-def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() -> None:
+def test_planners_need_tvms_expected_bytes_for_the_asymmetric_fan_out() -> None:
     task = printed_workspace(tvm.FAN_OUT, tvm.FAN_OUT_CONFLICTS)
     by_size, _ = place_above_conflicts(task, order_by_size(task), go_on)
     by_conflicts, _ = place_above_conflicts(task, order_by_conflicts(task), go_on)
@@ -62,7 +62,7 @@ def test_the_fan_out_with_its_lopsided_conflicts_gives_what_tvm_expects_of_it() 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_of_equal_buffers_the_last_in_alphabetical_order_comes_first(algorithm: str) -> None:
+def test_equal_buffers_are_placed_in_descending_order_of_names(algorithm: str) -> None:
     problem = tvm.problem_of_conflicts(
         {"bi_a": 10, "bi_b": 10, "bi_c": 10}, {"bi_a": ["bi_b", "bi_c"], "bi_b": ["bi_c"]}
     )
@@ -71,7 +71,7 @@ def test_of_equal_buffers_the_last_in_alphabetical_order_comes_first(algorithm: 
 
 
 @pytest.mark.parametrize(("alignment", "greedy"), [(1, 1_418_518), (16, 1_418_528), (64, 1_418_560)])
-def test_the_mobilenet_subgraph_with_a_fast_memory(alignment: int, greedy: int) -> None:
+def test_planners_need_tvms_expected_bytes_for_mobilenet_in_two_pools(alignment: int, greedy: int) -> None:
     problem = tvm.problem_of_lives(tvm.MOBILENET, tvm.FAST_AND_SLOW, alignment)
     assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [
         [200_704, greedy],
@@ -81,21 +81,19 @@ def test_the_mobilenet_subgraph_with_a_fast_memory(alignment: int, greedy: int) 
 
 
 @pytest.mark.parametrize("alignment", [1, 16])
-def test_the_resnet_subgraph(alignment: int) -> None:
+def test_planners_need_tvms_expected_bytes_for_resnet(alignment: int) -> None:
     problem = tvm.problem_of_lives(tvm.RESNET, alignment=alignment)
     assert [pool_uses(problem, algorithm) for algorithm in ALGORITHMS] == [[7_920_256], [7_200_256], [7_200_256]]
 
 
 @pytest.mark.parametrize(("rows", "pressure"), [(tvm.MOBILENET, 1_117_718), (tvm.RESNET, 7_200_256)])
-def test_the_pressure_is_the_most_bytes_alive_together(
-    rows: Sequence[tuple[str, int, int, int]], pressure: int
-) -> None:
+def test_memory_pressure_is_the_live_peak(rows: Sequence[tuple[str, int, int, int]], pressure: int) -> None:
     task, _ = workspace(tvm.problem_of_lives(rows), go_on)
     assert task.memory_pressure == pressure
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_neighbours_alignment_is_rounded_up_to_and_the_plan_rejected(algorithm: str) -> None:
+def test_rounding_to_the_neighbours_alignment_gives_a_rejected_plan(algorithm: str) -> None:
     rows = [{"id": "large", "size": 10}, {"id": "small", "size": 4, "alignment": 8}]
     problem = Problem.model_validate({"buffers": rows, "conflicts": [["large", "small"]]})
     rejected = plan(problem, algorithm)
@@ -105,8 +103,8 @@ def test_the_neighbours_alignment_is_rounded_up_to_and_the_plan_rejected(algorit
     assert pool_uses(problem, f"{algorithm}-own-alignment") == [20]
 
 
-def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> None:
-    # c does not fit above a, at 11, but above z, at 5; USMP looks at a first, and then forgets it.
+def test_a_pool_excluded_and_included_again_gives_a_rejected_plan() -> None:
+    # c does not fit above a (11), but above z (5); USMP excludes the pool for a, then includes it again for z.
     rows = [("w", 6, 0, 2), ("a", 5, 1, 3), ("c", 4, 2, 6), ("z", 5, 4, 6)]
     problem = tvm.problem_of_lives(rows, [{"size": 13}])
     assert greedy_by_size(problem, 0, go_on).placements == {0: (0, 0), 1: (0, 6), 2: (0, 5), 3: (0, 0)}
@@ -116,8 +114,8 @@ def test_a_pool_that_was_crossed_out_comes_back_and_the_plan_is_rejected() -> No
     assert rejected.explanation.buffers == ("a", "c")
 
 
-def test_a_buffer_that_fits_nowhere_ends_the_work_and_is_named() -> None:
-    # There is room for z below y, where the greedy planners do not look.
+def test_the_explanation_names_a_buffer_that_fits_in_no_pool() -> None:
+    # z fits below y, but the greedy planners try only offsets above conflicts.
     rows = [("x", 6, 0, 2), ("y", 5, 1, 3), ("z", 4, 2, 4)]
     problem = tvm.problem_of_lives(rows, [{"size": 12}])
     stuck = plan(problem, "greedy-by-size")
@@ -127,17 +125,17 @@ def test_a_buffer_that_fits_nowhere_ends_the_work_and_is_named() -> None:
     assert pool_uses(problem, "hill-climb") == [11]
 
 
-def test_a_single_neighbour_that_is_listed_twice_is_not_drawn_for_ever() -> None:
+def test_hill_climb_ends_if_its_only_candidate_is_listed_twice() -> None:
     task = printed_workspace({"a": 8, "b": 4}, {"a": "bb", "b": "aa"})
     assert hill_climb(task, go_on) == ({0: (0, 0), 1: (0, 8)}, ())
 
 
-def test_random_numbers_are_those_of_the_c_library() -> None:
+def test_random_numbers_equal_those_of_glibcs_rand_r() -> None:
     random = RandR(0)
     assert [random() for _ in range(5)] == [1012484, 1716955679, 1792309082, 229610924, 1639479903]
 
 
-def test_a_pair_of_buffers_that_is_alive_together_twice_is_listed_twice() -> None:
+def test_buffers_alive_together_twice_are_listed_as_conflicts_twice() -> None:
     rows = [
         {"id": "a", "size": 1, "start": 0, "end": 9},
         {"id": "b", "size": 1, "lifetimes": [[1, 2], [3, 4]]},
@@ -148,7 +146,7 @@ def test_a_pair_of_buffers_that_is_alive_together_twice_is_listed_twice() -> Non
     assert [list(info.conflicts) for info in task.buffers] == [[1, 1], [0, 0, 2], [1]]
 
 
-def test_a_planner_stops_on_cancellation() -> None:
+def test_usmp_planners_stop_on_cancellation() -> None:
     def stop() -> None:
         raise StoppedError
 
