@@ -87,7 +87,7 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma: b is neither below all its neighbours nor on one of them (l), or is in none of its pools (s)."""
+        """Check a lemma: b is neither below all its neighbours nor on one (l), or is in none of its pools (s)."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
